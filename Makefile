@@ -1,0 +1,32 @@
+# make demo [DATA=<dir with train/dev/test in CoNLL columns>]   fine-tune and compare the losses
+# make test                                                     lint, types and the whole test suite
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SOURCES := pyproject.toml constraints.txt
+
+.PHONY: demo test clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo-installed: $(SOURCES) | $(BIN)/python
+	$(PIP) -e ".[offline,plot]"
+	touch $@
+
+$(VENV)/.test-installed: $(SOURCES) | $(BIN)/python
+	$(PIP) -e ".[offline,dev]"
+	touch $@
+
+demo: $(VENV)/.demo-installed
+	$(BIN)/python examples/demo.py $(if $(DATA),--data "$(DATA)")
+
+test: $(VENV)/.test-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+clean:
+	rm -rf $(VENV) demo-output
