@@ -1,0 +1,110 @@
+"""The losses and presets by name."""
+
+from typing import Any
+
+from ._base import Loss
+from ._cross_entropy import CrossEntropyLoss
+from ._dice import DiceLoss
+from ._dsc import SelfAdjustingDiceLoss
+from ._focal import FocalLoss
+from ._tversky import TverskyLoss
+from ._weighted_cross_entropy import WeightedCrossEntropyLoss
+
+_CLASSES: dict[str, type[Loss]] = {
+    "ce": CrossEntropyLoss,
+    "wce": WeightedCrossEntropyLoss,
+    "focal": FocalLoss,
+    "dice": DiceLoss,
+    "tversky": TverskyLoss,
+    "dsc": SelfAdjustingDiceLoss,
+    "dsc-paper": SelfAdjustingDiceLoss,
+    "dsc-official": SelfAdjustingDiceLoss,
+}
+LOSS_NAMES = tuple(_CLASSES)
+
+_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "ce": (),
+    "wce": (),
+    "focal": ("gamma",),
+    "dice": ("gamma", "ce_weight"),
+    "tversky": ("alpha", "beta", "gamma", "ce_weight"),
+    "dsc": ("alpha", "gamma", "ce_weight"),
+    "dsc-paper": ("alpha", "gamma", "ce_weight"),
+    "dsc-official": ("alpha", "gamma", "ce_weight"),
+}
+
+
+def loss_parameters(name: str) -> tuple[str, ...]:
+    """Return which of alpha, beta, gamma and ce_weight the named loss takes.
+
+    Raises
+    ------
+    ValueError
+        If there is no loss of that name; it lists the names.
+
+    Examples
+    --------
+    >>> from skdice.losses import loss_parameters
+    >>> loss_parameters("tversky")
+    ('alpha', 'beta', 'gamma', 'ce_weight')
+    """
+    if not isinstance(name, str) or name not in _PARAMETERS:
+        allowed = ", ".join(repr(known) for known in LOSS_NAMES)
+        raise ValueError(
+            f"The 'loss' parameter must be one of {{{allowed}}} or a skdice.losses.Loss object. "
+            f"Got {name!r} instead."
+        )
+    return _PARAMETERS[name]
+
+
+def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
+    """Make a loss from its name.
+
+    Parameters
+    ----------
+    name : str
+        ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, or a preset:
+        ``"dsc-paper"`` (Eq. 12 as printed: example level, macro, alpha 1, linear, all classes) or
+        ``"dsc-official"`` (the authors' released setting: squared, alpha 0.01, gamma 1; binary
+        pooled over the batch, otherwise one-vs-rest per example, summed over the classes).
+    binary : bool, default=False
+        Whether there is one class to find against the rest; only ``"dsc-official"`` depends on it.
+    **parameters
+        Parameters of the loss class; they override those of a preset.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    ValueError
+        If there is no loss of that name.
+    TypeError
+        If the loss has no such parameter.
+
+    Examples
+    --------
+    >>> from skdice.losses import make_loss
+    >>> make_loss("dsc-paper")
+    SelfAdjustingDiceLoss(alpha=1.0, average='macro', background=None,
+                          level='example', square_denominator=False)
+    """
+    loss_parameters(name)
+    preset: dict[str, Any] = {}
+    if name == "dsc-paper":
+        preset = {
+            "alpha": 1.0,
+            "gamma": 1.0,
+            "level": "example",
+            "average": "macro",
+            "square_denominator": False,
+            "background": None,
+        }
+    elif name == "dsc-official":
+        preset = {"alpha": 0.01, "gamma": 1.0, "square_denominator": True}
+        if binary:
+            preset |= {"level": "batch", "average": "micro"}
+        else:
+            preset |= {"level": "example", "average": "sum", "background": None}
+    return _CLASSES[name](**{**preset, **parameters})

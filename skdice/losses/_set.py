@@ -1,0 +1,180 @@
+"""What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._base import Items, Loss
+from ._cross_entropy import cross_entropy
+from ._ohem import kept_weight
+from ._parameters import check_bool, check_number, check_option
+from ._scores import adjusted_scores
+
+
+class SetLoss(Loss):
+    """Base of the losses of the form ``1 - (N + gamma) / (D + gamma)``.
+
+    N and D are sums over the cells (item, class) of a set. The set is the whole batch
+    (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says
+    what a gold cell adds to N and to D, and what any other cell adds to D.
+    """
+
+    gamma: float
+    square_denominator: bool
+    level: str
+    average: str
+    background: Any
+    ohem_ratio: float
+    ce_weight: float
+
+    def _gold_cell(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what gold cells with scores f add to N and to D."""
+        raise NotImplementedError
+
+    def _other_cell(self, f: Tensor) -> Tensor:
+        """Return what cells of other classes with scores f add to D."""
+        raise NotImplementedError
+
+    def _scores(self, logits: Tensor) -> Tensor:
+        return adjusted_scores(logits)
+
+    @property
+    def additive(self) -> bool:
+        return not self.ohem_ratio
+
+    @property
+    def separable(self) -> bool:
+        return self.level == "example"
+
+    def value(self, sums: Tensor) -> Tensor:
+        if self.separable:
+            return super().value(sums)
+        n_set = len(sums) - 2 if self.ce_weight else len(sums)
+        numerator, denominator = sums[:n_set].view(2, -1)
+        keep = self._kept_classes(len(numerator), sums.device)
+        loss = self._ratio(numerator[None], denominator[None], keep).squeeze(0)
+        if self.ce_weight:
+            loss = self.ce_weight * super().value(sums[n_set:]) + (1 - self.ce_weight) * loss
+        return loss
+
+    def _sums(self, items: Items) -> Tensor:
+        if self.separable:
+            return super()._sums(items)
+        numerator, denominator = self._cells(items)
+        n_classes = denominator.shape[1]
+        weighted = items.weight * numerator
+        if n_classes == 1:
+            numerators = weighted.sum(0, keepdim=True)
+        else:
+            zeros = weighted.new_zeros(n_classes)
+            numerators = zeros.index_add(0, items.target, weighted)
+        if self.ohem_ratio:
+            kept = kept_weight(
+                items, self._kept_classes(n_classes, weighted.device), self.ohem_ratio, self.average
+            )
+            if self.class_weight is not None:
+                kept = kept * self._class_weight(items.logits, max(n_classes, 2))[
+                    items.target
+                ].unsqueeze(1)
+            denominators = (kept * denominator).sum(0)
+        else:
+            denominators = items.weight @ denominator
+        sums = [numerators, denominators]
+        if self.ce_weight:
+            sums.append((cross_entropy(items) * items.weight).sum(0, keepdim=True))
+            sums.append(items.sample_weight.sum(0, keepdim=True))
+        return torch.cat(sums)
+
+    def _item_losses(self, items: Items) -> Tensor:
+        gold, denominator = self._cells(items)
+        if denominator.shape[1] == 1:
+            numerator = gold.unsqueeze(1)
+        else:
+            numerator = torch.zeros_like(denominator).scatter(
+                1, items.target.unsqueeze(1), gold.unsqueeze(1)
+            )
+        keep = self._kept_classes(denominator.shape[1], denominator.device)
+        losses = self._ratio(numerator, denominator, keep)
+        if self.ce_weight:
+            losses = self.ce_weight * cross_entropy(items) + (1 - self.ce_weight) * losses
+        return losses
+
+    def _cells(self, items: Items) -> tuple[Tensor, Tensor]:
+        """Return what cells add: gold ones to N, (n_items,), all to D, (n_items, n_classes).
+
+        A binary column is one class; items of class 0 have no gold cell there.
+        """
+        f = self._scores(items.logits)
+        other = self._other_cell(f)
+        if f.ndim == 1:
+            numerator, denominator = self._gold_cell(f)
+            positive = items.target == 1
+            return (
+                numerator * positive,
+                torch.where(positive, denominator, other).unsqueeze(1),
+            )
+        target = items.target.unsqueeze(1)
+        numerator, denominator = self._gold_cell(f.gather(1, target))
+        return numerator.squeeze(1), other.scatter(1, target, denominator)
+
+    def _ratio(self, numerator: Tensor, denominator: Tensor, keep: Tensor) -> Tensor:
+        """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes)."""
+        if self.average == "micro":
+            numerator = (numerator * keep).sum(1, keepdim=True)
+            denominator = (denominator * keep).sum(1, keepdim=True)
+        numerator = numerator + self.gamma
+        denominator = denominator + self.gamma
+        # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
+        empty = denominator < torch.finfo(denominator.dtype).tiny
+        losses = 1 - numerator / denominator.masked_fill(empty, 1.0)
+        losses = losses.masked_fill(empty, 0.0)
+        if self.average == "micro":
+            return losses.squeeze(1)
+        total = (losses * keep).sum(1)
+        return total / keep.sum() if self.average == "macro" else total
+
+    def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
+        """Return a float mask, (n_classes,), that is 0 for the background."""
+        keep = torch.ones(n_classes, device=device)
+        if self.background is None or isinstance(self.background, str):
+            return keep
+        if n_classes == 1:
+            if self.background == 0:  # A binary column has no cell of class 0.
+                return keep
+            raise ValueError(
+                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or 0 "
+                f"for one binary column, which scores class 1 alone. Got {self.background!r} "
+                f"instead."
+            )
+        if not 0 <= self.background < n_classes:
+            raise ValueError(
+                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or a "
+                f"class index in 0..{n_classes - 1}. Got {self.background!r} instead."
+            )
+        keep[self.background] = 0
+        return keep
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        owner = type(self).__name__
+        check_number(owner, "gamma", self.gamma, low=0)
+        check_bool(owner, "square_denominator", self.square_denominator)
+        check_option(owner, "level", self.level, ("batch", "example"))
+        check_option(owner, "average", self.average, ("micro", "macro", "sum"))
+        check_number(owner, "ohem_ratio", self.ohem_ratio, low=0)
+        check_number(owner, "ce_weight", self.ce_weight, low=0, high=1, closed="both")
+        if isinstance(self.background, str):
+            check_option(owner, "background", self.background, ("auto",))
+        elif self.background is not None:
+            check_number(owner, "background", self.background, low=0, integer=True)
+        if self.level == "batch" and self.reduction == "none":
+            raise ValueError(
+                f"The 'reduction' parameter of {owner} must be 'mean' with level='batch': a batch "
+                f"has one loss. Got 'none' instead; level='example' has one loss per item."
+            )
+        if self.level == "example" and self.ohem_ratio:
+            raise ValueError(
+                f"The 'ohem_ratio' parameter of {owner} must be 0 with level='example': hard "
+                f"examples are chosen within a batch. Got {self.ohem_ratio!r} instead."
+            )

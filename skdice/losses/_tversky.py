@@ -1,0 +1,101 @@
+"""Tversky loss."""
+
+from typing import Any
+
+from torch import Tensor
+
+from ._parameters import check_number
+from ._set import SetLoss
+
+
+class TverskyLoss(SetLoss):
+    """Tversky loss, ``1 - (TP + gamma) / (TP + alpha FP + beta FN + gamma)`` (Eq. 10).
+
+    ``TP = sum(p y)``, ``FP = sum(p^2 (1 - y))``, ``FN = sum((1 - p)^2 y)``. With alpha = beta = 0.5
+    and smoothing gamma it equals :class:`DiceLoss` with smoothing 2 gamma.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Weight of false positives.
+    beta : float, default=0.5
+        Weight of false negatives; larger than alpha favours recall.
+    gamma : float, default=1.0
+        Smoothing. It weighs less in a larger set, so batch size and gamma act as one.
+    square_denominator : bool, default=True
+        Whether p in FP and 1 - p in FN are squared. The linear form (the paper's table) pushes
+        every negative with equal force, and rare classes may never start.
+    level : {"batch", "example"}, default="batch"
+        Pool the sums over the batch, or form one loss per item and take the mean.
+    average : {"micro", "macro", "sum"}, default="micro"
+        Pool over the classes too, or take the mean / the sum of the losses of the classes.
+    background : int, None or "auto", default="auto"
+        Class left out of the sums; None keeps all. "auto" is None for the loss alone; an estimator
+        sets it to the class that is no finding.
+    ohem_ratio : float, default=0.0
+        Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps
+        all. Batch level only.
+    ce_weight : float in [0, 1], default=0.0
+        ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``.
+    class_weight : array-like of shape (n_classes,), optional
+        Weight of the items of each gold class. For one binary column it has shape (2,).
+    ignore_index : int, default=-100
+        Items with this target take no part and get exactly zero gradient.
+    reduction : {"mean", "none"}, default="mean"
+        "none" gives a loss per item, at example level only.
+
+    Raises
+    ------
+    ValueError
+        At the first forward, for parameters, shapes or targets that are not allowed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import TverskyLoss
+    >>> loss = TverskyLoss(alpha=0.3, beta=0.7)
+    >>> loss(torch.tensor([2.0, -1.0, 0.0]), torch.tensor([1, 0, 0]))
+    tensor(0.0537)
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        gamma: float = 1.0,
+        square_denominator: bool = True,
+        level: str = "batch",
+        average: str = "micro",
+        background: int | str | None = "auto",
+        ohem_ratio: float = 0.0,
+        ce_weight: float = 0.0,
+        class_weight: Any = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.square_denominator = square_denominator
+        self.level = level
+        self.average = average
+        self.background = background
+        self.ohem_ratio = ohem_ratio
+        self.ce_weight = ce_weight
+        self.class_weight = class_weight
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+
+    def _gold_cell(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        missed = (1 - f).square() if self.square_denominator else 1 - f
+        return f, f + self.beta * missed
+
+    def _other_cell(self, f: Tensor) -> Tensor:
+        return self.alpha * (f.square() if self.square_denominator else f)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("TverskyLoss", "alpha", self.alpha, low=0)
+        check_number("TverskyLoss", "beta", self.beta, low=0)

@@ -1,0 +1,113 @@
+"""Weighted cross-entropy and the paper's class weights."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ._base import Items
+from ._cross_entropy import CrossEntropyLoss, cross_entropy
+from ._parameters import check_number
+
+
+class WeightedCrossEntropyLoss(CrossEntropyLoss):
+    """Weighted cross-entropy, ``-w_gold log p_gold`` (the paper's Eq. 2).
+
+    Parameters
+    ----------
+    class_weight : array-like of shape (n_classes,)
+        Weight of each class, for instance :func:`log_class_weight`. For one binary column it has
+        shape (2,).
+    ignore_index : int, default=-100
+        Items with this target take no part and get exactly zero gradient.
+    reduction : {"mean", "none"}, default="mean"
+        The mean divides by the number of valid items (with ``sample_weight``: by its sum).
+
+    Raises
+    ------
+    ValueError
+        At the first forward, for parameters, shapes or targets that are not allowed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import WeightedCrossEntropyLoss, log_class_weight
+    >>> loss = WeightedCrossEntropyLoss(class_weight=log_class_weight([900, 100], K=3))
+    >>> loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1]))
+    tensor(0.2003)
+    """
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(class_weight=class_weight, ignore_index=ignore_index, reduction=reduction)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.class_weight is None:
+            raise ValueError(
+                "The 'class_weight' parameter of WeightedCrossEntropyLoss must be an array of "
+                "shape (n_classes,). Got None instead; see skdice.losses.log_class_weight."
+            )
+
+    def _item_losses(self, items: Items) -> Tensor:
+        return cross_entropy(items)
+
+
+def log_class_weight(counts: Any, K: float = 3.0) -> np.ndarray:
+    """Compute the paper's class weights, ``log10((n - n_t) / n_t + K)`` (section 3.1).
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_classes,) or mapping of label to count
+        Number of items of each class.
+    K : float, default=3.0
+        Constant added to the imbalance ratio; the larger, the more alike the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,), float64
+
+    Raises
+    ------
+    ValueError
+        Where a weight is negative or undefined; it names the class.
+
+    Examples
+    --------
+    >>> from skdice.losses import log_class_weight
+    >>> log_class_weight([900, 80, 15, 5], K=3)
+    array([0.49291552, 1.161368  , 1.83674597, 2.30535137])
+    """
+    check_number("log_class_weight", "K", K)
+    if isinstance(counts, Mapping):
+        labels, numbers = list(counts), list(counts.values())
+    else:
+        numbers = list(np.asarray(counts))
+        labels = list(range(len(numbers)))
+    n_t = np.asarray(numbers, dtype=np.float64)
+    if n_t.ndim != 1 or len(n_t) < 2:
+        raise ValueError(
+            f"log_class_weight takes the counts of at least two classes; got shape {n_t.shape}."
+        )
+    for label, count in zip(labels, n_t):
+        if not np.isfinite(count) or count <= 0:
+            raise ValueError(
+                f"The weight of class {label!r} is undefined: its count is {count:g}, and must be "
+                f"at least 1."
+            )
+    argument = (n_t.sum() - n_t) / n_t + K
+    for label, count, value in zip(labels, n_t, argument):
+        if value < 1:
+            state = "undefined" if value <= 0 else "negative"
+            raise ValueError(
+                f"The weight log10((n - n_t) / n_t + K) of class {label!r} is {state} for "
+                f"K={K!r}: it has {count:g} of {n_t.sum():g} items. Allowed is K >= "
+                f"{1 - (value - K):.6g} here; K=1 always works."
+            )
+    return np.log10(argument)
