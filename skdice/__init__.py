@@ -1,1 +1,7 @@
-"""scikit-learn estimators that fine-tune transformers with F1-oriented losses on imbalanced text."""
+"""scikit-learn estimators for imbalanced text: transformers trained with F1-oriented losses."""
+
+from .estimators import DiceTokenTagger
+from .inspection import imbalance_report
+
+__all__ = ["DiceTokenTagger", "imbalance_report"]
+__version__ = "0.1.0.dev0"

@@ -1,0 +1,5 @@
+"""The estimators, one a file."""
+
+from ._tagger import DiceTokenTagger
+
+__all__ = ["DiceTokenTagger"]

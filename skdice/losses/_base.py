@@ -1,6 +1,5 @@
 """The base of all losses: parameters, input checks, weights and the additive-sums protocol."""
 
-import math
 from typing import Any, NamedTuple
 
 import torch
@@ -96,7 +95,8 @@ class Loss(BaseEstimator, nn.Module):
 
     def value(self, sums: Tensor) -> Tensor:
         """Turn (added up) ``sums`` into the loss, a scalar tensor."""
-        return sums[0] / sums[1].clamp_min(torch.finfo(sums.dtype).tiny)
+        # All weights zero: 0 / 1, so that a scaled gradient stays zero as well.
+        return sums[0] / sums[1].masked_fill(sums[1] == 0, 1.0)
 
     @property
     def additive(self) -> bool:
@@ -173,7 +173,13 @@ class Loss(BaseEstimator, nn.Module):
         return sample_weight.to(logits).masked_fill(~valid, 0.0)
 
     def _class_weight(self, logits: Tensor, n_classes: int) -> Tensor:
-        weight = torch.as_tensor(self.class_weight, dtype=logits.dtype, device=logits.device)
+        try:
+            weight = torch.as_tensor(self.class_weight, dtype=logits.dtype, device=logits.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"The 'class_weight' parameter of {type(self).__name__} must be None or an array "
+                f"of shape ({n_classes},), one weight per class. Got {self.class_weight!r} instead."
+            ) from error
         if weight.shape != (n_classes,):
             raise ValueError(
                 f"The 'class_weight' parameter of {type(self).__name__} must have shape "
@@ -200,8 +206,14 @@ def gold_logits(items: Items) -> Tensor:
     if logits.ndim == 1:
         return torch.where(target == 1, logits, -logits)
     gold = target.unsqueeze(1)
-    others = logits.scatter(1, gold, -math.inf).logsumexp(1)
+    # Not -inf: where all other classes are masked by -inf, that would be inf - inf.
+    others = logits.scatter(1, gold, torch.finfo(logits.dtype).min).logsumexp(1)
     return logits.gather(1, gold).squeeze(1) - others
+
+
+def accumulator(tensor: Tensor) -> Tensor:
+    """Return the tensor in the widest float type of its device, for long sums."""
+    return tensor if tensor.device.type == "mps" else tensor.double()
 
 
 def _autocast_off(tensor: Tensor) -> torch.autocast:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from torch import Tensor
-from torch.nn.functional import logsigmoid, softplus
+from torch.nn.functional import logsigmoid
 
 from ._base import Items, Loss, gold_logits
 from ._parameters import check_number
@@ -57,4 +57,4 @@ class FocalLoss(Loss):
     def _item_losses(self, items: Items) -> Tensor:
         m = gold_logits(items)
         # (1 - p)^gamma as exp(gamma log(1 - p)): finite gradient for every gamma >= 0.
-        return (self.gamma * logsigmoid(-m)).exp() * softplus(-m, threshold=100.0)
+        return (self.gamma * logsigmoid(-m)).exp() * -logsigmoid(m)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ._base import Items
+from ._base import Items, accumulator
 
 
 def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tensor:
@@ -29,8 +29,8 @@ def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tenso
     else:
         p = logits.softmax(1)
         positive = torch.nn.functional.one_hot(items.target, p.shape[1]).bool()
-    # float64: a sum of repetitions must be exact.
-    weight = items.sample_weight.double().unsqueeze(1) * keep.double()
+    # A sum of repetitions must be exact.
+    weight = accumulator(items.sample_weight).unsqueeze(1) * keep
     shape = p.shape
     if average == "micro":
         p, positive, weight = (x.reshape(-1, 1) for x in (p, positive, weight))

@@ -5,6 +5,8 @@ import numbers
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 
 def check_number(
     owner: str,
@@ -15,12 +17,15 @@ def check_number(
     high: float = math.inf,
     closed: str = "left",
     integer: bool = False,
+    optional: bool = False,
 ) -> None:
-    """Raise a ValueError unless ``value`` is a number in the given range.
+    """Raise a ValueError unless ``value`` is a number in the given range (or None, if optional).
 
     ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``, as in
     ``sklearn.utils._param_validation.Interval``.
     """
+    if value is None and optional:
+        return
     kind = numbers.Integral if integer else numbers.Real
     is_number = isinstance(value, kind) and not isinstance(value, bool)
     if is_number:
@@ -30,7 +35,7 @@ def check_number(
             return
     left = "[" if closed in ("left", "both") else "("
     right = "]" if closed in ("right", "both") else ")"
-    what = "an int" if integer else "a float"
+    what = ("None or " if optional else "") + ("an int" if integer else "a float")
     raise ValueError(
         f"The {name!r} parameter of {owner} must be {what} in the range "
         f"{left}{low}, {high}{right}. Got {value!r} instead."
@@ -39,8 +44,8 @@ def check_number(
 
 def check_option(owner: str, name: str, value: Any, options: Collection[Any]) -> None:
     """Raise a ValueError unless ``value`` is one of ``options``."""
-    # Compared by identity of type too: True must not pass for 1, nor an array for a string.
-    if any(type(value) is type(option) and value == option for option in options):
+    # Compared by type too: 1 must not pass for True, nor an array for a string.
+    if any(isinstance(value, type(option)) and value == option for option in options):
         return
     allowed = ", ".join(repr(option) for option in options)
     raise ValueError(
@@ -50,4 +55,6 @@ def check_option(owner: str, name: str, value: Any, options: Collection[Any]) ->
 
 def check_bool(owner: str, name: str, value: Any) -> None:
     """Raise a ValueError unless ``value`` is True or False."""
-    check_option(owner, name, value, (True, False))
+    # A grid over an array passes NumPy's bools.
+    if not isinstance(value, np.bool_):
+        check_option(owner, name, value, (True, False))

@@ -26,7 +26,8 @@ def adjusted_scores(logits: Tensor, alpha: float = 0.0, detach_weight: bool = Fa
     """
     if logits.ndim == 1:
         if alpha == 0:
-            return logits.sigmoid()
+            # Not sigmoid, whose gradient p (1 - p) is 0 from p = 1 in float32 on.
+            return logsigmoid(logits).exp()
         log_rest = logsigmoid(-logits)
         if detach_weight:
             log_rest = log_rest.detach()

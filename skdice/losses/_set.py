@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._base import Items, Loss
+from ._base import Items, Loss, accumulator
 from ._cross_entropy import cross_entropy
 from ._ohem import kept_weight
 from ._parameters import check_bool, check_number, check_option
@@ -67,8 +67,10 @@ class SetLoss(Loss):
         if n_classes == 1:
             numerators = weighted.sum(0, keepdim=True)
         else:
-            zeros = weighted.new_zeros(n_classes)
-            numerators = zeros.index_add(0, items.target, weighted)
+            # index_add is a running sum: in float32, 65,536 items would cost four digits.
+            wide = accumulator(weighted)
+            numerators = wide.new_zeros(n_classes).index_add(0, items.target, wide)
+            numerators = numerators.to(weighted.dtype)
         if self.ohem_ratio:
             kept = kept_weight(
                 items, self._kept_classes(n_classes, weighted.device), self.ohem_ratio, self.average
@@ -79,7 +81,8 @@ class SetLoss(Loss):
                 ].unsqueeze(1)
             denominators = (kept * denominator).sum(0)
         else:
-            denominators = items.weight @ denominator
+            # Not a matrix product: that too is a running sum, and may be set to less than float32.
+            denominators = (items.weight.unsqueeze(1) * denominator).sum(0)
         sums = [numerators, denominators]
         if self.ce_weight:
             sums.append((cross_entropy(items) * items.weight).sum(0, keepdim=True))
@@ -111,7 +114,7 @@ class SetLoss(Loss):
             numerator, denominator = self._gold_cell(f)
             positive = items.target == 1
             return (
-                numerator * positive,
+                numerator.masked_fill(~positive, 0.0),
                 torch.where(positive, denominator, other).unsqueeze(1),
             )
         target = items.target.unsqueeze(1)
@@ -129,6 +132,8 @@ class SetLoss(Loss):
         empty = denominator < torch.finfo(denominator.dtype).tiny
         losses = 1 - numerator / denominator.masked_fill(empty, 1.0)
         losses = losses.masked_fill(empty, 0.0)
+        # Rounding may put N one unit above D: the value stays in range, the gradient as it is.
+        losses = losses - losses.detach().clamp_max(0)
         if self.average == "micro":
             return losses.squeeze(1)
         total = (losses * keep).sum(1)

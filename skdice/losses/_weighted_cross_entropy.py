@@ -88,8 +88,7 @@ def log_class_weight(counts: Any, K: float = 3.0) -> np.ndarray:
     if isinstance(counts, Mapping):
         labels, numbers = list(counts), list(counts.values())
     else:
-        numbers = list(np.asarray(counts))
-        labels = list(range(len(numbers)))
+        labels, numbers = list(range(np.size(counts))), counts
     n_t = np.asarray(numbers, dtype=np.float64)
     if n_t.ndim != 1 or len(n_t) < 2:
         raise ValueError(
@@ -99,15 +98,15 @@ def log_class_weight(counts: Any, K: float = 3.0) -> np.ndarray:
         if not np.isfinite(count) or count <= 0:
             raise ValueError(
                 f"The weight of class {label!r} is undefined: its count is {count:g}, and must be "
-                f"at least 1."
+                f"greater than 0."
             )
-    argument = (n_t.sum() - n_t) / n_t + K
-    for label, count, value in zip(labels, n_t, argument):
-        if value < 1:
-            state = "undefined" if value <= 0 else "negative"
-            raise ValueError(
-                f"The weight log10((n - n_t) / n_t + K) of class {label!r} is {state} for "
-                f"K={K!r}: it has {count:g} of {n_t.sum():g} items. Allowed is K >= "
-                f"{1 - (value - K):.6g} here; K=1 always works."
-            )
-    return np.log10(argument)
+    ratio = (n_t.sum() - n_t) / n_t
+    largest = int(ratio.argmin())
+    if ratio[largest] + K < 1:
+        state = "undefined" if ratio[largest] + K <= 0 else "negative"
+        raise ValueError(
+            f"The weight log10((n - n_t) / n_t + K) of class {labels[largest]!r} is {state} for "
+            f"K={K!r}: it has {n_t[largest]:g} of {n_t.sum():g} items. Allowed is K >= "
+            f"{1 - ratio[largest]:.6g} here; K=1 always works."
+        )
+    return np.log10(ratio + K)

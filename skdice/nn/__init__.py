@@ -1,0 +1,1 @@
+"""Networks, batches and the training loop; knows no estimator."""

@@ -1,0 +1,1 @@
+"""Between words and pieces: tokenising, windows, tags."""

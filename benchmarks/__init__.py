@@ -1,0 +1,1 @@
+"""Benchmarks: quality on real corpora, speed and memory against other tools."""

@@ -1,0 +1,463 @@
+"""Generator of tagged sentences with a chosen imbalance."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+# Prefixes of a one-word entity and of the first, inner and last word of a longer one. Entities
+# never touch each other, so IOB1 has no use for B.
+_PREFIXES = {
+    "IOB1": "IIII",
+    "IOB2": "BBII",
+    "IOBES": "SBIE",
+    "BIOES": "SBIE",
+    "BMES": "SBME",
+    "BILOU": "UBIL",
+}
+_MAX_ENTITY_LENGTH = 4
+_MAX_LISTED = 6
+
+
+def make_tagging(
+    n_sentences: int = 1000,
+    *,
+    ratio: float = 10.0,
+    n_types: int = 3,
+    ambiguity: float = 0.2,
+    scheme: str = "IOB2",
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Generate English-like sentences with tagged entities.
+
+    Entities of one to four words stand in clauses that show their type (``"@ told reporters"``,
+    ``"the mayor of @ spoke"``), between clauses without entities. A part of the entity words is
+    ambiguous: they are also names of another type, or they modify a common noun and are no entity
+    at all (``"the Halden nurse told reporters"``). A look-up of each word's most frequent tag
+    therefore fails on them, while the words around them always decide.
+
+    The vocabulary depends on `n_types` and `ambiguity` alone. Calls with different `random_state`,
+    `n_sentences` or `ratio` give samples of the same language, so that one call can make the
+    training sentences and another one the test sentences.
+
+    Parameters
+    ----------
+    n_sentences : int, default=1000
+        Number of sentences.
+    ratio : float, default=10.0
+        Number of words outside of entities (tag ``"O"``) for each word inside one, over all
+        sentences; from 0.5 to 10,000. The result meets it up to a word or two.
+    n_types : int, default=3
+        Number of entity types, from 1 to 20: PER, LOC, ORG, EVENT, WORK, PRODUCT, DISEASE, DRUG,
+        FOOD, ANIMAL, VESSEL, TYPE12, ..., TYPE20. All are about equally frequent, and all occur as
+        soon as there are enough entities.
+    ambiguity : float, default=0.2
+        Share of each type's vocabulary that also occurs outside of entities (about half of them;
+        all with ``n_types=1``) or as another type. With a `ratio` below 2 there is little room
+        outside of entities, and fewer words occur there.
+    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default="IOB2"
+        Tagging scheme. It does not change the sentences.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sentences. None gives other sentences in each call. NumPy's global random state
+        is neither read nor changed.
+
+    Returns
+    -------
+    X : list of list of str
+        The words of each sentence, 5 to 40 with the full stop.
+    y : list of list of str
+        The tags of each sentence, one for each word.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid.
+
+    Examples
+    --------
+    >>> from skdice.datasets import make_tagging
+    >>> X, y = make_tagging(200, ratio=5, random_state=0)
+    >>> len(X), len(y)
+    (200, 200)
+    >>> tags = [tag for sentence in y for tag in sentence]
+    >>> sorted(set(tags))
+    ['B-LOC', 'B-ORG', 'B-PER', 'I-LOC', 'I-ORG', 'I-PER', 'O']
+    >>> n_outside = tags.count("O")
+    >>> round(n_outside / (len(tags) - n_outside), 1)
+    5.0
+    """
+    _check_parameters(
+        n_sentences=n_sentences, ratio=ratio, n_types=n_types, ambiguity=ambiguity, scheme=scheme
+    )
+    rng = _make_rng(random_state)
+    writer = _Writer(rng, _make_language(n_types, ambiguity))
+    sentences: list[_Sentence] = []
+    n_inside = n_outside = 0
+    for i in range(n_sentences):
+        length = round(rng.triangular(5, 30, 12))
+        wanted = (n_inside + n_outside + length) / (1 + ratio) - n_inside
+        # Chance spreads the entities over the sentences; the last tenth settles the account.
+        is_exact = i >= 0.9 * n_sentences - 1
+        entity_lengths = _draw_entity_lengths(rng, wanted, length, ratio, is_exact)
+        sentence = writer.write_sentence(length, entity_lengths)
+        sentences.append(sentence)
+        n_inside += sum(len(words) for words, name in sentence if name is not None)
+        n_outside += sum(len(words) for words, name in sentence if name is None)
+    rng.shuffle(sentences)
+    X = [[word for words, _ in sentence for word in words] for sentence in sentences]
+    y = [
+        [tag for words, name in sentence for tag in _make_tags(len(words), name, scheme)]
+        for sentence in sentences
+    ]
+    return X, y
+
+
+def _check_parameters(**parameters: Any) -> None:
+    ranges = {
+        "n_sentences": (Integral, "an int", 1, math.inf),
+        "ratio": (Real, "a float", 0.5, 10_000),
+        "n_types": (Integral, "an int", 1, 20),
+        "ambiguity": (Real, "a float", 0, 1),
+    }
+    for name, value in parameters.items():
+        if name == "scheme":
+            allowed = f"a str among {list(_PREFIXES)}"
+            is_valid = isinstance(value, str) and value in _PREFIXES
+        else:
+            kind, kind_name, low, high = ranges[name]
+            allowed = f"{kind_name} in the range [{low}, {high}]"
+            is_valid = isinstance(value, kind) and not isinstance(value, bool)
+            is_valid = is_valid and low <= value <= high
+        if not is_valid:
+            raise ValueError(
+                f"The {name!r} parameter of make_tagging must be {allowed}. Got {value!r} instead."
+            )
+
+
+def _make_rng(random_state: Any) -> random.Random:
+    """Return a private generator; one given by the user is advanced, as scikit-learn does."""
+    if random_state is None:
+        return random.Random()
+    if isinstance(random_state, np.random.RandomState):
+        return random.Random(int(random_state.randint(2**31 - 1)))
+    if isinstance(random_state, np.random.Generator):
+        return random.Random(int(random_state.integers(2**63 - 1)))
+    is_int = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if is_int and random_state >= 0:
+        return random.Random(int(random_state))
+    raise ValueError(
+        "The 'random_state' parameter of make_tagging must be an int >= 0, a numpy RandomState, a "
+        f"numpy Generator or None. Got {random_state!r} instead."
+    )
+
+
+def _draw_entity_lengths(
+    rng: random.Random, wanted: float, length: int, ratio: float, is_exact: bool
+) -> list[int]:
+    """Draw the lengths of a sentence's entities, `wanted` words in the mean."""
+    # Sentences that are mostly entities need long ones to keep room for a verb.
+    weights = (4, 4, 2, 1) if ratio >= 2 else (1, 1, 2, 6)
+    wanted = min(wanted, 0.8 * length)
+    lengths = []
+    while wanted > 0:
+        (drawn,) = rng.choices(range(1, _MAX_ENTITY_LENGTH + 1), weights)
+        if is_exact:
+            drawn = min(drawn, round(wanted))
+        if drawn == 0 or (not is_exact and rng.random() >= wanted / drawn):
+            break
+        lengths.append(drawn)
+        wanted -= drawn
+    return lengths
+
+
+def _make_tags(n_words: int, name: str | None, scheme: str) -> list[str]:
+    if name is None:
+        return ["O"] * n_words
+    single, first, inner, last = list(_PREFIXES[scheme])
+    prefixes = single if n_words == 1 else first + inner * (n_words - 2) + last
+    return [f"{prefix}-{name}" for prefix in prefixes]
+
+
+# A stretch of words with the name of its entity type, None outside of entities.
+_Chunk = tuple[list[str], str | None]
+_Sentence = list[_Chunk]
+
+
+@dataclass(frozen=True)
+class _EntityType:
+    """The words of one entity type and the clauses that show it.
+
+    In a frame ``@`` is the entity, or a common noun in its place, and ``WHO`` some person.
+    """
+
+    name: str
+    frames: list[str]
+    nouns: list[str]
+    names: list[str]
+    prefixes: list[str]
+    suffixes: list[str]
+    outside_names: frozenset[str]  # the names that also occur outside of entities
+
+
+class _Writer:
+    """Writes sentences with entities of given lengths."""
+
+    def __init__(self, rng: random.Random, types: Sequence[_EntityType]) -> None:
+        self._rng = rng
+        self._types = types
+        self._deck: list[_EntityType] = []
+        self._owed: list[str] = []  # ambiguous names that are due outside of an entity
+
+    def write_sentence(self, length: int, entity_lengths: Sequence[int]) -> _Sentence:
+        """Write about `length` words, with a clause or more for the entities."""
+        rng = self._rng
+        clauses: list[_Sentence] = []
+        if entity_lengths:
+            room = length - sum(entity_lengths)
+            n_clauses = max(min(room // 7, len(entity_lengths)), 1)
+            n_clauses = max(n_clauses, math.ceil(len(entity_lengths) / _MAX_LISTED))
+            is_short = room < 6 * n_clauses
+            for i in range(n_clauses):
+                clauses.append(self._write_entity_clause(entity_lengths[i::n_clauses], is_short))
+        else:
+            clauses.append(self._write_plain_clause())
+        n_words = sum(_count_words(clause) + 1 for clause in clauses)
+        n_modified = 0
+        while (room := length - n_words) >= 2 or n_words < 5:
+            if n_modified < len(clauses) and (room < 8 or rng.random() < 0.5):
+                modifier = rng.choice([m for m in _MODIFIERS if len(m) <= max(room, 2)])
+                clauses[n_modified].append((modifier, None))
+                n_modified += 1
+                n_words += len(modifier)
+            elif room >= 6:
+                clauses.append(self._write_plain_clause())
+                n_words += _count_words(clauses[-1]) + 1
+            else:
+                break
+        rng.shuffle(clauses)
+        return self._join(clauses)
+
+    def _join(self, clauses: Sequence[_Sentence]) -> _Sentence:
+        sentence = list(clauses[0])
+        for clause in clauses[1:]:
+            sentence.append((self._rng.choice(_CONNECTIVES).split(), None))
+            sentence += clause
+        words, name = sentence[0]
+        sentence[0] = ([words[0][:1].upper() + words[0][1:], *words[1:]], name)
+        sentence.append((["."], None))
+        return sentence
+
+    def _write_entity_clause(self, lengths: Sequence[int], is_short: bool) -> _Sentence:
+        """Write a clause about entities of one type, listed as ``A , B and C``."""
+        if not self._deck:
+            self._deck = self._rng.sample(self._types, len(self._types))
+        kind = self._deck.pop()
+        listed: _Sentence = []
+        for i, length in enumerate(lengths):
+            if i > 0:
+                listed.append((["and" if i == len(lengths) - 1 else ","], None))
+            listed.append((self._write_entity(kind, length), kind.name))
+        frames = sorted(kind.frames, key=lambda frame: frame.count(" "))
+        return self._fill(self._rng.choice(frames[:2] if is_short else frames), listed, is_short)
+
+    def _write_entity(self, kind: _EntityType, length: int) -> list[str]:
+        rng = self._rng
+        has_prefix = length > 1 and bool(kind.prefixes) and rng.random() < 0.5
+        has_suffix = length > 1 + has_prefix and bool(kind.suffixes) and rng.random() < 0.5
+        names = [rng.choice(kind.names) for _ in range(length - has_prefix - has_suffix)]
+        self._owed += [name for name in names if name in kind.outside_names]
+        prefix = [rng.choice(kind.prefixes)] if has_prefix else []
+        suffix = [rng.choice(kind.suffixes)] if has_suffix else []
+        return prefix + names + suffix
+
+    def _write_plain_clause(self) -> _Sentence:
+        """Write a clause without entities, often one that could have had one."""
+        rng = self._rng
+        if rng.random() < 0.5:
+            kind = rng.choice(self._types)
+            return self._fill(rng.choice(kind.frames), [(self._write_noun(kind.nouns), None)])
+        return self._fill(f"WHO {rng.choice(_VERBS)} @", [(self._write_noun(_THINGS), None)])
+
+    def _write_noun(self, nouns: Sequence[str]) -> list[str]:
+        """Write a common noun, with an ambiguous name before it if one is due."""
+        rng = self._rng
+        words = [rng.choice(("the", "the", "that", "this"))]
+        if rng.random() < 0.3:
+            words.append(rng.choice(_ADJECTIVES))
+        if self._owed and rng.random() < 0.7:
+            words.append(self._owed.pop(rng.randrange(len(self._owed))))
+        return [*words, rng.choice(nouns)]
+
+    def _fill(self, frame: str, slot: _Sentence, is_short: bool = False) -> _Sentence:
+        clause: _Sentence = []
+        for word in frame.split():
+            if word == "@":
+                clause += slot
+            elif word == "WHO":
+                is_pronoun = is_short or self._rng.random() < 0.4
+                who = [self._rng.choice(_PRONOUNS)] if is_pronoun else self._write_noun(_PEOPLE)
+                clause.append((who, None))
+            else:
+                clause.append(([word], None))
+        return clause
+
+
+def _count_words(sentence: _Sentence) -> int:
+    return sum(len(words) for words, _ in sentence)
+
+
+def _make_language(n_types: int, ambiguity: float) -> list[_EntityType]:
+    """Give each type its vocabulary, with ambiguous names in place of some of its own words."""
+    blocks = _KINDS.strip().split("\n\n")
+    for i, block in enumerate(_MORE_KINDS.strip().split("\n"), start=len(blocks) + 1):
+        noun, rest = block.split(maxsplit=1)
+        blocks.append(f"TYPE{i} {rest}\n{_MORE_CLAUSES.replace('NOUN', noun)}")
+    tables = [block.split("\n", 2) for block in blocks[:n_types]]
+    heads = [[part.split() for part in table[0].split(" | ")] for table in tables]
+    n_words = [len(_STEMS) + len(first) + len(last) for _, _, first, last in heads]
+    n_ambiguous = [round(ambiguity * n) for n in n_words]
+    pool = _WORD_NAMES + [stem + ending for ending in _ENDINGS for stem in _STEMS]
+    random.Random(0).shuffle(pool)
+    names = iter(pool)
+    # Each type shares a quarter of its ambiguous names with either neighbour in the ring of types,
+    # and the rest with the words outside of entities.
+    n_shared = min(n_ambiguous) // 4 if n_types > 1 else 0
+    shared = [list(islice(names, n_shared)) for _ in range(n_types)]
+    types = []
+    for i, ((name,), endings, prefixes, suffixes) in enumerate(heads):
+        outside_names = list(islice(names, n_ambiguous[i] - 2 * n_shared))
+        ambiguous = shared[i - 1] + shared[i] + outside_names
+        own = [stem + endings[(i + j) % len(endings)] for j, stem in enumerate(_STEMS)]
+        kept = (prefixes + suffixes + own)[: n_words[i] - n_ambiguous[i]]
+        types.append(
+            _EntityType(
+                name=name,
+                frames=tables[i][2].replace("\n", " | ").split(" | "),
+                nouns=tables[i][1].split(),
+                names=ambiguous + [word for word in kept if word in own],
+                prefixes=[word for word in kept if word in prefixes],
+                suffixes=[word for word in kept if word in suffixes],
+                outside_names=frozenset(outside_names),
+            )
+        )
+    return types
+
+
+# Each block: name, endings of invented names, first and last words of longer entities; common
+# nouns that fit the clauses; clauses.
+_KINDS = """
+PER | son well ley mond | Anna Peter Maria David | Junior Senior
+nurse farmer judge clerk student painter widow tailor
+@ smiled | @ resigned | WHO thanked @ | WHO married @ | @ told reporters | WHO interviewed @
+WHO voted for @ | @ , aged forty , confessed | the parents of @ wept | WHO had dinner with @
+
+LOC | ford ton wick burg | North South Lake Port | Valley Heights
+village market suburb meadow border quarter harbour
+WHO toured @ | WHO reached @ | WHO drove to @ | WHO moved away from @ | heavy snow fell in @
+the mayor of @ spoke | the streets of @ flooded | roads near @ froze | @ lies beyond the ridge
+
+ORG | corp tek soft dyne | United General | Holdings Group Partners Industries
+agency factory company union bakery bureau
+@ merged | WHO sued @ | shares of @ fell | WHO worked for @ | @ posted a loss | the board of @ met
+@ hired forty engineers | investors abandoned @ | @ opened a branch
+
+EVENT | fest athon iade gala | Grand Annual | Games Trophy
+contest parade regatta ceremony tournament
+WHO won @ | @ began | tickets for @ sold out | WHO competed in @ | spectators enjoyed @
+@ ended with fireworks | the finals of @ grew tense | WHO trained for @
+
+WORK | saga ode idyll rhyme | Tales Songs | Revisited Sonata
+novel poem essay play ballad
+WHO translated @ | WHO recited @ | critics praised @ | WHO read a chapter of @
+the author of @ blushed | the plot of @ puzzled readers | the sequel to @ appeared
+
+PRODUCT | pad phone cam ix | Ultra Nano | Deluxe Plus
+radio kettle scanner printer toaster
+WHO unpacked @ | WHO recharged @ | the battery of @ died | customers returned @
+the warranty for @ expired | WHO installed @ | the manual for @ vanished | the buttons of @ stuck
+
+DISEASE | itis osis emia algia | Chronic Acute | Syndrome Disorder
+infection cough fever rash illness
+WHO caught @ | @ worsened | symptoms of @ include nausea | WHO died of @ | patients with @ improved
+doctors reported an outbreak of @ | WHO recovered from @ | the vaccine against @ worked
+
+DRUG | ol azine icillin afen | Oral Forte | Sodium Acetate
+syrup pill ointment capsule powder
+WHO swallowed @ | doctors prescribed @ | WHO took a dose of @ | nurses injected @ daily
+tablets of @ lowered the blood pressure | the side effects of @ vanished | WHO reacted badly to @
+
+FOOD | otti asse ini ouille | Creamy Crispy | Pie Broth
+soup stew pudding salad omelette
+WHO cooked @ | WHO tasted @ | WHO ordered a plate of @ | @ tasted sour | WHO ate @ for lunch
+WHO served @ cold | a slice of @ remained | @ needed more salt
+
+ANIMAL | idon ops urus ax | Spotted Dwarf | Warbler Viper
+goat lizard donkey heron badger
+WHO fed @ | @ growled | a herd of @ grazed | hunters tracked @ | WHO tamed @
+the feathers of @ shone | farmers fenced off @ | zoologists filmed @
+
+VESSEL | mar aris ela ona | Royal Lady | Queen Explorer
+ferry barge trawler yacht
+WHO boarded @ | @ sank | the captain of @ saluted | @ dropped anchor | the crew of @ rebelled
+sailors mended @ | the deck of @ got wet | a storm battered @
+"""
+
+# The same from the twelfth type on: they have their noun, endings and heads, and common clauses.
+_MORE_KINDS = """
+mineral | ite spar lith ide | Raw Milky | Crystal Ore
+dialect | ese aic undi ska | Upper Lower | Creole Slang
+dance | etta ango olka amba | Slow Double | Waltz Reel
+gene | ase gen cin tid | Alpha Beta | Receptor Promoter
+galaxy | ion eus ida ux | Messier Far | Cluster Nebula
+cipher | crypt key hash code | Binary Rotor | Cascade Matrix
+flower | anthe flora ella ium | Dusky Trailing | Blossom Creeper
+currency | mark dar eso ing | Convertible Gold | Crown Guilder
+spice | oon umin erry ander | Smoked Ground | Masala Blend
+"""
+_MORE_CLAUSES = """sample example variety discovery
+@ became a NOUN | one NOUN was @ | WHO described @ as a NOUN | experts called @ a typical NOUN
+WHO mistook @ for a NOUN | WHO regarded @ as a famous NOUN | @ counts as a NOUN"""
+
+_STEMS, _ENDINGS, _WORD_NAMES, _PRONOUNS, _PEOPLE, _ADJECTIVES, _VERBS, _THINGS = (
+    block.split()
+    for block in """
+Bar Bel Bor Cal Cor Dal Dar Del Dor Fal Fen Gar Gil Gor Hal Har Hel Jar Jor Kal Kar Kel Kor Lan Lar
+Lor Mal Mel Mor Nar Nel Nor Pel Ral Ros Sal Sel Tal Tar Tor Val Vel Ven Vor Wil Yar Zel Zor
+
+en an or is us ey ard ent ett ock ind ows ane ule em ick ish um
+
+Frost Marsh Brook Stone Rose Reed Field Forest Summit Falcon Orchard Cotton Silver Baker Carter
+Mason Hunter Archer Bishop Page Price Bell Wells Banks Hill Wood Lane Rivers Star Eagle Phoenix
+Amber Ivory Coral Pearl Jasper Ruby Hazel Olive Ginger Basil Violet Lily Heather Sterling Hope
+
+she he they we
+
+teacher lawyer driver neighbour writer witness pilot cousin stranger guest gardener
+
+old young quiet small new strange friendly famous tired local cheerful plain
+
+carried painted cleaned moved sold bought noticed described forgot liked hid wanted borrowed
+measured lost found photographed wrapped
+
+table ladder basket fence curtain bicycle letter window bottle lamp coat map piano mirror suitcase
+carpet blanket hammer clock chair
+""".strip().split("\n\n")
+)
+_CONNECTIVES = (", and", ", but", "while", "because", ", so", ";", "before", "until")
+_MODIFIERS = [
+    line.split()
+    for line in """
+on Monday | last week | after lunch | every spring | without noise | at midnight | by accident
+for years | in the morning | near the gate | despite the rain | with great care | during the storm
+at the last minute | in spite of the cold | for the first time | on the way home | before sunrise
+after a long and noisy meeting | because of the bad weather | at the end of the month | this year
+with the help of two friends | in front of the whole class | as soon as the sun rose | once again
+""".strip()
+    .replace("\n", " | ")
+    .split(" | ")
+]

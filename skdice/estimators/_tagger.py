@@ -1,0 +1,398 @@
+"""Token tagging: part-of-speech tags and named entities."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..losses._parameters import check_number, check_option
+from ..metrics import entity_f1_score, tag_f1_score
+from ..nn._modules import TokenModule
+from ..text._encoding import EncodedDataset, encode_words
+from ..text._tags import allowed_transitions, are_chunk_tags, best_sequences, infer_scheme
+from ._base import TextEstimator
+from ._inputs import check_sample_weight, check_tags, check_token_lists
+
+
+class DiceTokenTagger(TextEstimator):
+    """Tag every word of a sentence with a fine-tuned transformer.
+
+    Parameters
+    ----------
+    model : str or PathLike, default="bert-base-cased"
+        Hub id, or directory with a model that transformers can load.
+    loss : str or skdice.losses.Loss, default="dsc"
+        ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
+        (``"dsc-paper"``, ``"dsc-official"``) or a loss object.
+    alpha, beta, gamma, ce_weight : float, optional
+        Parameters of a loss given by name; None is the loss's own default.
+    class_weight : {"balanced", "log"} or dict of label to weight, optional
+        Weight of each gold class, from the counts of the training words. "log" is
+        ``log10((n - n_t) / n_t + K)``.
+    K : float, optional
+        Constant of the "log" class weight, which it implies; 3 by default.
+    max_epochs : int, default=3
+    batch_size : int, default=16
+        Sentences per batch. A set loss is taken over one optimiser step, so this is a parameter of
+        the loss too.
+    lr : float, default=5e-5
+        Learning rate after the warm-up.
+    head_lr : float, optional
+        Learning rate of the new head; ``lr`` by default.
+    weight_decay : float, default=0.01
+        Of AdamW; not applied to biases and norms.
+    warmup : float or int, default=0.1
+        Warm-up as a share of all optimiser steps (float) or in steps (int).
+    schedule : {"linear", "cosine", "constant"}, default="linear"
+        How the learning rate goes on after the warm-up.
+    clip_norm : float, optional, default=1.0
+        Largest norm of the gradient.
+    accumulate : int, default=1
+        Batches per optimiser step; the loss is that of one large batch, exactly.
+    max_length : int, optional
+        Longest window in pieces, special ones included; the model's limit by default. Longer
+        sentences are cut into windows, and nothing is lost.
+    stride : int, optional
+        Pieces that neighbouring windows share; a quarter of the window by default.
+    n_frozen_layers : int, optional
+        Freeze the embeddings and the first so many layers; None trains everything, 0 freezes the
+        embeddings only.
+    validation_fraction : float, optional
+        Share of the sentences that is kept from training and scored after every epoch.
+    patience : int, optional
+        Stop after so many epochs without a better validation score and restore the best weights.
+    precision : {"auto", "fp32", "bf16", "fp16"}, default="auto"
+        Of the training steps; "auto" is bf16 where the hardware computes in it.
+    device : str, default="auto"
+        A torch device; "auto" is a GPU if there is one.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of everything random in a fit. Global generators are neither used nor changed.
+    verbose : int, default=1
+        0 shows nothing.
+    callbacks : list of skorch callbacks, optional
+    decode : {"constrained", "argmax"}, default="constrained"
+        "constrained" gives the best sequence that is well-formed in the scheme of the training
+        tags; "argmax" the best tag of each word.
+    background_bias : float or "auto", default=0.0
+        Added to the logit of "O"; negative finds more entities. "auto" tunes it for the score on
+        the validation part.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The tags, sorted.
+    scheme_ : str or None
+        Scheme of the training tags ("IOB1", "IOB2", "IOBES"), None if they are no chunk tags.
+    background_bias_ : float
+    history_ : DataFrame
+        A row per epoch: training loss, validation score, learning rate, seconds.
+    best_epoch_ : int
+        Epoch of the weights that are kept.
+    net_ : skorch net
+    tokenizer_ : WordTokenizer
+    max_length_, stride_ : int
+
+    See Also
+    --------
+    skdice.metrics.entity_f1_score : What ``score`` computes for chunk tags.
+    skdice.losses : The losses, with their formulas.
+
+    Notes
+    -----
+    A word is tagged on its first piece. Sentences longer than the model are cut into overlapping
+    windows, and each word is taken from the window in which it is most central. A word of which the
+    tokenizer keeps nothing is seen as the unknown token. So every word gets one tag.
+
+    Examples
+    --------
+    >>> from skdice import DiceTokenTagger
+    >>> tagger = DiceTokenTagger("bert-base-cased", loss="dsc", random_state=0)
+    >>> tagger.fit(sentences, tags)  # doctest: +SKIP
+    >>> tagger.predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
+    array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
+    """
+
+    _module_class = TokenModule
+    _metric_name = "F1"
+
+    def __init__(
+        self,
+        model: Any = "bert-base-cased",
+        *,
+        loss: Any = "dsc",
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
+        ce_weight: float | None = None,
+        class_weight: Any = None,
+        K: float | None = None,
+        max_epochs: int = 3,
+        batch_size: int = 16,
+        lr: float = 5e-5,
+        head_lr: float | None = None,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        schedule: str = "linear",
+        clip_norm: float | None = 1.0,
+        accumulate: int = 1,
+        max_length: int | None = None,
+        stride: int | None = None,
+        n_frozen_layers: int | None = None,
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        precision: str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        callbacks: Any = None,
+        decode: str = "constrained",
+        background_bias: Any = 0.0,
+    ) -> None:
+        self.model = model
+        self.loss = loss
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.ce_weight = ce_weight
+        self.class_weight = class_weight
+        self.K = K
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.warmup = warmup
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.accumulate = accumulate
+        self.max_length = max_length
+        self.stride = stride
+        self.n_frozen_layers = n_frozen_layers
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.decode = decode
+        self.background_bias = background_bias
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceTokenTagger":
+        """Fine-tune the model.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+            Sentences as words.
+        y : the same of list of str
+            One tag per word, in any scheme.
+        sample_weight : array-like of shape (n_sentences,), optional
+            Weight of each sentence; 2 counts as repetition, 0 as absence.
+
+        Returns
+        -------
+        DiceTokenTagger
+            self
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not allowed, or the loss stops being finite; the message says
+            what was got, what is allowed, and which row.
+        """
+        self._check_parameters()
+        sentences = check_token_lists(X)
+        tags = check_tags(y, sentences)
+        weight = check_sample_weight(sample_weight, len(sentences))
+        classes = sorted({tag for row in tags for tag in row})
+        if not classes:
+            raise ValueError(
+                f"Found no word to train on; X has {len(sentences)} sentences and no words."
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two different tags in y; got one class, "
+                f"{classes[0]!r}."
+            )
+        seed = self._draw_seed()
+        self._load_tokenizer()
+        self.classes_ = np.array(classes)
+        self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
+        self.background_bias_ = 0.0 if self.background_bias == "auto" else self.background_bias
+
+        train, valid = self._split(len(sentences), np.random.default_rng(seed))
+        if weight is not None:
+            train = train[weight[train] > 0]
+        dataset = self._encode(
+            _take(sentences, train), _take(tags, train), None if weight is None else weight[train]
+        )
+        if dataset.n_items == 0:
+            raise ValueError("Found no word to train on: the training sentences have no words.")
+        validate = None
+        if len(valid):
+            valid_tags = _take(tags, valid)
+            valid_set = self._encode(_take(sentences, valid))
+
+            def validate() -> float:
+                return self._score(valid_tags, self._decode(valid_set))
+
+        loss = self._make_loss(self._count(dataset), self._background(), binary=False)
+        self._train(dataset, loss, len(classes), seed, validate)
+        if self.background_bias == "auto":
+            self._tune_background_bias(valid_set, valid_tags)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Tag sentences.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), object
+            A list of str for each sentence, one tag per word.
+        """
+        self._check_is_fitted()
+        return _object_array(self._decode(self._encode(check_token_lists(X))))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the class probabilities of every word.
+
+        They are the softmax of the logits (``background_bias`` included) whatever the loss; set
+        losses give scores, not calibrated probabilities.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), object
+            An array of shape (n_words, n_classes) for each sentence; columns as ``classes_``.
+        """
+        self._check_is_fitted()
+        dataset = self._encode(check_token_lists(X))
+        logits = self._predict_biased(dataset).astype(np.float64)
+        p = np.exp(logits - logits.max(1, keepdims=True, initial=-np.inf))
+        p /= p.sum(1, keepdims=True)
+        return _object_array(np.split(p, dataset.item_offsets[1:-1]) if dataset.n_texts else [])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+        y : the same of list of str
+            Tags that never occurred in training count as missed.
+        sample_weight : None
+            Not supported: the scores are over entities, not sentences.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        self._check_is_fitted()
+        if sample_weight is not None:
+            raise ValueError("score does not take sample_weight: it counts entities or words.")
+        sentences = check_token_lists(X)
+        return self._score(check_tags(y, sentences), self._decode(self._encode(sentences)))
+
+    def _more_parameters(self) -> None:
+        owner = type(self).__name__
+        check_option(owner, "decode", self.decode, ("constrained", "argmax"))
+        if self.background_bias != "auto":
+            check_number(owner, "background_bias", self.background_bias, closed="neither")
+        elif self.validation_fraction is None:
+            raise ValueError(
+                "background_bias='auto' needs validation_fraction (a float in (0, 1)): it is tuned "
+                "on that part. Got validation_fraction=None."
+            )
+
+    def _encode(
+        self,
+        sentences: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        weight: np.ndarray | None = None,
+    ) -> EncodedDataset:
+        target = None
+        if tags is not None:
+            index = {tag: i for i, tag in enumerate(self.classes_.tolist())}
+            target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
+        return encode_words(
+            sentences,
+            self.tokenizer_,
+            self.max_length_,
+            self.stride_,
+            target=target,
+            weight=weight,
+        )
+
+    def _count(self, dataset: EncodedDataset) -> np.ndarray:
+        """Return how many training words each tag has; a weight counts as repetition."""
+        assert dataset.target is not None
+        weight = None
+        if dataset.weight is not None:
+            weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets)).astype(np.float64)
+        return np.bincount(dataset.target, weight, minlength=len(self.classes_))
+
+    def _background(self) -> int | None:
+        """Return the index of "O" among chunk tags."""
+        if self.scheme_ is None or "O" not in self.classes_:
+            return None
+        return int(np.flatnonzero(self.classes_ == "O")[0])
+
+    def _predict_biased(self, dataset: EncodedDataset) -> np.ndarray:
+        logits = self._predict_logits(dataset).reshape(dataset.n_items, len(self.classes_))
+        background = self._background()
+        if background is not None:
+            logits[:, background] += self.background_bias_
+        return logits
+
+    def _decode(self, dataset: EncodedDataset) -> list[list[str]]:
+        return self._tags(self._predict_biased(dataset), dataset.item_offsets)
+
+    def _tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
+        if self.decode == "argmax" or self.scheme_ is None:
+            best = logits.argmax(1)
+        else:
+            transitions = allowed_transitions(self.classes_.tolist(), self.scheme_)
+            best = best_sequences(logits, offsets, transitions)
+        words = self.classes_[best].tolist()
+        return [words[start:stop] for start, stop in pairwise(offsets)]
+
+    def _score(self, y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]) -> float:
+        if self.scheme_ is None:
+            return float(tag_f1_score(y_true, y_pred))
+        return float(entity_f1_score(y_true, y_pred))
+
+    def _tune_background_bias(self, dataset: EncodedDataset, tags: Sequence[Sequence[str]]) -> None:
+        """Set the bias with the best score; of equally good ones, the one nearest to zero."""
+        logits = self._predict_biased(dataset)
+        background = self._background()
+        if background is None:
+            return
+        best_score = -1.0
+        for bias in sorted(np.arange(-40, 41) / 10, key=abs):
+            shifted = logits.copy()
+            shifted[:, background] += bias
+            score = self._score(tags, self._tags(shifted, dataset.item_offsets))
+            if score > best_score:
+                best_score, self.background_bias_ = score, float(bias)
+
+
+def _take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
+    return [rows[i] for i in index]
+
+
+def _object_array(rows: Sequence[Any]) -> np.ndarray:
+    """Return a 1-D object array of the rows, also if all of them have one length."""
+    array = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        array[i] = row
+    return array

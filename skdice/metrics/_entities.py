@@ -1,0 +1,215 @@
+"""From a sentence of tags to the entities that it writes down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+from ._validation import Tags, check_option, check_tags
+
+# What a prefix does, in the letters of IOBES: begins, is inside, ends, or is a single word.
+_IOB = {"B": "B", "I": "I"}
+_IOBES = {"B": "B", "I": "I", "E": "E", "S": "S"}
+_BMES = {"B": "B", "M": "I", "E": "E", "S": "S"}
+_BILOU = {"B": "B", "I": "I", "L": "E", "U": "S"}
+_ROLES = {
+    None: {**_IOBES, **_BMES, **_BILOU},
+    "IOB1": _IOB,
+    "IOB2": _IOB,
+    "IOBES": _IOBES,
+    "BIOES": _IOBES,
+    "BMES": _BMES,
+    "BILOU": _BILOU,
+}
+SCHEMES = tuple(scheme for scheme in _ROLES if scheme is not None)
+
+
+class EntitySpan(NamedTuple):
+    """An entity in a sentence: words `start` to `end`, `end` exclusive.
+
+    Attributes
+    ----------
+    start : int
+        First word, counted from 0.
+    end : int
+        One past the last word.
+    label : str
+        Type of the entity, such as ``"PER"``.
+    """
+
+    start: int
+    end: int
+    label: str
+
+
+class _Run(NamedTuple):
+    """A maximal run of words whose tags continue each other."""
+
+    start: int
+    end: int
+    label: str
+    first_role: str
+    last_role: str
+
+
+def get_entities(
+    tags: Tags, *, mode: str | None = None, scheme: str | None = None
+) -> list[EntitySpan]:
+    """Read the entities off the tags of one sentence.
+
+    Parameters
+    ----------
+    tags : list, tuple, Series or 1-D array of str
+        One tag per word: ``"O"``, or a prefix, a hyphen and a type. The type may itself hold
+        hyphens and dots; a bare prefix such as ``"B"`` has the type ``"_"``.
+    mode : {None, "strict"}, default=None
+        None reads as conlleval and the default mode of seqeval do: a word continues the entity
+        before it if its tag is I or E, the tag before it is B or I, and both have the same type;
+        any other word that is not outside starts an entity. M counts as I, L as E and U as S.
+        ``"strict"`` keeps the entities that `scheme` allows, as seqeval's strict mode does.
+    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
+        The tagging scheme, with ``mode="strict"`` only. BIOES is another name for IOBES.
+
+    Returns
+    -------
+    list of EntitySpan
+        ``(start, end, label)`` in the order of `start`, `end` exclusive. Entities do not overlap.
+
+    Raises
+    ------
+    TypeError
+        If `tags` is a bare string or no sequence, or if a tag is not a string.
+    ValueError
+        If `mode` or `scheme` is unknown, `scheme` comes without ``mode="strict"``, a tag is
+        empty, or a tag does not belong to the strict scheme.
+
+    Notes
+    -----
+    In the default mode a tag without a known prefix is a type of its own, in which a run of equal
+    tags is an entity (``"PER", "PER", "O"``); seqeval would cut its first letter off. Outside are
+    ``"O"``, ``"O-"`` with any type, and ``"."``.
+
+    In strict IOB1 a B is allowed only right after a word of the same type. As in seqeval, a
+    misplaced B is left out and the I words that follow it are read as an entity.
+
+    Examples
+    --------
+    >>> from skdice.metrics import get_entities
+    >>> get_entities(["B-PER", "I-PER", "O", "I-LOC"])
+    [EntitySpan(start=0, end=2, label='PER'), EntitySpan(start=3, end=4, label='LOC')]
+    >>> get_entities(["B-PER", "I-PER", "O", "I-LOC"], mode="strict", scheme="IOB2")
+    [EntitySpan(start=0, end=2, label='PER')]
+    """
+    return find_entities(check_tags(tags, "tags"), check_scheme(mode, scheme), "tags")
+
+
+def check_scheme(mode: str | None, scheme: str | None) -> str | None:
+    """Return the scheme to be strict about, None for the default mode.
+
+    Raises
+    ------
+    ValueError
+        If `mode` or `scheme` is unknown, or `scheme` comes without ``mode="strict"``.
+    """
+    check_option("mode", mode, (None, "strict"))
+    if mode == "strict":
+        check_option("scheme (with mode='strict')", scheme, SCHEMES)
+    elif scheme is not None:
+        raise ValueError(
+            f"scheme is used with mode='strict' only; got scheme={scheme!r} with mode=None."
+        )
+    return scheme
+
+
+def find_entities(tags: list[str], scheme: str | None, name: str) -> list[EntitySpan]:
+    """Read the entities off checked tags.
+
+    Parameters
+    ----------
+    tags : list of str
+    scheme : str or None
+        As `check_scheme` returns it.
+    name : str
+        What error messages call the sentence.
+
+    Returns
+    -------
+    list of EntitySpan
+
+    Raises
+    ------
+    ValueError
+        If a tag does not belong to the strict scheme.
+    """
+    runs = _find_runs(tags, scheme, name)
+    if scheme is None:
+        return [EntitySpan(run.start, run.end, run.label) for run in runs]
+    if scheme == "IOB1":
+        return list(_iob1_entities(runs))
+    if scheme == "IOB2":
+        return [EntitySpan(run.start, run.end, run.label) for run in runs if run.first_role == "B"]
+    return [
+        EntitySpan(run.start, run.end, run.label)
+        for run in runs
+        if run.first_role in "BS" and run.last_role in "ES"
+    ]
+
+
+def _find_runs(tags: list[str], scheme: str | None, name: str) -> list[_Run]:
+    runs = []
+    start, label, first_role, last_role = 0, "", "O", "O"
+    # The last run is closed by an outside word past the end.
+    for position, tag in enumerate(chain(tags, ("O",))):
+        parsed = _parse_tag(tag, scheme)
+        if parsed is None:
+            prefixes = ", ".join(f"'{prefix}-'" for prefix in _ROLES[scheme])
+            raise ValueError(
+                f"{name}: tag {position} is {tag!r}, but the tags of {scheme} are 'O' and those "
+                f"that start with {prefixes}."
+            )
+        role, tag_label = parsed
+        if role in "IE" and last_role in "BI" and tag_label == label:
+            last_role = role
+            continue
+        if last_role != "O":
+            runs.append(_Run(start, position, label, first_role, last_role))
+        start, label, first_role, last_role = position, tag_label, role, role
+    return runs
+
+
+def _iob1_entities(runs: list[_Run]) -> Iterator[EntitySpan]:
+    for before, run, after in zip([None, *runs[:-1]], runs, [*runs[1:], None]):
+        start = run.start
+        if run.first_role == "B":
+            follows_its_type = (
+                before is not None and before.end == run.start and before.label == run.label
+            )
+            # seqeval takes no B that is followed by the B of another type.
+            meets_foreign_b = (
+                run.last_role == "B"
+                and after is not None
+                and after.start == run.end
+                and after.first_role == "B"
+                and after.label != run.label
+            )
+            if not follows_its_type or meets_foreign_b:
+                start += 1
+        if start < run.end:
+            yield EntitySpan(start, run.end, run.label)
+
+
+@lru_cache(maxsize=4096)
+def _parse_tag(tag: str, scheme: str | None) -> tuple[str, str] | None:
+    """Return role and type of a tag, or None if it does not belong to the strict scheme."""
+    prefix, hyphen, label = tag[0], tag[1:2], tag[2:]
+    if hyphen in ("", "-"):
+        if prefix == "O":
+            return "O", ""
+        role = _ROLES[scheme].get(prefix)
+        if role is not None:
+            return role, label or "_"
+    if scheme is not None:
+        return None
+    return ("O", "") if tag == "." else ("I", str(tag))

@@ -1,0 +1,235 @@
+"""Scores of named entity recognition, in which an entity is right or wrong as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
+from ._entities import check_scheme, find_entities
+from ._validation import TagSequences, check_option, check_tag_sequences
+
+
+def entity_f1_score(
+    y_true: TagSequences,
+    y_pred: TagSequences,
+    *,
+    average: str | None = "micro",
+    mode: str | None = None,
+    scheme: str | None = None,
+    zero_division: float = 0,
+) -> Score:
+    """Compute the F1 score of whole entities.
+
+    An entity is right if its first word, its last word and its type are.
+
+    Parameters
+    ----------
+    y_true, y_pred : list, tuple, Series or array of lists of str
+        The tags, one list per sentence and one tag per word.
+    average : {"micro", "macro", "weighted"} or None, default="micro"
+        ``"micro"`` counts entities of all types together, ``"macro"`` is the mean over the types,
+        ``"weighted"`` the mean weighted by support. None gives one score per type. The types are
+        those of the entities in `y_true` or `y_pred`.
+    mode : {None, "strict"}, default=None
+        How tags are read, see :func:`get_entities`.
+    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
+        The tagging scheme, with ``mode="strict"`` only.
+    zero_division : {0, 1}, default=0
+        The score where there are no entities at all.
+
+    Returns
+    -------
+    float or ndarray of shape (n_types,)
+        In [0, 1]. With ``average=None`` in the sorted order of the types.
+
+    Raises
+    ------
+    TypeError
+        If a sentence is not a list of tags, or a tag not a string.
+    ValueError
+        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
+        belong to the strict scheme.
+
+    See Also
+    --------
+    entity_precision_recall_fscore_support : Precision and recall as well.
+    tag_f1_score : Scores words rather than entities.
+
+    Examples
+    --------
+    >>> from skdice.metrics import entity_f1_score
+    >>> y_true = [["B-PER", "I-PER", "O"], ["B-LOC", "O"]]
+    >>> y_pred = [["B-PER", "I-PER", "O"], ["B-ORG", "O"]]
+    >>> entity_f1_score(y_true, y_pred)
+    0.5
+    >>> entity_f1_score(y_true, y_pred, average=None)  # LOC, ORG, PER
+    array([0., 0., 1.])
+    """
+    return entity_precision_recall_fscore_support(
+        y_true, y_pred, average=average, mode=mode, scheme=scheme, zero_division=zero_division
+    )[2]
+
+
+def entity_precision_recall_fscore_support(
+    y_true: TagSequences,
+    y_pred: TagSequences,
+    *,
+    average: str | None = None,
+    mode: str | None = None,
+    scheme: str | None = None,
+    zero_division: float = 0,
+) -> tuple[Score, Score, Score, int | NDArray[np.int64]]:
+    """Compute precision, recall, F1 score and support of whole entities.
+
+    Parameters
+    ----------
+    y_true, y_pred : list, tuple, Series or array of lists of str
+        The tags, one list per sentence and one tag per word.
+    average : {"micro", "macro", "weighted"} or None, default=None
+        None gives one value per type; the others as in :func:`entity_f1_score`. An average over
+        nothing (macro without entities, weighted without entities in `y_true`) is the micro
+        average.
+    mode : {None, "strict"}, default=None
+        How tags are read, see :func:`get_entities`.
+    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
+        The tagging scheme, with ``mode="strict"`` only.
+    zero_division : {0, 1}, default=0
+        Precision of a type that was never predicted, recall of a type that is not in `y_true`,
+        and F1 where there are no entities at all.
+
+    Returns
+    -------
+    precision, recall, f1 : float or ndarray of shape (n_types,)
+        In [0, 1]. With ``average=None`` in the sorted order of the types.
+    support : int or ndarray of shape (n_types,)
+        Number of entities in `y_true`; their total if averaged, as in seqeval (scikit-learn has
+        None there).
+
+    Raises
+    ------
+    TypeError
+        If a sentence is not a list of tags, or a tag not a string.
+    ValueError
+        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
+        belong to the strict scheme.
+
+    See Also
+    --------
+    entity_classification_report : The same numbers as a table.
+
+    Examples
+    --------
+    >>> from skdice.metrics import entity_precision_recall_fscore_support
+    >>> y_true = [["B-PER", "I-PER", "O"], ["B-LOC", "O"]]
+    >>> y_pred = [["B-PER", "I-PER", "O"], ["O", "O"]]
+    >>> entity_precision_recall_fscore_support(y_true, y_pred)  # LOC, PER
+    (array([0., 1.]), array([0., 1.]), array([0., 1.]), array([1, 1]))
+    >>> entity_precision_recall_fscore_support(y_true, y_pred, average="macro")
+    (0.5, 0.5, 0.5, 2)
+    """
+    check_option("average", average, AVERAGES)
+    check_option("zero_division", zero_division, ZERO_DIVISIONS)
+    counts = _count_entities(y_true, y_pred, mode, scheme)
+    return average_scores(counts, average, zero_division)
+
+
+def entity_classification_report(
+    y_true: TagSequences,
+    y_pred: TagSequences,
+    *,
+    digits: int = 2,
+    output_dict: bool = False,
+    mode: str | None = None,
+    scheme: str | None = None,
+    zero_division: float = 0,
+) -> str | dict[str, dict[str, float]]:
+    """Tabulate precision, recall, F1 score and support of whole entities, type by type.
+
+    Parameters
+    ----------
+    y_true, y_pred : list, tuple, Series or array of lists of str
+        The tags, one list per sentence and one tag per word.
+    digits : int, default=2
+        Decimals in the text; a dict is not rounded.
+    output_dict : bool, default=False
+        Return a dict instead of text.
+    mode : {None, "strict"}, default=None
+        How tags are read, see :func:`get_entities`.
+    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
+        The tagging scheme, with ``mode="strict"`` only.
+    zero_division : {0, 1}, default=0
+        As in :func:`entity_precision_recall_fscore_support`.
+
+    Returns
+    -------
+    str or dict
+        The layout of seqeval and scikit-learn. The dict maps each type, and then
+        ``"micro avg"``, ``"macro avg"`` and ``"weighted avg"``, to a dict with the keys
+        ``"precision"``, ``"recall"``, ``"f1-score"`` and ``"support"``.
+
+    Raises
+    ------
+    TypeError
+        If a sentence is not a list of tags, or a tag not a string.
+    ValueError
+        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
+        belong to the strict scheme.
+
+    Examples
+    --------
+    >>> from skdice.metrics import entity_classification_report
+    >>> y_true = [["B-PER", "I-PER", "O"], ["B-LOC", "O"]]
+    >>> y_pred = [["B-PER", "I-PER", "O"], ["O", "O"]]
+    >>> print(entity_classification_report(y_true, y_pred))
+                  precision    recall  f1-score   support
+    <BLANKLINE>
+             LOC       0.00      0.00      0.00         1
+             PER       1.00      1.00      1.00         1
+    <BLANKLINE>
+       micro avg       1.00      0.50      0.67         2
+       macro avg       0.50      0.50      0.50         2
+    weighted avg       0.50      0.50      0.50         2
+    <BLANKLINE>
+    """
+    if not isinstance(digits, Integral) or digits < 0:
+        raise ValueError(f"digits must be an integer of at least 0; got {digits!r}.")
+    check_option("zero_division", zero_division, ZERO_DIVISIONS)
+    counts = _count_entities(y_true, y_pred, mode, scheme)
+    columns = (np.asarray(column) for column in average_scores(counts, None, zero_division))
+    types = dict(zip(counts.labels, zip(*(column.tolist() for column in columns))))
+    averages = {
+        f"{average} avg": average_scores(counts, average, zero_division)
+        for average in ("micro", "macro", "weighted")
+    }
+    header = ("precision", "recall", "f1-score", "support")
+    if output_dict:
+        return {name: dict(zip(header, row)) for name, row in {**types, **averages}.items()}
+
+    width = max(map(len, [*types, *averages]))
+    lines = [" ".join([" " * width, "", *(f"{column:>9}" for column in header)]), ""]
+    for rows in (types, averages):
+        for name, (precision, recall, f1, support) in rows.items():
+            scores = (f"{score:>9.{digits}f}" for score in (precision, recall, f1))
+            lines.append(" ".join([name.rjust(width), "", *scores, f"{support:>9}"]))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _count_entities(
+    y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
+) -> LabelCounts:
+    strict_scheme = check_scheme(mode, scheme)
+    correct: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
+    actual: Counter[str] = Counter()
+    for row, (true_tags, pred_tags) in enumerate(zip(*check_tag_sequences(y_true, y_pred))):
+        true_entities = find_entities(true_tags, strict_scheme, f"row {row} of y_true")
+        pred_entities = find_entities(pred_tags, strict_scheme, f"row {row} of y_pred")
+        actual.update(entity.label for entity in true_entities)
+        predicted.update(entity.label for entity in pred_entities)
+        correct.update(entity.label for entity in {*true_entities} & {*pred_entities})
+    return LabelCounts.from_mappings(correct, predicted, actual)

@@ -1,0 +1,123 @@
+"""Checks that all metrics share: named options and sentences of tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from reprlib import repr as short_repr
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Tags: TypeAlias = "Sequence[str] | np.ndarray[Any, Any] | pd.Series[Any]"
+TagSequences: TypeAlias = "Sequence[Tags] | np.ndarray[Any, Any] | pd.Series[Any]"
+
+
+def check_option(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    """Raise ValueError unless `value` is one of `allowed`."""
+    if value not in allowed:
+        options = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {options}; got {short_repr(value)}.")
+
+
+def check_tags(tags: Any, name: str) -> list[str]:
+    """Return the tags of one sentence as a list of non-empty strings.
+
+    Parameters
+    ----------
+    tags : list, tuple, Series or 1-D array of str
+        One tag per word.
+    name : str
+        What error messages call the sentence.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    TypeError
+        If `tags` is a bare string or no sequence, or if a tag is not a string.
+    ValueError
+        If a tag is the empty string.
+    """
+    values = _as_list(tags)
+    if values is None:
+        raise TypeError(
+            f"{name} must be a list of tags (list, tuple, Series or 1-D array), one per word; "
+            f"got {_describe(tags)}."
+        )
+    for position, tag in enumerate(values):
+        if not isinstance(tag, str):
+            raise TypeError(f"{name}: tag {position} must be a string; got {_describe(tag)}.")
+        if not tag:
+            raise ValueError(
+                f"{name}: tag {position} must not be empty; a word outside any entity has the "
+                "tag 'O'."
+            )
+    return values
+
+
+def check_tag_sequences(
+    y_true: TagSequences, y_pred: TagSequences
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return both corpora as lists of lists of str with equal shapes.
+
+    Parameters
+    ----------
+    y_true, y_pred : list, tuple, Series or array of lists of str
+        One list of tags per sentence.
+
+    Returns
+    -------
+    y_true, y_pred : list of list of str
+
+    Raises
+    ------
+    TypeError
+        If an argument is no sequence, a sentence no list of tags, or a tag no string.
+    ValueError
+        If the numbers of sentences or the lengths of a sentence differ, or a tag is empty.
+    """
+    true_rows, pred_rows = _check_rows(y_true, "y_true"), _check_rows(y_pred, "y_pred")
+    if len(true_rows) != len(pred_rows):
+        raise ValueError(
+            "y_true and y_pred must have the same number of sentences; "
+            f"got {len(true_rows)} and {len(pred_rows)}."
+        )
+    for row, (true_tags, pred_tags) in enumerate(zip(true_rows, pred_rows)):
+        if len(true_tags) != len(pred_tags):
+            raise ValueError(
+                "y_true and y_pred must have the same number of tags in every sentence; "
+                f"row {row} has {len(true_tags)} and {len(pred_tags)}."
+            )
+    return true_rows, pred_rows
+
+
+def _check_rows(sentences: Any, name: str) -> list[list[str]]:
+    rows = _as_list(sentences)
+    if rows is None:
+        raise TypeError(
+            f"{name} must be a list, tuple, Series or array with one list of tags per sentence; "
+            f"got {_describe(sentences)}."
+        )
+    return [check_tags(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]
+
+
+def _as_list(values: Any) -> list[Any] | None:
+    """Return ordered `values` as a list, or None for a string or anything unordered."""
+    if isinstance(values, list):
+        return values
+    if isinstance(values, (str, bytes)):
+        return None
+    if isinstance(values, Sequence):
+        return list(values)
+    # Arrays and Series; scalars and 0-d arrays convert to something that is no list.
+    converted = values.tolist() if hasattr(values, "tolist") else None
+    return converted if isinstance(converted, list) else None
+
+
+def _describe(value: object) -> str:
+    return f"{short_repr(value)} of type {type(value).__name__}"

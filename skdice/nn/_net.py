@@ -1,0 +1,216 @@
+"""The training and prediction loops: a skorch net whose batches are whole optimiser steps."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from skorch import NeuralNet
+from skorch.callbacks import EpochTimer
+from torch import Tensor
+
+from ._accumulation import accumulate_gradient
+from ._batching import Batch, Batcher, StepSampler, to_device
+from ._runtime import autocast
+
+_MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
+
+
+class TextNet(NeuralNet):
+    """A skorch net that trains on optimiser steps drawn by a :class:`StepSampler`.
+
+    It keeps skorch's components, history, callbacks and pickling; fitting and prediction are our
+    own, since skorch's batches, loss averaging and Ctrl-C handling do not fit ragged text.
+
+    Parameters
+    ----------
+    module, criterion : type
+        Classes, never instances: a clone must not share weights.
+    head_lr : float or None
+        Learning rate of the head; None is ``lr``.
+    weight_decay : float
+        Not applied to biases and norms.
+    warmup : float or int
+        A share of all steps, or a number of steps.
+    schedule : {"linear", "cosine", "constant"}
+        How the learning rate goes on after the warm-up.
+    clip_norm : float or None
+        Largest norm of the gradient.
+    precision : {"fp32", "bf16", "fp16"}
+        Of the training steps; the loss is always computed in float32.
+    **kwargs
+        skorch's parameters.
+    """
+
+    def __init__(
+        self,
+        module: type,
+        criterion: type,
+        *,
+        head_lr: float | None = None,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        schedule: str = "linear",
+        clip_norm: float | None = 1.0,
+        precision: str = "fp32",
+        **kwargs: Any,
+    ) -> None:
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.warmup = warmup
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.precision = precision
+        super().__init__(
+            module, criterion, optimizer=torch.optim.AdamW, train_split=None, verbose=0, **kwargs
+        )
+
+    @property
+    def _default_callbacks(self) -> list[tuple[str, Any]]:
+        return [("epoch_timer", EpochTimer())]
+
+    def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "TextNet":
+        """Set up fused AdamW, without weight decay on biases and norms."""
+        head = self.module_.head_parameters()
+        groups: dict[tuple[bool, bool], list[Any]] = {}
+        for parameter in self.module_.parameters():
+            if parameter.requires_grad:
+                key = (parameter in head, parameter.ndim > 1)
+                groups.setdefault(key, []).append(parameter)
+        head_lr = self.lr if self.head_lr is None else self.head_lr
+        self.optimizer_ = self.optimizer(
+            [
+                {
+                    "params": parameters,
+                    "lr": head_lr if in_head else self.lr,
+                    "weight_decay": self.weight_decay if decays else 0.0,
+                }
+                for (in_head, decays), parameters in groups.items()
+            ],
+            fused=torch.device(self.device).type in ("cpu", "cuda"),
+        )
+        return self
+
+    def fit(
+        self,
+        sampler: StepSampler,
+        *,
+        validate: Callable[[], float] | None = None,
+        patience: int | None = None,
+    ) -> "TextNet":
+        """Train the initialised net.
+
+        Parameters
+        ----------
+        sampler : StepSampler
+        validate : callable, optional
+            Gives the task metric of the validation part, larger is better; called every epoch.
+        patience : int, optional
+            Stop after this many epochs without improvement and restore the best weights.
+
+        Raises
+        ------
+        ValueError
+            If loss or gradient stop being finite; the weights are those before that step.
+        """
+        from transformers.optimization import get_scheduler
+
+        self.n_steps_ = len(sampler) * self.max_epochs
+        is_share = isinstance(self.warmup, float)
+        n_warmup = round(self.warmup * self.n_steps_) if is_share else self.warmup
+        name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
+        self.scheduler_ = get_scheduler(name, self.optimizer_, n_warmup, self.n_steps_)
+        self.scaler_ = torch.amp.GradScaler(
+            torch.device(self.device).type, enabled=self.precision == "fp16"
+        )
+        self.best_epoch_ = 0
+        best_score, best_state = -math.inf, None
+        self.notify("on_train_begin", X=sampler)
+        try:
+            for epoch in range(1, self.max_epochs + 1):
+                self.notify("on_epoch_begin", dataset_train=sampler, dataset_valid=None)
+                self._run_epoch(sampler, epoch)
+                score = None
+                if validate is not None:
+                    score = validate()
+                    self.history.record("valid_score", score)
+                self.notify("on_epoch_end", dataset_train=sampler, dataset_valid=None)
+                if patience is None or score is None:
+                    self.best_epoch_ = epoch
+                elif score > best_score or best_state is None:
+                    self.best_epoch_, best_score = epoch, score
+                    best_state = _copy(self.module_.state_dict())
+                elif epoch - self.best_epoch_ >= patience:
+                    break
+            if best_state is not None and self.best_epoch_ != epoch:
+                self.module_.load_state_dict(best_state)
+        finally:
+            self.notify("on_train_end", X=sampler)
+            self._drop_training_state()
+        return self
+
+    def _run_epoch(self, sampler: StepSampler, epoch: int) -> None:
+        self._set_training(True)
+        self.history.record("lr", self.scheduler_.get_last_lr()[0])
+        losses = []
+        for number, step in enumerate(sampler, start=1):
+            where = f"epoch {epoch}, batch {number} of {len(sampler)}"
+            step = [to_device(batch, self.device) for batch in step]
+            self.notify("on_batch_begin", batch=step, training=True)
+            losses.append(self._train_step(step, where))
+            self.notify("on_batch_end", batch=step, training=True, loss=losses[-1])
+        self.history.record("train_loss", torch.stack(losses).mean().item())
+
+    def _train_step(self, step: list[Batch], where: str) -> Tensor:
+        self.optimizer_.zero_grad(set_to_none=True)
+        loss = accumulate_gradient(
+            self.module_, self.criterion_, step, self._logits, self.scaler_.get_scale()
+        )
+        self.scaler_.unscale_(self.optimizer_)
+        self.notify(
+            "on_grad_computed", named_parameters=self.get_all_learnable_params(), batch=step
+        )
+        parameters = [p for p in self.module_.parameters() if p.grad is not None]
+        limit = math.inf if self.clip_norm is None else self.clip_norm
+        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
+        overflow_is_skipped = self.scaler_.is_enabled()
+        if not loss.isfinite() or not (overflow_is_skipped or norm.isfinite()):
+            what = "gradient" if loss.isfinite() else "loss"
+            raise ValueError(
+                f"The {what} is not finite in {where} (loss {loss.item()}). The weights of the "
+                f"step before are kept. A smaller lr, a longer warmup or precision='fp32' helps "
+                f"most of the time."
+            )
+        self.scaler_.step(self.optimizer_)
+        self.scaler_.update()
+        self.scheduler_.step()
+        return loss
+
+    def predict_logits(self, batcher: Batcher) -> np.ndarray:
+        """Return float32 logits of all items, of shape (n_items, n_outputs), in their order."""
+        self._set_training(False)
+        logits: np.ndarray | None = None
+        with torch.inference_mode():
+            for batch in batcher.by_length():
+                inputs = to_device(batch, self.device)
+                part = self.module_(**{name: inputs[name] for name in _MODULE_INPUTS})
+                if logits is None:
+                    shape = (batcher.dataset.n_items, part.shape[1])
+                    logits = np.empty(shape, dtype=np.float32)
+                logits[batch["item"].numpy()] = part.cpu().numpy()
+        return np.empty((0, 0), dtype=np.float32) if logits is None else logits
+
+    def _logits(self, batch: Batch) -> Tensor:
+        with autocast(self.precision, self.device):
+            return self.module_(**{name: batch[name] for name in _MODULE_INPUTS})
+
+    def _drop_training_state(self) -> None:
+        """Free what is only needed for the next step; a pickle is as large as the weights."""
+        self.module_.zero_grad(set_to_none=True)
+        for name in ("optimizer_", "scheduler_", "scaler_"):
+            setattr(self, name, None)
+
+
+def _copy(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in state.items()}

@@ -1,0 +1,62 @@
+"""The state of torch that a fit needs, put back afterwards: generators, denormals, precision."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def resolve_device(device: str) -> str:
+    """Return the device to use; "auto" is a GPU if there is one."""
+    if device != "auto":
+        return device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def resolve_precision(precision: str, device: str) -> str:
+    """Return fp32, bf16 or fp16; "auto" is bf16 where the hardware computes in it."""
+    if precision != "auto":
+        return precision
+    kind = torch.device(device).type
+    if kind == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+    if kind == "cpu":
+        capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+        if capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"):
+            return "bf16"
+    return "fp32"
+
+
+def autocast(precision: str, device: str) -> Any:
+    """Return the context in which a network computes in the given precision."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(torch.device(device).type, dtype=_DTYPES[precision])
+
+
+@contextmanager
+def seeded(seed: int, device: str) -> Iterator[None]:
+    """Draw torch's random numbers from ``seed`` inside the block; restore the generators after."""
+    kind = torch.device(device).type
+    cuda = [torch.cuda.current_device()] if kind == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        torch.default_generator.manual_seed(seed)
+        if cuda:
+            torch.cuda.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def denormals_flushed() -> Iterator[None]:
+    """Treat denormal numbers as zero inside the block: they make CPUs crawl."""
+    was_flushing = bool(torch.tensor(1e-310, dtype=torch.float64) * 1 == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(was_flushing)

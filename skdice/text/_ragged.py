@@ -1,0 +1,59 @@
+"""Ragged arrays: rows of different lengths in one flat array."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of different lengths.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        The rows, one after the other.
+    offsets : ndarray of shape (n_rows + 1,), int64
+        Row i is ``values[offsets[i]:offsets[i + 1]]``.
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Any], dtype: Any) -> "Ragged":
+        """Build from a sequence of sequences."""
+        offsets = offsets_from_lengths([len(row) for row in rows])
+        values = np.fromiter((value for row in rows for value in row), dtype, count=offsets[-1])
+        return cls(values, offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Length of each row, of shape (n_rows,)."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: np.ndarray) -> "Ragged":
+        """Return the given rows, in that order."""
+        start, stop = self.offsets[rows], self.offsets[rows + 1]
+        return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
+
+
+def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """Return ``start[0]..stop[0]-1, start[1]..stop[1]-1, ...`` in one array."""
+    offsets = offsets_from_lengths(stop - start)
+    return np.arange(offsets[-1]) + np.repeat(start - offsets[:-1], stop - start)
+
+
+def offsets_from_lengths(lengths: Any) -> np.ndarray:
+    """Return where rows of the given lengths start and end, of shape (n_rows + 1,)."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

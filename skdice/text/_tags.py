@@ -1,0 +1,154 @@
+"""Tag schemes: which tag may follow which, and the best well-formed sequence of tags."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+_CHUNK_TAG = re.compile(r"O|[BIESLMU]-.+", re.DOTALL)
+# Sentences are decoded together as long as their transition scores stay below this number.
+_VITERBI_CELLS = 1_000_000
+_SAME_ROLE = {"M": "I", "L": "E", "U": "S"}
+
+
+def are_chunk_tags(tags: Sequence[str]) -> bool:
+    """Return whether all tags are ``O`` or ``[BIESLMU]-type``, with at least one of the latter.
+
+    Examples
+    --------
+    >>> are_chunk_tags(["O", "B-PER", "I-PER"]), are_chunk_tags(["NOUN", "VERB"])
+    (True, False)
+    """
+    return all(_CHUNK_TAG.fullmatch(tag) for tag in tags) and any(tag != "O" for tag in tags)
+
+
+def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
+    """Return the scheme of chunk tags: IOB1, IOB2 or IOBES (also for BMES and BILOU).
+
+    Tags B, I and O alone are IOB1 if a chunk starts with I somewhere, otherwise IOB2.
+    """
+    tags = {tag for sentence in sentences for tag in sentence}
+    if any(_parse(tag)[0] in "ES" for tag in tags if tag != "O"):
+        return "IOBES"
+    starts_with_i = {tag: _parse(tag)[0] == "I" for tag in tags}
+    for sentence in sentences:
+        before = "O"
+        for tag in sentence:
+            if starts_with_i[tag] and _parse(before)[1] != _parse(tag)[1]:
+                return "IOB1"
+            before = tag
+    return "IOB2"
+
+
+def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray, ...]:
+    """Return which tags may start, follow one another and end a sentence.
+
+    Parameters
+    ----------
+    classes : sequence of n_classes str
+        Chunk tags.
+    scheme : {"IOB1", "IOB2", "IOBES"}
+
+    Returns
+    -------
+    start : ndarray of bool of shape (n_classes,)
+    follow : ndarray of bool of shape (n_classes, n_classes)
+        ``follow[a, b]``: class b may come right after class a.
+    end : ndarray of bool of shape (n_classes,)
+    """
+    parsed = [_parse(tag) for tag in classes]
+    # The end of a sentence allows what a following O allows, the start what a preceding one does.
+    border = ("O", "")
+    follow = np.array([[_may_follow(a, b, scheme) for b in parsed] for a in parsed])
+    start = np.array([_may_follow(border, tag, scheme) for tag in parsed])
+    end = np.array([_may_follow(tag, border, scheme) for tag in parsed])
+    return start, follow, end
+
+
+def best_sequences(
+    scores: np.ndarray, offsets: np.ndarray, transitions: tuple[np.ndarray, ...]
+) -> np.ndarray:
+    """Return the classes with the highest total score among the well-formed sequences.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_words, n_classes)
+        Logits or log-probabilities.
+    offsets : ndarray of shape (n_sentences + 1,)
+        Sentence i has the words ``offsets[i]:offsets[i + 1]``.
+    transitions : tuple
+        From :func:`allowed_transitions`.
+
+    Returns
+    -------
+    ndarray of shape (n_words,)
+        Class indices. A sentence that no sequence of these classes can tag gets the best class of
+        each word.
+    """
+    start, follow, end = transitions
+    best = scores.argmax(1)
+    # Where the best class of every word makes a well-formed sequence, that is the best sequence.
+    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    bad_word = np.zeros(len(best), dtype=bool)
+    if len(best):
+        inside = sentence[1:] == sentence[:-1]
+        bad_word[1:] = inside & ~follow[best[:-1], best[1:]]
+        bad_word[0] |= not start[best[0]]
+        bad_word[1:] |= ~inside & ~start[best[1:]]
+        bad_word[:-1] |= ~inside & ~end[best[:-1]]
+        bad_word[-1] |= not end[best[-1]]
+    rows = np.unique(sentence[bad_word])
+    rows = rows[np.argsort(-np.diff(offsets)[rows], kind="stable")]
+    n_rows = max(1, _VITERBI_CELLS // max(1, follow.size))
+    for first in range(0, len(rows), n_rows):
+        _viterbi(scores, offsets, rows[first : first + n_rows], start, follow, end, best)
+    return best
+
+
+def _viterbi(
+    scores: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    start: np.ndarray,
+    follow: np.ndarray,
+    end: np.ndarray,
+    best: np.ndarray,
+) -> None:
+    """Write the best sequences of some sentences, the longest first, into ``best``."""
+    lengths = np.diff(offsets)[rows]
+    first = offsets[rows]
+    forbidden = np.where(follow, 0.0, -np.inf)
+    total = scores[first] + np.where(start, 0.0, -np.inf)
+    n_classes = scores.shape[1]
+    came_from = np.zeros((lengths[0], len(rows), n_classes), dtype=np.int32)
+    for t in range(1, lengths[0]):
+        n = int(np.searchsorted(-lengths, -t, side="left"))  # sentences longer than t
+        step = total[:n, :, None] + forbidden
+        came_from[t, :n] = step.argmax(1)
+        total[:n] = step.max(1) + scores[first[:n] + t]
+    total += np.where(end, 0.0, -np.inf)
+    for i, length in enumerate(lengths):
+        tag = int(total[i].argmax())
+        if total[i, tag] == -np.inf:
+            continue
+        for t in range(length - 1, -1, -1):
+            best[first[i] + t] = tag
+            tag = came_from[t, i, tag]
+
+
+def _parse(tag: str) -> tuple[str, str]:
+    """Return role (B, I, E, S or O) and type."""
+    if tag == "O":
+        return "O", ""
+    return _SAME_ROLE.get(tag[0], tag[0]), tag[2:]
+
+
+def _may_follow(before: tuple[str, str], after: tuple[str, str], scheme: str) -> bool:
+    same_type = before[1] == after[1]
+    if scheme == "IOB1":  # B only to part two chunks of one type
+        return after[0] != "B" or (same_type and before[0] != "O")
+    if scheme == "IOB2":
+        return after[0] != "I" or (same_type and before[0] != "O")
+    if before[0] in "BI":
+        return same_type and after[0] in "IE"
+    return after[0] in "OBS"

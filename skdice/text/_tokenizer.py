@@ -1,0 +1,161 @@
+"""A model's tokenizer, reduced to what the estimators need: words to pieces, special tokens."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._quiet import quiet_transformers
+from ._ragged import Ragged
+
+
+class Frame(NamedTuple):
+    """The special tokens around a text.
+
+    Attributes
+    ----------
+    prefix, suffix : tuple of int
+        Ids before and after the text.
+    prefix_types, suffix_types : tuple of int
+        Their token types.
+    text_type : int
+        Token type of the text itself.
+    """
+
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    prefix_types: tuple[int, ...]
+    suffix_types: tuple[int, ...]
+    text_type: int
+
+    @property
+    def n_special(self) -> int:
+        """Number of special tokens."""
+        return len(self.prefix) + len(self.suffix)
+
+
+class WordTokenizer:
+    """Cuts words into the pieces of a pretrained model.
+
+    Every word gets at least one piece: one of which the tokenizer keeps nothing (empty, zero-width,
+    control characters) becomes the unknown token, so that nothing is lost between words and pieces.
+    Text that spells a special token ("[SEP]") is ordinary text.
+
+    Parameters
+    ----------
+    model : str
+        Hub id or directory.
+
+    Attributes
+    ----------
+    tokenizer : transformers.PreTrainedTokenizerFast
+    frame : Frame
+    """
+
+    def __init__(self, model: str) -> None:
+        self.tokenizer = _load_tokenizer(model)
+        self._backend = _plain_backend(self.tokenizer)
+        self._word_prefix = " " if _lacks_prefix_space(json.loads(self._backend.to_str())) else ""
+        self.frame = self._find_frame()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_backend"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _backend=_plain_backend(state["tokenizer"]))
+
+    @property
+    def pad_id(self) -> int:
+        """Id that fills up short rows of a batch."""
+        pad = self.tokenizer.pad_token_id
+        return 0 if pad is None else int(pad)
+
+    @property
+    def pads_left(self) -> bool:
+        """Whether the model wants the padding before the text."""
+        return bool(self.tokenizer.padding_side == "left")
+
+    def encode(self, words: Sequence[str]) -> Ragged:
+        """Return the piece ids of each word, at least one each; a word is looked at once."""
+        index: dict[str, int] = {}
+        order = np.fromiter((index.setdefault(word, len(index)) for word in words), np.int64)
+        encodings = self._backend.encode_batch(
+            [[self._word_prefix + _without_surrogates(word)] for word in index],
+            is_pretokenized=True,
+            add_special_tokens=False,
+        )
+        unknown = [self._unknown_id()]
+        pieces = Ragged.from_rows([encoding.ids or unknown for encoding in encodings], np.int32)
+        return pieces.take(order)
+
+    def _unknown_id(self) -> int:
+        for token_id in (
+            self.tokenizer.unk_token_id,
+            self.tokenizer.mask_token_id,
+            self.tokenizer.pad_token_id,
+        ):
+            if token_id is not None:
+                return int(token_id)
+        return 0
+
+    def _find_frame(self) -> Frame:
+        """Find the special tokens by looking at an encoded probe."""
+        probe = self._backend.encode([self._word_prefix + "a"], is_pretokenized=True)
+        text = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
+        if not text:
+            raise ValueError(
+                f"The tokenizer of {self.tokenizer.name_or_path!r} gives no piece for the word 'a'."
+            )
+        first, last = text[0], text[-1] + 1
+        return Frame(
+            tuple(probe.ids[:first]),
+            tuple(probe.ids[last:]),
+            tuple(probe.type_ids[:first]),
+            tuple(probe.type_ids[last:]),
+            probe.type_ids[first],
+        )
+
+
+def _without_surrogates(word: str) -> str:
+    """Replace lone surrogates, which have no UTF-8, by the replacement character."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in word)
+    return word
+
+
+def _load_tokenizer(model: str) -> Any:
+    from transformers import AutoTokenizer
+
+    with quiet_transformers():
+        tokenizer = AutoTokenizer.from_pretrained(model)
+    if not tokenizer.is_fast:
+        raise ValueError(
+            f"The tokenizer of {model!r} ({type(tokenizer).__name__}) is not a fast one (of the "
+            f"tokenizers library), which skdice needs to align words and pieces. Convert it with "
+            f"transformers and save it as tokenizer.json."
+        )
+    return tokenizer
+
+
+def _plain_backend(tokenizer: Any) -> Any:
+    """Return the tokenizer's backend, set to cut text and do nothing else."""
+    backend = tokenizer.backend_tokenizer
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = True
+    return backend
+
+
+def _lacks_prefix_space(state: dict[str, Any]) -> bool:
+    """Whether a byte-level BPE would read a word as if it went on from the one before."""
+
+    def steps(node: Any) -> list[dict[str, Any]]:
+        if not node:
+            return []
+        return [node, *(step for part in node.get("pretokenizers", ()) for step in steps(part))]
+
+    byte_level = [step for step in steps(state["pre_tokenizer"]) if step["type"] == "ByteLevel"]
+    return bool(byte_level) and not any(step["add_prefix_space"] for step in byte_level)

@@ -1,0 +1,274 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.datasets import read_conll
+from skdice.inspection import imbalance_report
+
+CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+TAGS = [["O", "O", "B-LOC"], [], ["O", "B-PER", "I-PER", "O", "B-PER"]]
+
+
+def as_lists(report):
+    """Return {class: [count, negatives, positives, ratio]} with None for what is missing."""
+    rows = report.astype(object).where(report.notna(), None)
+    return {name: rows.iloc[i].tolist() for i, name in enumerate(report.index)}
+
+
+@pytest.mark.parametrize(
+    "y, expected",
+    [
+        pytest.param(
+            TAGS,
+            {
+                "all": [8, 4, 4, 1.0],
+                "O": [4, 4, 4, 1.0],
+                "B-PER": [2, 6, 2, 3.0],
+                "B-LOC": [1, 7, 1, 7.0],
+                "I-PER": [1, 7, 1, 7.0],
+            },
+            id="chunk tags",
+        ),
+        pytest.param(
+            [["O", "PER", "O"], ["O"]],
+            {"all": [4, 3, 1, 3.0], "O": [3, 1, 3, 1 / 3], "PER": [1, 3, 1, 3.0]},
+            id="tags without prefix",
+        ),
+        pytest.param(
+            [["B-PER", "L-PER", "U-LOC", "O"]],
+            {
+                "all": [4, 1, 3, 1 / 3],
+                "B-PER": [1, 3, 1, 3.0],
+                "L-PER": [1, 3, 1, 3.0],
+                "O": [1, 3, 1, 3.0],
+                "U-LOC": [1, 3, 1, 3.0],
+            },
+            id="O is not the largest class of chunk tags",
+        ),
+        pytest.param(
+            [["NN", "VB", "NN"], ["NN", "NN", "O"]],
+            {
+                "all": [6, None, None, 4.0],
+                "NN": [4, 2, 4, 0.5],
+                "O": [1, 5, 1, 5.0],
+                "VB": [1, 5, 1, 5.0],
+            },
+            id="an O among part-of-speech tags",
+        ),
+        pytest.param(
+            [["NN", "VB", "NN"]],
+            {"all": [3, None, None, 2.0], "NN": [2, 1, 2, 0.5], "VB": [1, 2, 1, 2.0]},
+            id="part-of-speech tags",
+        ),
+        pytest.param(
+            [["O", "O"]], {"all": [2, 2, 0, np.inf], "O": [2, 0, 2, 0.0]}, id="nothing but O"
+        ),
+        pytest.param(
+            ["ham", "spam", "ham", "ham"],
+            {"all": [4, 3, 1, 3.0], "ham": [3, 1, 3, 1 / 3], "spam": [1, 3, 1, 3.0]},
+            id="two labels",
+        ),
+        pytest.param(
+            [1, 1, 0, 1],
+            {"all": [4, 1, 3, 1 / 3], 1: [3, 1, 3, 1 / 3], 0: [1, 3, 1, 3.0]},
+            id="two numbers, the positive one is frequent",
+        ),
+        pytest.param(
+            ["O", "X", "X"],
+            {"all": [3, 1, 2, 0.5], "X": [2, 1, 2, 0.5], "O": [1, 2, 1, 2.0]},
+            id="O has no meaning among labels",
+        ),
+        pytest.param(
+            ["b", "a", "c", "c"],
+            {
+                "all": [4, None, None, 2.0],
+                "c": [2, 2, 2, 1.0],
+                "a": [1, 3, 1, 3.0],
+                "b": [1, 3, 1, 3.0],
+            },
+            id="three labels",
+        ),
+        pytest.param(
+            ["a", "a"], {"all": [2, None, None, 1.0], "a": [2, 0, 2, 0.0]}, id="one label"
+        ),
+        pytest.param(
+            np.array([[1, 0, 0], [1, 1, 0]]),
+            {
+                "all": [6, 3, 3, 1.0],
+                0: [2, 0, 2, 0.0],
+                1: [1, 1, 1, 1.0],
+                2: [0, 2, 0, np.inf],
+            },
+            id="indicator matrix",
+        ),
+        pytest.param(
+            pd.DataFrame({"red": [True, False], "blue": [True, True]}),
+            {"all": [4, 1, 3, 1 / 3], "blue": [2, 0, 2, 0.0], "red": [1, 1, 1, 1.0]},
+            id="indicator frame",
+        ),
+        pytest.param(
+            [10, 9, 9, 10, 1.5],
+            {
+                "all": [5, None, None, 2.0],
+                9: [2, 3, 2, 1.5],
+                10: [2, 3, 2, 1.5],
+                1.5: [1, 4, 1, 4.0],
+            },
+            id="ties of numbers in the order of numbers",
+        ),
+    ],
+)
+def test_values(y, expected):
+    report = imbalance_report(y)
+    assert as_lists(report) == expected
+    assert list(report.index) == list(expected)
+    assert list(report.columns) == ["count", "negatives", "positives", "ratio"]
+    assert report.index.name == "class"
+    assert [str(dtype) for dtype in report.dtypes] == ["int64", "Int64", "Int64", "float64"]
+
+
+def to_object_array(rows):
+    array = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        array[i] = row
+    return array
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        tuple,
+        pd.Series,
+        to_object_array,
+        lambda rows: [tuple(row) for row in rows],
+        lambda rows: [np.array(row, dtype=str) for row in rows],
+        lambda rows: [pd.Series(row, dtype=object) for row in rows],
+        lambda rows: pd.Series(rows, index=[5, 5, 0]),
+    ],
+)
+def test_containers_of_tags(convert):
+    pd.testing.assert_frame_equal(imbalance_report(convert(TAGS)), imbalance_report(TAGS))
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.array,
+        pd.Series,
+        pd.Index,
+        pd.Categorical,
+        lambda labels: pd.Series(labels, dtype="category"),
+        lambda labels: np.array(labels, dtype=object),
+    ],
+)
+@pytest.mark.parametrize("labels", [["b", "a", "a"], [2, 1, 1], [True, False, False]])
+def test_containers_of_labels(convert, labels):
+    report = imbalance_report(convert(labels))
+    pd.testing.assert_frame_equal(report, imbalance_report(labels))
+    assert [type(name) for name in report.index[1:]] == [type(labels[0])] * 2
+
+
+def test_tag_sequences_of_one_length_may_be_a_matrix():
+    y = [["O", "B-X"], ["O", "O"]]
+    for array in (np.array(y), np.array(y, dtype=object)):
+        pd.testing.assert_frame_equal(imbalance_report(array), imbalance_report(y))
+
+
+def test_indicator_of_any_dtype():
+    matrix = np.array([[0, 1], [1, 1], [0, 1]])
+    for dtype in (bool, float, np.uint8, object):
+        report = imbalance_report(matrix.astype(dtype))
+        pd.testing.assert_frame_equal(report, imbalance_report(matrix))
+
+
+def test_class_named_all_stays_below_the_summary():
+    report = imbalance_report(["all", "none", "all", "some"])
+    assert list(report.index) == ["all", "all", "none", "some"]
+    assert report.iloc[0]["count"] == 4
+    assert report.iloc[1]["count"] == 2
+
+
+def test_number_of_texts_is_checked():
+    pd.testing.assert_frame_equal(imbalance_report([0, 1], ["a", "b"]), imbalance_report([0, 1]))
+    with pytest.raises(ValueError, match="X has 1 rows, but y has 2"):
+        imbalance_report([0, 1], ["a"])
+
+
+answers = [{"text": ["Oslo"], "answer_start": [3]}]
+
+
+@pytest.mark.parametrize(
+    "y, error, message",
+    [
+        ([], ValueError, "y is empty"),
+        (np.empty((0, 3)), ValueError, "y is empty"),
+        (np.empty((3, 0)), ValueError, r"y has shape \(3, 0\)"),
+        (np.zeros((2, 2, 2)), ValueError, r"y has shape \(2, 2, 2\)"),
+        ([[], []], ValueError, "y has 2 rows, but every one is an empty sequence"),
+        (None, TypeError, "Got None instead"),
+        ("B-PER", TypeError, "Got 'B-PER' instead"),
+        ({"a": 1}, TypeError, "Got a dict instead"),
+        (answers, TypeError, "y, row 0: got a dict. The answers of extractive question"),
+        (to_object_array(answers), TypeError, "y, row 0: got a dict"),
+        (pd.Series(answers), TypeError, "y, row 0: got a dict"),
+        ([["O"], "O"], TypeError, "y, row 1: got 'O'. Expected a sequence of tags"),
+        (["O", "O", ["O"]], TypeError, "y, row 2: got a list. Expected a label"),
+        (["a", None], ValueError, "y, row 1: got None. Expected a label"),
+        (pd.Series(["a", None, "b"]), ValueError, "y, row 1: got (nan|None)"),
+        ([1.0, 2.0, float("nan")], ValueError, "y, row 2: got nan"),
+        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None. Expected a tag"),
+        ([["O"], ["O", np.nan]], ValueError, "y, row 1, position 1: got nan"),
+        ([["O"], [(0, 1, "PER")]], TypeError, "y, row 1, position 0: got a tuple"),
+        ([["O"], [["O"]]], TypeError, "y, row 1, position 0: got a list"),
+        ([["O"], answers], TypeError, "y, row 1, position 0: got a dict"),
+        (["a", 1], TypeError, "labels 'a' and 1, which cannot be ordered"),
+        (np.array([[0, 1], [2, 1]]), ValueError, "y, row 1, column 0: got 2"),
+        (np.array([[0, np.nan]]), ValueError, "y, row 0, column 1: got nan"),
+        (pd.DataFrame({"a": [0, 1], "b": ["x", "y"]}), ValueError, "y, row 0, column 1: got x"),
+        (pd.DataFrame({"a": pd.array([0, None], "Int64")}), ValueError, "row 1, column 0: got (nan|<NA>)"),
+    ],
+)
+def test_errors(y, error, message):
+    with pytest.raises(error, match=message):
+        imbalance_report(y)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y"])), min_size=1))
+def test_sums(y):
+    tags = [tag for row in y for tag in row]
+    if not tags:
+        return
+    report = imbalance_report(y)
+    summary, classes = report.iloc[0], report.iloc[1:]
+    assert classes["count"].sum() == summary["count"] == len(tags)
+    assert (classes["negatives"] + classes["positives"] == len(tags)).all()
+    assert classes["count"].is_monotonic_decreasing
+    if "O" in tags:
+        assert summary["negatives"] == report.loc["O", "count"]
+        assert summary["positives"] == len(tags) - tags.count("O")
+
+
+@pytest.mark.parametrize(
+    "name, negatives, positives, ratio",
+    [
+        ("ner/conll2003_en/train.conll.xz", 169_578, 34_043, 4.98),
+        ("ner/ncbi_disease/train.tsv.xz", 124_819, 11_267, 11.08),
+        ("ner/weibo_zh/train.conll.xz", 68_827, 4_951, 13.90),
+        ("ner/wikigold/all.conll.xz", 32_576, 6_431, 5.07),
+        ("pos/ritter_tweets/all.txt.xz", None, None, 1931),
+        ("pos/ritter_tweets/test.txt.xz", None, None, 313),
+    ],
+)
+def test_published_counts(name, negatives, positives, ratio):
+    if not (CORPORA / name).exists():
+        pytest.skip(f"needs the corpus {name} in ../shared/data")
+    _, y = read_conll(CORPORA / name)
+    count, *sides, got = as_lists(imbalance_report(y))["all"]
+    assert count == sum(map(len, y))
+    assert sides == [negatives, positives]
+    assert round(got, 2) == ratio

@@ -1,0 +1,277 @@
+"""Gradients, saturation, low precision, masks and degenerate batches."""
+
+import pytest
+import torch
+from sklearn.base import clone
+from torch.autograd import gradcheck
+from torch.nn import functional as F
+
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+)
+
+from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
+from .reference import reference_gradient, reference_value
+
+GAPS = (5, 17, 30, 50, 88, 176)
+SATURATED = [
+    CrossEntropyLoss(),
+    *(FocalLoss(gamma=gamma) for gamma in (0, 0.5, 1, 2)),
+    DiceLoss(),
+    DiceLoss(square_denominator=False),
+    TverskyLoss(alpha=0.3, beta=0.7),
+    TverskyLoss(alpha=0.3, beta=0.7, square_denominator=False),
+    *(
+        SelfAdjustingDiceLoss(alpha=alpha, square_denominator=square)
+        for alpha in (0, 0.01, 0.5, 1, 2)
+        for square in (True, False)
+    ),
+    SelfAdjustingDiceLoss(alpha=0.5, level="example", average="macro"),
+    SelfAdjustingDiceLoss(alpha=0.5, average="sum", background=0),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_gradcheck(case):
+    logits, target = batch(case.kind, n_items=5)
+    weight = torch.linspace(0.5, 2, 5, dtype=torch.float64)
+    assert gradcheck(lambda z: case.loss(z, target, weight), logits.requires_grad_())
+
+
+@pytest.mark.parametrize(
+    "loss", [case.loss for case in CASES if case.kind == "flat"][::4], ids=repr
+)
+def test_gradcheck_of_a_column(loss):
+    logits, target = batch("column", n_items=4)
+    assert gradcheck(lambda z: loss(z, target), logits.requires_grad_())
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("square", [True, False])
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 2.0])
+def test_detached_weight_is_a_constant(kind, square, alpha):
+    logits, target = batch(kind, ignored=False)
+    value, gradient = value_and_gradient(
+        SelfAdjustingDiceLoss(alpha=alpha, square_denominator=square, detach_weight=True),
+        logits,
+        target,
+    )
+
+    z = logits.clone().requires_grad_()
+    p = z.softmax(1) if kind == "classes" else z.sigmoid()
+    y = F.one_hot(target, 3) if kind == "classes" else target
+    f = (1 - p.detach()) ** alpha * p
+    expected = 1 - (2 * (f * y).sum() + 1) / ((f**2 if square else f).sum() + y.sum() + 1)
+    (expected_gradient,) = torch.autograd.grad(expected, z)
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(gradient, expected_gradient)
+
+
+def saturated(kind, gap, gold):
+    """Return the logits and target of one item, its gold class right (on top) or wrong."""
+    if kind == "classes":
+        return [gap / 2, -gap / 2, 0.5 - gap / 2], 0 if gold == "right" else 1
+    target = 1 if kind == "positive" else 0
+    return float(gap if (target == 1) == (gold == "right") else -gap), target
+
+
+def value_resolution(loss):
+    """Return the smallest value of which float32 keeps four digits.
+
+    ``1 - N / D`` and torch's cross-entropies are differences of nearly equal numbers.
+    """
+    return 1e-30 if isinstance(loss, FocalLoss) else 1e-3
+
+
+def gradient_is_difference(loss, gold):
+    """Whether the gradient of a gold class at p near 1 is a difference of nearly equal numbers.
+
+    It is ``p - 1`` in torch's cross-entropy, and vanishes at ``p = 1`` in squared set losses.
+    """
+    if gold == "wrong":
+        return False
+    if isinstance(loss, CrossEntropyLoss):
+        return True
+    return hasattr(loss, "level") and loss.square_denominator and not adjusts(loss)
+
+
+def adjusts(loss):
+    return isinstance(loss, SelfAdjustingDiceLoss) and loss.alpha > 0
+
+
+@pytest.mark.parametrize("gold", ["right", "wrong"])
+@pytest.mark.parametrize("kind", ["classes", "positive", "negative"])
+@pytest.mark.parametrize("loss", SATURATED, ids=repr)
+def test_saturation_against_high_precision(loss, kind, gold):
+    for gap in GAPS:
+        z, y = saturated(kind, gap, gold)
+        logits = torch.tensor([z], dtype=torch.float32)
+        value, gradient = value_and_gradient(loss, logits, torch.tensor([y]))
+        expected = float(reference_value(loss, [z], [y]))
+        assert value.item() == pytest.approx(expected, rel=0, abs=1e-5), gap
+        if expected > value_resolution(loss):
+            assert value.item() == pytest.approx(expected, rel=1e-4, abs=0), gap
+
+        expected = [float(g) for g in reference_gradient(loss, z, y)]
+        largest = max(abs(g) for g in expected)
+        for got, want in zip(gradient.flatten().tolist(), expected, strict=True):
+            assert got == pytest.approx(want, rel=0, abs=1e-5), gap
+            if abs(want) > 1e-30 and not gradient_is_difference(loss, gold):
+                # Derivatives of a row sum to zero; small ones are differences of the large ones.
+                assert got == pytest.approx(want, rel=1e-4, abs=2e-7 * largest), gap
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
+def test_focal_between_the_gaps(gamma):
+    # exp overflows from 88.7 on.
+    z = torch.arange(-120.0, 120.0, 0.5)
+    loss = FocalLoss(gamma=gamma, reduction="none")
+    narrow = value_and_gradient(loss, z, torch.ones(len(z)))
+    wide = value_and_gradient(loss, z.double(), torch.ones(len(z)))
+    for got, expected in zip(narrow, wide):
+        torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-30)
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_saturated_batches_in_float32(case):
+    logits, target = batch(case.kind, n_items=8)
+    for scale in (20, 44, 88):
+        z = scale * logits.sign() + logits / 8
+        narrow = value_and_gradient(case.loss, z.float(), target)
+        wide = value_and_gradient(case.loss, z, target)
+        for got, expected in zip(narrow, wide):
+            torch.testing.assert_close(got.double(), expected, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        DiceLoss(),
+        DiceLoss(average="macro", background=0),
+        DiceLoss(square_denominator=False),
+        TverskyLoss(alpha=0.3, beta=0.7),
+        SelfAdjustingDiceLoss(average="macro"),
+        SelfAdjustingDiceLoss(ohem_ratio=1.0, background=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+def test_large_batches_keep_their_digits(loss, kind):
+    logits, target = batch(kind, n_items=65_536)
+    target[torch.arange(len(target)) % 10 != 0] = 0  # One long sum.
+    logits = logits.float()
+    value, gradient = value_and_gradient(loss, logits, target)
+    expected, expected_gradient = value_and_gradient(loss, logits.double(), target)
+    assert value.item() == pytest.approx(expected.item(), rel=0, abs=1e-6)
+    torch.testing.assert_close(gradient.double(), expected_gradient, rtol=1e-4, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_half_precision_logits(case, dtype):
+    logits, target = batch(case.kind, n_items=9)
+    for scale in (1, 44, 88):
+        z = (scale * logits / logits.abs().max()).to(dtype)
+        value, gradient = value_and_gradient(case.loss, z, target)
+        expected, expected_gradient = value_and_gradient(case.loss, z.float(), target)
+        assert gradient.isfinite().all()
+        torch.testing.assert_close(value, expected, rtol=0, atol=0)
+        torch.testing.assert_close(gradient, expected_gradient.to(dtype), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_autocast_changes_nothing(case, dtype):
+    logits, target = batch(case.kind)
+    logits, weight = logits.to(dtype), torch.linspace(0.5, 2, len(target))
+    outside = value_and_gradient(case.loss, logits, target, weight)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = value_and_gradient(case.loss, logits, target, weight)
+    assert inside[0].dtype == torch.float32
+    torch.testing.assert_close(inside, outside, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_ignored_rows_change_nothing(case, bad):
+    logits, target = batch(case.kind, n_items=8)
+    target[[0, 5]] = IGNORED
+    valid = target != IGNORED
+    logits[~valid] = bad
+    weight = torch.linspace(0.5, 2, len(target), dtype=torch.float64)
+    weight[~valid] = bad
+    value, gradient = value_and_gradient(case.loss, logits, target, weight)
+    expected = value_and_gradient(case.loss, logits[valid], target[valid], weight[valid])
+    torch.testing.assert_close((value, gradient[valid]), expected)
+    assert (gradient[~valid] == 0).all()
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_nothing_to_learn_from(case):
+    logits, target = batch(case.kind, ignored=False, dtype=torch.float32)
+    batches = {
+        "all ignored": (logits * float("nan"), target.clone().fill_(IGNORED), None),
+        "all of weight zero": (logits, target, torch.zeros(len(target))),
+        "empty": (logits[:0], target[:0], None),
+    }
+    for name, arguments in batches.items():
+        # Scaled, as a gradient scaler does for float16.
+        value, gradient = value_and_gradient(lambda *a: 65_536 * case.loss(*a), *arguments)
+        assert value == 0, name
+        assert (gradient == 0).all(), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_one_sided_batches_are_finite(case, dtype):
+    logits, target = batch(case.kind, ignored=False, dtype=dtype)
+    for scale in (1, 20, 88):
+        z = scale * logits / logits.abs().max()
+        for name, rows in {
+            "no positives": target.clone().fill_(0),
+            "no negatives": target.clone().fill_(1),
+            "one item": target[:1],
+            "one positive": target.clone().fill_(0).index_fill(0, torch.tensor(2), 1),
+        }.items():
+            value, gradient = value_and_gradient(case.loss, z[: len(rows)], rows)
+            assert value.isfinite(), name
+            assert gradient.isfinite().all(), name
+
+
+@pytest.mark.parametrize("level", ["batch", "example"])
+@pytest.mark.parametrize("average", ["micro", "macro", "sum"])
+@pytest.mark.parametrize(
+    "loss", [DiceLoss(), TverskyLoss(), TverskyLoss(beta=0.0), SelfAdjustingDiceLoss()], ids=repr
+)
+def test_no_smoothing_and_no_positives(loss, level, average):
+    loss = clone(loss).set_params(gamma=0.0, level=level, average=average)
+    # p^2 passes from ordinary numbers through denormal ones to zero.
+    for gap in (1.0, 20.0, 40.0, 43.5, 43.9, 45.0, 60.0, 88.0, 120.0, 200.0):
+        for background, z in (
+            (None, [-gap]),
+            (0, [gap, 0.0, 0.5]),
+            (None, [gap, 0.0, 0.5]),
+        ):
+            loss.set_params(background=background)
+            logits = torch.tensor([z, z]).squeeze(1)
+            value, gradient = value_and_gradient(
+                lambda *a: 65_536 * loss(*a), logits, torch.zeros(2).long()
+            )
+            assert value.isfinite(), gap
+            assert gradient.isfinite().all(), gap
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_classes_masked_by_minus_infinity(case):
+    if case.kind != "classes":
+        pytest.skip("one column has no class to mask")
+    logits = torch.tensor([[0.5, -torch.inf, -torch.inf], [-torch.inf, 1.0, 2.0], [1.0, 0.0, 0.5]])
+    value, gradient = value_and_gradient(case.loss, logits, torch.tensor([0, 2, 1]))
+    far = logits.clamp_min(-200.0)
+    expected, expected_gradient = value_and_gradient(case.loss, far, torch.tensor([0, 2, 1]))
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient, expected_gradient)

@@ -1,0 +1,237 @@
+"""Reading entities off tags."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+
+from skdice.metrics import EntitySpan, get_entities
+
+SCHEMES = ["IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"]
+
+# Prefixes of a one-word entity and of the first, inner and last word of a longer one.
+PREFIXES = {
+    "IOB2": ("B", "B", "I", "I"),
+    "IOBES": ("S", "B", "I", "E"),
+    "BIOES": ("S", "B", "I", "E"),
+    "BMES": ("S", "B", "M", "E"),
+    "BILOU": ("U", "B", "I", "L"),
+}
+
+
+def write_tags(spans, n_words, scheme):
+    """Tag `n_words` words with `spans`, which must not overlap."""
+    tags = ["O"] * n_words
+    before = None
+    for start, end, label in spans:
+        if scheme == "IOB1":
+            touches = before is not None and before.end == start and before.label == label
+            prefixes = ["B" if touches else "I"] + ["I"] * (end - start - 1)
+        else:
+            single, first, inner, last = PREFIXES[scheme]
+            n_inner = end - start - 2
+            prefixes = [single] if n_inner < 0 else [first, *[inner] * n_inner, last]
+        tags[start:end] = [f"{prefix}-{label}" for prefix in prefixes]
+        before = EntitySpan(start, end, label)
+    return tags
+
+
+@st.composite
+def sentences(draw):
+    """Spans in order, with and without gaps, and the number of words."""
+    spans, position = [], 0
+    labels = st.sampled_from(["PER", "LOC", "multi-part", "PER.NAM"])
+    for label in draw(st.lists(labels, max_size=6)):
+        start = position + draw(st.integers(0, 2))
+        position = start + draw(st.integers(1, 4))
+        spans.append(EntitySpan(start, position, label))
+    return spans, position + draw(st.integers(0, 2))
+
+
+any_tag = st.one_of(
+    st.builds("{}-{}".format, st.sampled_from("OBIESMLU"), st.sampled_from(["X", "Y-Z"])),
+    st.sampled_from("OBIESMLU"),
+    st.text(min_size=1, max_size=6),
+)
+
+
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        ([], []),
+        (["O", "O"], []),
+        (["B-PER", "I-PER", "O", "B-LOC"], [(0, 2, "PER"), (3, 4, "LOC")]),
+        # A new B, a change of type and a missing B all start an entity.
+        (["B-PER", "B-PER"], [(0, 1, "PER"), (1, 2, "PER")]),
+        (["B-PER", "I-LOC"], [(0, 1, "PER"), (1, 2, "LOC")]),
+        (["O", "I-PER", "I-PER"], [(1, 3, "PER")]),
+        # E and S end one, and E continues B and I only.
+        (["B-PER", "E-PER", "I-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
+        (["S-PER", "E-PER", "E-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+        (["B-PER", "S-PER", "I-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+        # M, L and U are I, E and S.
+        (["B-PER", "M-PER", "E-PER"], [(0, 3, "PER")]),
+        (["B-PER", "M-PER", "B-PER"], [(0, 2, "PER"), (2, 3, "PER")]),
+        (["B-PER", "I-PER", "L-PER", "L-PER"], [(0, 3, "PER"), (3, 4, "PER")]),
+        (["U-PER", "I-PER", "U-PER"], [(0, 1, "PER"), (1, 2, "PER"), (2, 3, "PER")]),
+        # The type is all that follows the first hyphen.
+        (["B-multi-part", "I-multi-part"], [(0, 2, "multi-part")]),
+        (["B-PER.NAM", "I-PER.NOM"], [(0, 1, "PER.NAM"), (1, 2, "PER.NOM")]),
+        (["B", "I", "O", "S"], [(0, 2, "_"), (3, 4, "_")]),
+        (["B-", "I"], [(0, 2, "_")]),
+        # Outside is also O with a type, and a full stop.
+        (["B-PER", "O-PER", "I-PER"], [(0, 1, "PER"), (2, 3, "PER")]),
+        (["B-PER", ".", "I-PER"], [(0, 1, "PER"), (2, 3, "PER")]),
+        # Without a known prefix the tag is the type.
+        (["PER", "PER", "O", "ORG", "LOC"], [(0, 2, "PER"), (3, 4, "ORG"), (4, 5, "LOC")]),
+        (["art-music", "art-film", "art-film"], [(0, 1, "art-music"), (1, 3, "art-film")]),
+        (["BPER", "X-PER"], [(0, 1, "BPER"), (1, 2, "X-PER")]),
+    ],
+)
+def test_default_mode(tags, expected):
+    assert get_entities(tags) == expected
+
+
+@pytest.mark.parametrize(
+    "scheme, tags, expected",
+    [
+        ("IOB2", "B-X I-X O B-Y B-Y", [(0, 2, "X"), (3, 4, "Y"), (4, 5, "Y")]),
+        ("IOB2", "O I-X I-X", []),
+        ("IOB2", "B-X I-Y I-Y I-X", [(0, 1, "X")]),
+        ("IOB1", "I-X I-X B-X O I-Y", [(0, 2, "X"), (2, 3, "X"), (4, 5, "Y")]),
+        ("IOB1", "I-X B-X I-X", [(0, 1, "X"), (1, 3, "X")]),
+        ("IOB1", "I-X I-Y", [(0, 1, "X"), (1, 2, "Y")]),
+        ("IOB1", "B-X O", []),
+        ("IOB1", "B-X I-X I-X", [(1, 3, "X")]),
+        ("IOB1", "I-X B-X B-Y", [(0, 1, "X")]),
+        ("IOB1", "I-X O B-X", [(0, 1, "X")]),
+        ("IOBES", "B-X I-X E-X S-Y O", [(0, 3, "X"), (3, 4, "Y")]),
+        ("IOBES", "B-X I-X O", []),
+        ("IOBES", "B-X E-Y", []),
+        ("IOBES", "I-X E-X", []),
+        ("IOBES", "E-X S-X", [(1, 2, "X")]),
+        ("IOBES", "B-X B-X E-X", [(1, 3, "X")]),
+        ("BIOES", "B-X I-X E-X S-Y O", [(0, 3, "X"), (3, 4, "Y")]),
+        ("BMES", "B-X M-X E-X S-Y O", [(0, 3, "X"), (3, 4, "Y")]),
+        ("BMES", "M-X E-X B-X", []),
+        ("BILOU", "B-X I-X L-X U-Y O", [(0, 3, "X"), (3, 4, "Y")]),
+        ("BILOU", "L-X U-X I-X", [(1, 2, "X")]),
+        ("BILOU", "B-multi-part L-multi-part U", [(0, 2, "multi-part"), (2, 3, "_")]),
+    ],
+)
+def test_strict_mode(scheme, tags, expected):
+    assert get_entities(tags.split(), mode="strict", scheme=scheme) == expected
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(sentence=sentences())
+def test_reads_what_was_written(scheme, sentence):
+    spans, n_words = sentence
+    tags = write_tags(spans, n_words, scheme)
+    assert get_entities(tags, mode="strict", scheme=scheme) == spans
+    assert get_entities(tags) == spans
+
+
+@given(tags=st.lists(any_tag, max_size=12))
+def test_entities_are_ordered_disjoint_and_inside_the_sentence(tags):
+    bounds = [(start, end) for start, end, _ in get_entities(tags)]
+    assert all(start < end for start, end in bounds)
+    flat = [0, *(bound for pair in bounds for bound in pair), len(tags)]
+    assert flat == sorted(flat)
+
+
+@given(tags=st.lists(any_tag, max_size=12), more=st.lists(any_tag, max_size=12))
+def test_an_outside_word_separates(tags, more):
+    shift = len(tags) + 1
+    shifted = [(start + shift, end + shift, label) for start, end, label in get_entities(more)]
+    assert get_entities([*tags, "O", *more]) == get_entities(tags) + shifted
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(data=st.data())
+def test_strict_entities_lie_within_those_of_the_default_mode(scheme, data):
+    prefixes = {"IOB1": "BI", "IOB2": "BI"}.get(scheme) or "".join(PREFIXES[scheme])
+    tag = st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from("XY"))
+    tags = data.draw(st.lists(st.just("O") | tag, max_size=12))
+    strict = get_entities(tags, mode="strict", scheme=scheme)
+    lenient = get_entities(tags)
+    if scheme == "IOB1":  # A misplaced B is cut off.
+        strict, lenient = ({span[1:] for span in spans} for spans in (strict, lenient))
+    assert set(strict) <= set(lenient)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        list,
+        tuple,
+        np.array,
+        pd.Series,
+        lambda tags: np.array(tags, dtype=object),
+        lambda tags: list(np.array(tags)),
+    ],
+    ids=["list", "tuple", "str array", "Series", "object array", "list of numpy strings"],
+)
+def test_containers(container, request):
+    # A tag that no other test has parsed before.
+    label = request.node.callspec.id
+    entities = get_entities(container(["B-PER", "I-PER", "O", label]))
+    assert entities == [(0, 2, "PER"), (3, 4, label)]
+    assert all(type(entity.label) is str for entity in entities)
+    assert entities[0] == EntitySpan(start=0, end=2, label="PER")
+
+
+@pytest.mark.parametrize(
+    "tags, error, message",
+    [
+        ("B-PER", TypeError, r"tags must be a list of tags .*; got 'B-PER' of type str\."),
+        (b"BIO", TypeError, r"tags must be a list of tags .*; got b'BIO' of type bytes\."),
+        (None, TypeError, r"tags must be a list of tags .*; got None of type NoneType\."),
+        ({"O"}, TypeError, r"tags must be a list of tags .*; got \{'O'\} of type set\."),
+        (np.array("O"), TypeError, r"tags must be a list of tags .* of type ndarray\."),
+        (["O", None], TypeError, r"tags: tag 1 must be a string; got None of type NoneType\."),
+        (["O", np.nan], TypeError, r"tags: tag 1 must be a string; got nan of type float\."),
+        (pd.Series(["O", None]), TypeError, r"tags: tag 1 must be a string; got "),
+        ([["O"]], TypeError, r"tags: tag 0 must be a string; got \['O'\] of type list\."),
+        ([1, 2], TypeError, r"tags: tag 0 must be a string; got 1 of type int\."),
+        (["O", ""], ValueError, r"tags: tag 1 must not be empty"),
+    ],
+)
+def test_bad_tags(tags, error, message):
+    with pytest.raises(error, match=message):
+        get_entities(tags)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"mode": "lenient"}, r"mode must be one of None, 'strict'; got 'lenient'\."),
+        ({"scheme": "IOB2"}, r"scheme is used with mode='strict' only; got scheme='IOB2'"),
+        ({"mode": "strict"}, r"scheme .* must be one of 'IOB1', .*'BILOU'; got None\."),
+        ({"mode": "strict", "scheme": "IOE2"}, r"'BILOU'; got 'IOE2'\."),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        get_entities(["O"], **options)
+
+
+@pytest.mark.parametrize(
+    "scheme, tag",
+    [
+        ("IOB1", "E-PER"),
+        ("IOB2", "S-PER"),
+        ("IOBES", "M-PER"),
+        ("BIOES", "U-PER"),
+        ("BMES", "I-PER"),
+        ("BILOU", "E-PER"),
+        ("IOB2", "PER"),
+        ("IOB2", "BPER"),
+        ("IOB2", "."),
+        ("IOB2", "b-PER"),
+    ],
+)
+def test_tag_of_another_scheme(scheme, tag):
+    with pytest.raises(ValueError, match=f"tags: tag 1 is '{tag}', but the tags of {scheme} are"):
+        get_entities(["O", tag], mode="strict", scheme=scheme)

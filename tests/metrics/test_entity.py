@@ -1,0 +1,284 @@
+"""Scores of whole entities."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+
+from skdice.metrics import (
+    entity_classification_report,
+    entity_f1_score,
+    entity_precision_recall_fscore_support,
+)
+
+SCORES = [
+    entity_f1_score,
+    entity_precision_recall_fscore_support,
+    entity_classification_report,
+]
+
+# PER: 1 of 2 predicted is right, 1 of 1 found. LOC: 1 of 1, 1 of 2. MISC: 0 of 0, 0 of 1.
+# ORG: 0 of 1, 0 of 0.
+Y_TRUE = [["B-PER", "I-PER", "O", "B-LOC"], ["B-LOC", "I-LOC", "B-MISC"], []]
+Y_PRED = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "B-PER", "O"], []]
+
+tag = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y", "E-Y", "S-Y"])
+pairs = st.lists(st.lists(st.tuples(tag, tag), max_size=6), max_size=6)
+
+
+def split(pair_rows):
+    return tuple([[pair[side] for pair in row] for row in pair_rows] for side in (0, 1))
+
+
+@pytest.mark.parametrize(
+    "average, zero_division, precision, recall, f1, support",
+    [
+        ("micro", 0, 2 / 4, 2 / 4, 2 / 4, 4),
+        ("macro", 0, 1.5 / 4, 1.5 / 4, (4 / 3) / 4, 4),
+        ("macro", 1, 2.5 / 4, 2.5 / 4, (4 / 3) / 4, 4),
+        ("weighted", 0, 2.5 / 4, 2 / 4, 2 / 4, 4),
+        ("weighted", 1, 3.5 / 4, 2 / 4, 2 / 4, 4),
+        (None, 0, [1, 0, 0, 0.5], [0.5, 0, 0, 1], [2 / 3, 0, 0, 2 / 3], [2, 1, 0, 1]),
+        (None, 1, [1, 1, 0, 0.5], [0.5, 0, 1, 1], [2 / 3, 0, 0, 2 / 3], [2, 1, 0, 1]),
+    ],
+)
+def test_hand_table(average, zero_division, precision, recall, f1, support):
+    options = {"average": average, "zero_division": zero_division}
+    scores = entity_precision_recall_fscore_support(Y_TRUE, Y_PRED, **options)
+    for got, expected in zip(scores, (precision, recall, f1, support), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-15)
+        assert isinstance(got, np.ndarray) == (average is None)
+    np.testing.assert_array_equal(entity_f1_score(Y_TRUE, Y_PRED, **options), scores[2])
+
+
+def test_types_of_averages():
+    scores = entity_precision_recall_fscore_support(Y_TRUE, Y_PRED, average="micro")
+    assert [type(score) for score in scores] == [float, float, float, int]
+    assert type(entity_f1_score(Y_TRUE, Y_PRED)) is float
+
+
+def test_equal_spans_in_other_sentences_do_not_match():
+    assert entity_f1_score([["B-X", "O"], ["O", "O"]], [["O", "O"], ["B-X", "O"]]) == 0
+
+
+def test_entity_does_not_cross_sentences():
+    assert entity_f1_score([["B-X"], ["I-X"]], [["B-X"], ["B-X"]]) == 1
+
+
+def test_strict_mode_drops_broken_entities():
+    y_true, y_pred = [["B-X", "E-X", "S-X"]], [["I-X", "E-X", "S-X"]]
+    assert entity_f1_score(y_true, y_pred) == 1
+    strict = entity_precision_recall_fscore_support(
+        y_true, y_pred, average="micro", mode="strict", scheme="IOBES"
+    )
+    assert strict == (1, 0.5, 2 / 3, 2)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "weighted"])
+@pytest.mark.parametrize("zero_division", [0, 1])
+@pytest.mark.parametrize("rows", [[], [[]], [["O", "O"]]])
+def test_nothing_to_find_and_nothing_found(rows, average, zero_division):
+    scores = entity_precision_recall_fscore_support(
+        rows, rows, average=average, zero_division=zero_division
+    )
+    assert scores == (zero_division, zero_division, zero_division, 0)
+    assert entity_f1_score(rows, rows, average=None).shape == (0,)
+
+
+@pytest.mark.parametrize("average", ["micro", "weighted"])
+def test_nothing_to_find_but_something_found(average):
+    scores = entity_precision_recall_fscore_support(
+        [["O"]], [["B-X"]], average=average, zero_division=1
+    )
+    assert scores == (0, 1, 0, 0)
+
+
+@given(pairs)
+def test_swapping_true_and_predicted_swaps_precision_and_recall(pair_rows):
+    y_true, y_pred = split(pair_rows)
+    precision, recall, f1, _ = entity_precision_recall_fscore_support(y_true, y_pred)
+    swapped = entity_precision_recall_fscore_support(y_pred, y_true)
+    for got, expected in zip(swapped, (recall, precision, f1)):
+        np.testing.assert_array_equal(got, expected)
+
+
+@given(pairs, st.randoms())
+def test_order_of_sentences_does_not_matter(pair_rows, random):
+    shuffled = random.sample(pair_rows, len(pair_rows))
+    for average in ("micro", "macro", "weighted", None):
+        np.testing.assert_array_equal(
+            entity_f1_score(*split(shuffled), average=average),
+            entity_f1_score(*split(pair_rows), average=average),
+        )
+
+
+@given(pairs)
+def test_range_and_perfect_score(pair_rows):
+    y_true, y_pred = split(pair_rows)
+    for average in ("micro", "macro", "weighted"):
+        assert 0 <= entity_f1_score(y_true, y_pred, average=average) <= 1
+        perfect = entity_f1_score(y_true, y_true, average=average, zero_division=1)
+        assert perfect == pytest.approx(1)
+    assert np.all(entity_f1_score(y_true, y_true, average=None) == 1)
+
+
+@given(pairs)
+def test_bmes_is_iobes_with_m_inside(pair_rows):
+    y_true, y_pred = split(pair_rows)
+
+    def rename(rows):
+        return [[tag.replace("I-", "M-") for tag in row] for row in rows]
+
+    for average in ("micro", None):
+        np.testing.assert_array_equal(
+            entity_f1_score(
+                rename(y_true), rename(y_pred), average=average, mode="strict", scheme="BMES"
+            ),
+            entity_f1_score(y_true, y_pred, average=average, mode="strict", scheme="IOBES"),
+        )
+
+
+def object_array(rows):
+    array = np.empty(len(rows), dtype=object)
+    array[:] = rows
+    return array
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        tuple,
+        pd.Series,
+        object_array,
+        lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
+        lambda rows: [tuple(row) for row in rows],
+        lambda rows: [np.array(row, dtype=str) for row in rows],
+        lambda rows: object_array([np.array(row, dtype=object) for row in rows]),
+        lambda rows: [pd.Series(row, dtype=object) for row in rows],
+    ],
+    ids=[
+        "tuple",
+        "Series",
+        "object array",
+        "Series with an index",
+        "list of tuples",
+        "list of str arrays",
+        "object array of object arrays",
+        "list of Series",
+    ],
+)
+def test_containers(container):
+    expected = entity_f1_score(Y_TRUE, Y_PRED, average=None)
+    np.testing.assert_array_equal(
+        entity_f1_score(container(Y_TRUE), container(Y_PRED), average=None), expected
+    )
+    np.testing.assert_array_equal(
+        entity_f1_score(Y_TRUE, container(Y_PRED), average=None), expected
+    )
+
+
+def test_rectangular_array():
+    tags = np.array([["B-X", "I-X"], ["O", "B-X"]])
+    assert entity_f1_score(tags, tags) == 1
+
+
+def test_report_text():
+    assert entity_classification_report(Y_TRUE, Y_PRED, digits=3).splitlines() == [
+        "              precision    recall  f1-score   support",
+        "",
+        "         LOC      1.000     0.500     0.667         2",
+        "        MISC      0.000     0.000     0.000         1",
+        "         ORG      0.000     0.000     0.000         0",
+        "         PER      0.500     1.000     0.667         1",
+        "",
+        "   micro avg      0.500     0.500     0.500         4",
+        "   macro avg      0.375     0.375     0.333         4",
+        "weighted avg      0.625     0.500     0.500         4",
+    ]
+
+
+def test_report_dict():
+    report = entity_classification_report(Y_TRUE, Y_PRED, output_dict=True)
+    assert list(report) == [
+        *("LOC", "MISC", "ORG", "PER"),
+        *("micro avg", "macro avg", "weighted avg"),
+    ]
+    assert report["PER"] == {"precision": 0.5, "recall": 1, "f1-score": 2 / 3, "support": 1}
+    assert {type(value) for row in report.values() for value in row.values()} == {float, int}
+
+
+def test_report_without_entities():
+    report = entity_classification_report([["O"]], [["O"]], zero_division=1)
+    assert [line.split() for line in report.splitlines() if line][1:] == [
+        [*name.split(), "1.00", "1.00", "1.00", "0"]
+        for name in ("micro avg", "macro avg", "weighted avg")
+    ]
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(
+    "y_true, y_pred, error, message",
+    [
+        (
+            [["O"], ["O"]],
+            [["O"]],
+            ValueError,
+            r"same number of sentences; got 2 and 1\.",
+        ),
+        (
+            [["O"], ["O", "O"]],
+            [["O"], ["O", "O", "O"]],
+            ValueError,
+            r"row 1 has 2 and 3\.",
+        ),
+        (["O", "B-X"], [["O"], ["O"]], TypeError, r"row 0 of y_true must be .* got 'O' of type"),
+        ([["O"], ["O"]], [["O"], "B-X"], TypeError, r"row 1 of y_pred must be .* got 'B-X'"),
+        ("B-X", "B-X", TypeError, r"y_true must be a list.* per sentence; got 'B-X' of type str"),
+        ([["O"]], None, TypeError, r"y_pred must be a list.* per sentence; got None"),
+        ([["O"], None], [["O"], ["O"]], TypeError, r"row 1 of y_true must be .* got None"),
+        ([["O"], np.nan], [["O"], ["O"]], TypeError, r"row 1 of y_true must be .* got nan"),
+        ([["O"]], [[None]], TypeError, r"row 0 of y_pred: tag 0 must be a string; got None"),
+        ([["O"]], [[np.nan]], TypeError, r"row 0 of y_pred: tag 0 must be a string; got nan"),
+        ([["O"]], np.array([[3]]), TypeError, r"row 0 of y_pred: tag 0 must be a string; got 3"),
+        ([["O", ""]], [["O", "O"]], ValueError, r"row 0 of y_true: tag 1 must not be empty"),
+    ],
+)
+def test_bad_tags(score, y_true, y_pred, error, message):
+    with pytest.raises(error, match=message):
+        score(y_true, y_pred)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"zero_division": "warn"}, r"zero_division must be one of 0, 1; got 'warn'\."),
+        ({"zero_division": np.nan}, r"zero_division must be one of 0, 1; got nan\."),
+        ({"mode": "loose"}, r"mode must be one of None, 'strict'; got 'loose'\."),
+        ({"scheme": "IOBES"}, r"mode='strict' only; got scheme='IOBES'"),
+        ({"mode": "strict", "scheme": "IOB"}, r"'IOB1', 'IOB2', .*; got 'IOB'\."),
+    ],
+)
+def test_bad_options(score, options, message):
+    with pytest.raises(ValueError, match=message):
+        score(Y_TRUE, Y_PRED, **options)
+
+
+@pytest.mark.parametrize("score", [entity_f1_score, entity_precision_recall_fscore_support])
+def test_bad_average(score):
+    message = r"average must be one of None, 'micro', 'macro', 'weighted'; got 'samples'\."
+    with pytest.raises(ValueError, match=message):
+        score(Y_TRUE, Y_PRED, average="samples")
+
+
+@pytest.mark.parametrize("digits", [-1, 2.0, "2"])
+def test_bad_digits(digits):
+    with pytest.raises(ValueError, match="digits must be an integer of at least 0"):
+        entity_classification_report(Y_TRUE, Y_PRED, digits=digits)
+
+
+def test_tag_of_another_scheme_names_row_and_side():
+    message = r"row 1 of y_pred: tag 0 is 'E-X', but the tags of IOB2 are 'O' and .*'B-', 'I-'\."
+    with pytest.raises(ValueError, match=message):
+        entity_f1_score([["O"], ["O"]], [["O"], ["E-X"]], mode="strict", scheme="IOB2")

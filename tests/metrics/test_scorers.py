@@ -1,0 +1,110 @@
+"""The scorers in scikit-learn's cross-validation and search."""
+
+import ast
+import pickle
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
+
+import skdice.metrics
+from skdice.metrics import entity_f1_score, entity_f1_scorer, tag_f1_score, tag_f1_scorer
+
+SENTENCES = [["Ada", "Byron", "sleeps"], ["in", "Paris"], ["Ada", "sleeps"]] * 4
+TAGS = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["B-PER", "O"]] * 4
+
+
+class MostFrequentTag(BaseEstimator):
+    """Gives each word the tag it had most often, or `unknown`."""
+
+    def __init__(self, unknown="O", ignore=()):
+        self.unknown = unknown
+        self.ignore = ignore
+
+    def fit(self, X, y):
+        counts = defaultdict(Counter)
+        for words, tags in zip(X, y):
+            for word, tag in zip(words, tags):
+                counts[word][tag] += 1
+        self.tag_of_ = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+        return self
+
+    def predict(self, X):
+        known = {word: tag for word, tag in self.tag_of_.items() if word not in self.ignore}
+        return [[known.get(word, self.unknown) for word in words] for words in X]
+
+
+def object_array(rows):
+    array = np.empty(len(rows), dtype=object)
+    array[:] = rows
+    return array
+
+
+@pytest.mark.parametrize("container", [list, pd.Series, object_array])
+def test_cross_val_score(container):
+    X, y, cv = container(SENTENCES), container(TAGS), KFold(3)
+    perfect = cross_val_score(MostFrequentTag(), X, y, cv=cv, scoring=entity_f1_scorer)
+    np.testing.assert_array_equal(perfect, [1, 1, 1])
+    # Without Byron the two-word entities are missed: one of three in every three sentences.
+    forgetful = MostFrequentTag(ignore=("Byron",))
+    scoring = {"entity": entity_f1_scorer, "tag": tag_f1_scorer}
+    scores = cross_validate(forgetful, X, y, cv=KFold(4), scoring=scoring)
+    np.testing.assert_allclose(scores["test_entity"], [2 / 3] * 4)
+    np.testing.assert_allclose(scores["test_tag"], [6 / 7] * 4)
+
+
+def test_grid_search():
+    search = GridSearchCV(
+        MostFrequentTag(ignore=("sleeps",)),
+        {"unknown": ["B-PER", "O"]},
+        scoring=entity_f1_scorer,
+        cv=3,
+    )
+    search.fit(SENTENCES, TAGS)
+    assert search.best_params_ == {"unknown": "O"}
+    assert search.score(SENTENCES, TAGS) == 1
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        entity_f1_scorer,
+        tag_f1_scorer,
+        make_scorer(entity_f1_score, average="macro", mode="strict", scheme="IOB2"),
+    ],
+)
+def test_pickle(scorer):
+    tagger = MostFrequentTag(ignore=("Byron",)).fit(SENTENCES, TAGS)
+    expected = scorer(tagger, SENTENCES, TAGS)
+    assert 0 < expected < 1
+    assert pickle.loads(pickle.dumps(scorer))(tagger, SENTENCES, TAGS) == expected
+
+
+def test_scorers_are_the_micro_averages():
+    tagger = MostFrequentTag(ignore=("Byron",)).fit(SENTENCES, TAGS)
+    predicted = tagger.predict(SENTENCES)
+    assert entity_f1_scorer(tagger, SENTENCES, TAGS) == entity_f1_score(TAGS, predicted)
+    assert tag_f1_scorer(tagger, SENTENCES, TAGS) == tag_f1_score(TAGS, predicted)
+
+
+def test_package_imports_neither_torch_nor_seqeval_nor_its_siblings():
+    imported = set()
+    for path in Path(skdice.metrics.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported.update(alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level <= 1
+                imported.add("" if node.level else node.module.split(".")[0])
+    assert "sklearn" in imported
+    assert imported.isdisjoint({"torch", "transformers", "seqeval", "skdice"})
+
+
+def test_all_names_exist():
+    for name in skdice.metrics.__all__:
+        assert hasattr(skdice.metrics, name)

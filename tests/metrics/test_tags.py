@@ -1,0 +1,75 @@
+"""Scores of single tags."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+from skdice.metrics import tag_f1_score
+
+AVERAGES = ["micro", "macro", "weighted", None]
+
+
+def random_rows(random, tags):
+    return [random.choice(tags, size=length).tolist() for length in random.integers(0, 9, 40)]
+
+
+@pytest.mark.parametrize(
+    "average, expected",
+    [
+        ("micro", 3 / 5),
+        ("macro", (2 / 3 + 0 + 0 + 4 / 5) / 4),
+        ("weighted", (2 * 2 / 3 + 1 * 0 + 2 * 4 / 5) / 5),
+        (None, [2 / 3, 0, 0, 4 / 5]),
+    ],
+)
+def test_hand_table(average, expected):
+    # In sorted order: B-X, E-X, I-X, O.
+    y_true = [["O", "B-X"], [], ["B-X", "O", "I-X"]]
+    y_pred = [["O", "B-X"], [], ["E-X", "O", "O"]]
+    np.testing.assert_allclose(tag_f1_score(y_true, y_pred, average=average), expected)
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_equals_sklearn_on_the_flat_tags(average):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        y_true = random_rows(random, ["O", "B-X", "I-X", "B-Y"])
+        y_pred = [random.choice(["O", "B-X", "I-X", "E-Z"], len(row)).tolist() for row in y_true]
+        flat_true, flat_pred = np.concatenate(y_true), np.concatenate(y_pred)
+        np.testing.assert_allclose(
+            tag_f1_score(y_true, y_pred, average=average),
+            f1_score(flat_true, flat_pred, average=average, zero_division=0),
+            rtol=1e-12,
+        )
+        assert tag_f1_score(y_true, y_pred) == accuracy_score(flat_true, flat_pred)
+
+
+@pytest.mark.parametrize("average", AVERAGES[:3])
+@pytest.mark.parametrize("zero_division", [0, 1])
+@pytest.mark.parametrize("rows", [[], [[]]])
+def test_no_words(rows, average, zero_division):
+    score = tag_f1_score(rows, rows, average=average, zero_division=zero_division)
+    assert type(score) is float
+    assert score == zero_division
+
+
+def test_containers():
+    y_true, y_pred = pd.Series([["O", "X"], ("X",)]), np.array([["O", "O"], ["X"]], dtype=object)
+    assert tag_f1_score(y_true, y_pred) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "y_true, y_pred, options, error, message",
+    [
+        ([["O"]], [["O"]], {"average": "binary"}, ValueError, "average must be one of None"),
+        ([["O"]], [["O"]], {"zero_division": 2}, ValueError, "zero_division must be one of 0, 1"),
+        ([["O"]], [], {}, ValueError, "same number of sentences; got 1 and 0"),
+        ([["O"]], [["O", "O"]], {}, ValueError, "row 0 has 1 and 2"),
+        ([["O"]], ["O"], {}, TypeError, "row 0 of y_pred must be a list of tags"),
+        ([["O", None]], [["O", "O"]], {}, TypeError, "row 0 of y_true: tag 1 must be a string"),
+    ],
+)
+def test_errors(y_true, y_pred, options, error, message):
+    with pytest.raises(error, match=message):
+        tag_f1_score(y_true, y_pred, **options)
