@@ -51,7 +51,8 @@ def make_tagging(
         Number of sentences.
     ratio : float, default=10.0
         Number of words outside of entities (tag ``"O"``) for each word inside one, over all
-        sentences; from 0.5 to 10,000. The result meets it up to a word or two.
+        sentences; from 0.5 to 10,000. From 1 on the result meets it up to a word or two,
+        below within a few percent.
     n_types : int, default=3
         Number of entity types, from 1 to 20: PER, LOC, ORG, EVENT, WORK, PRODUCT, DISEASE, DRUG,
         FOOD, ANIMAL, VESSEL, TYPE12, ..., TYPE20. All are about equally frequent, and all occur as
@@ -159,7 +160,7 @@ def _make_rng(random_state: Any) -> random.Random:
 def _draw_entity_lengths(
     rng: random.Random, wanted: float, length: int, ratio: float, is_exact: bool
 ) -> list[int]:
-    """Draw the lengths of a sentence's entities, `wanted` words in the mean."""
+    """Draw the lengths of a sentence's entities, `wanted` words on average."""
     # Sentences that are mostly entities need long ones to keep room for a verb.
     weights = (4, 4, 2, 1) if ratio >= 2 else (1, 1, 2, 6)
     wanted = min(wanted, 0.8 * length)

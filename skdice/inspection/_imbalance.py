@@ -241,10 +241,8 @@ def _make_frame(
     classes = _sort_classes(classes)
     rows: list[_Row] = [summary]
     rows += [(n, n_items - n, n, _divide(n_items - n, n)) for _, n in classes]
-    # An object index keeps names as they are: 1 beside "all", and no MultiIndex of tuples.
-    index = pd.Index(
-        ["all"] + [name for name, _ in classes], dtype=object, name="class", tupleize_cols=False
-    )
+    # An object index keeps names as they are: 1 beside "all".
+    index = pd.Index(["all"] + [name for name, _ in classes], dtype=object, name="class")
     frame = pd.DataFrame(rows, columns=["count", "negatives", "positives", "ratio"], index=index)
     return frame.astype(
         {"count": "int64", "negatives": "Int64", "positives": "Int64", "ratio": "float64"}

@@ -17,8 +17,8 @@ def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tenso
     Parameters
     ----------
     items : Items
-    keep : Tensor of shape (n_classes,)
-        0 for the background, whose cells are no units.
+    keep : Tensor of shape (n_classes,), bool
+        False for the background, whose cells are no units.
     ratio : float
     average : {"micro", "macro", "sum"}
     """

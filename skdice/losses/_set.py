@@ -124,8 +124,8 @@ class SetLoss(Loss):
     def _ratio(self, numerator: Tensor, denominator: Tensor, keep: Tensor) -> Tensor:
         """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes)."""
         if self.average == "micro":
-            numerator = (numerator * keep).sum(1, keepdim=True)
-            denominator = (denominator * keep).sum(1, keepdim=True)
+            numerator = numerator.masked_fill(~keep, 0.0).sum(1, keepdim=True)
+            denominator = denominator.masked_fill(~keep, 0.0).sum(1, keepdim=True)
         numerator = numerator + self.gamma
         denominator = denominator + self.gamma
         # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
@@ -136,12 +136,12 @@ class SetLoss(Loss):
         losses = losses - losses.detach().clamp_max(0)
         if self.average == "micro":
             return losses.squeeze(1)
-        total = (losses * keep).sum(1)
+        total = losses.masked_fill(~keep, 0.0).sum(1)
         return total / keep.sum() if self.average == "macro" else total
 
     def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
-        """Return a float mask, (n_classes,), that is 0 for the background."""
-        keep = torch.ones(n_classes, device=device)
+        """Return a bool mask, (n_classes,), that is False for the background."""
+        keep = torch.ones(n_classes, dtype=torch.bool, device=device)
         if self.background is None or isinstance(self.background, str):
             return keep
         if n_classes == 1:
@@ -157,7 +157,7 @@ class SetLoss(Loss):
                 f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or a "
                 f"class index in 0..{n_classes - 1}. Got {self.background!r} instead."
             )
-        keep[self.background] = 0
+        keep[self.background] = False
         return keep
 
     def _check_parameters(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._quiet import quiet_transformers
+from .._pretrained import loading
 
 
 class TokenModule(nn.Module):
@@ -25,10 +25,7 @@ class TokenModule(nn.Module):
         from transformers import AutoModelForTokenClassification
 
         super().__init__()
-        with quiet_transformers():
-            self.transformer = AutoModelForTokenClassification.from_pretrained(
-                model, num_labels=n_classes, dtype=torch.float32
-            )
+        self.transformer = _load(AutoModelForTokenClassification, model, num_labels=n_classes)
         self._takes_types = _takes_token_types(self.transformer)
         self._frozen: list[str] = []
         if n_frozen_layers is not None:
@@ -82,7 +79,7 @@ def position_limit(model: str) -> int | None:
     """
     from transformers import AutoConfig, AutoModel
 
-    with quiet_transformers():
+    with loading(model):
         config = AutoConfig.from_pretrained(model)
         with torch.device("meta"):
             network = AutoModel.from_config(config)
@@ -92,6 +89,30 @@ def position_limit(model: str) -> int | None:
             return module.num_embeddings - used
     limit = getattr(config, "max_position_embeddings", None)
     return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def _load(auto_class: Any, model: str, **config: Any) -> Any:
+    """Load a model in float32; its head may be new, its encoder must be in the checkpoint."""
+    with loading(model):
+        transformer, info = auto_class.from_pretrained(
+            model,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+            **config,
+        )
+    head = {name for name, _ in transformer.named_parameters()} - {
+        f"{transformer.base_model_prefix}.{name}"
+        for name, _ in transformer.base_model.named_parameters()
+    }
+    mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
+    absent = sorted((set(info["missing_keys"]) | mismatched) - head)
+    if absent:
+        raise ValueError(
+            f"The checkpoint {model!r} has no weights of the right shape for {len(absent)} "
+            f"parameters of {type(transformer).__name__}'s encoder, among them {absent[0]!r}."
+        )
+    return transformer
 
 
 def _takes_token_types(transformer: nn.Module) -> bool:

@@ -124,6 +124,7 @@ class TextNet(NeuralNet):
         self.scaler_ = torch.amp.GradScaler(
             torch.device(self.device).type, enabled=self.precision == "fp16"
         )
+        self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
         self.best_epoch_ = 0
         best_score, best_state = -math.inf, None
         self.notify("on_train_begin", X=sampler)

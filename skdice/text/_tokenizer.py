@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._quiet import quiet_transformers
+from .._pretrained import loading
 from ._ragged import Ragged
 
 
@@ -129,7 +129,7 @@ def _without_surrogates(word: str) -> str:
 def _load_tokenizer(model: str) -> Any:
     from transformers import AutoTokenizer
 
-    with quiet_transformers():
+    with loading(model):
         tokenizer = AutoTokenizer.from_pretrained(model)
     if not tokenizer.is_fast:
         raise ValueError(

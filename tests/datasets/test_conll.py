@@ -31,6 +31,7 @@ def write(tmp_path):
         ("a\tp q\tX\nb\tr s\tY\n", [["a", "b"]], [["X", "Y"]]),
         ("a b\tX\n", [["a b"]], [["X"]]),
         ("a X\n \t\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
+        ("a X\r\r\n", [["a"]], [["X\r"]]),
         ("-DOCSTART- -X- O\n\na X\n", [["a"]], [["X"]]),
         ("-DOCSTART-\na X\n-DOCSTART-\tO\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
         ("-DOCSTART-s X\n", [["-DOCSTART-s"]], [["X"]]),
@@ -94,6 +95,7 @@ def test_path_and_encoding(write):
     "content, parameters, message",
     [
         ("a X\nb\n", {}, r"corpus.conll, line 2: got 1 column in 'b', where columns 0 and -1 are"),
+        ("a X\n\u00a0\nb Y\n", {}, r"line 2: got 1 column in '\\xa0'"),
         ("a\tX\n\nb X\n", {}, r"line 3: got 1 column in 'b X'.*separated by a TAB"),
         ("a X\n", {"columns": (0, 3)}, r"line 1: got 2 columns in 'a X', expected at least 4"),
         (

@@ -271,7 +271,7 @@ def test_classes_masked_by_minus_infinity(case):
         pytest.skip("one column has no class to mask")
     logits = torch.tensor([[0.5, -torch.inf, -torch.inf], [-torch.inf, 1.0, 2.0], [1.0, 0.0, 0.5]])
     value, gradient = value_and_gradient(case.loss, logits, torch.tensor([0, 2, 1]))
-    far = logits.clamp_min(-200.0)
+    far = logits.clamp_min(-1e5)
     expected, expected_gradient = value_and_gradient(case.loss, far, torch.tensor([0, 2, 1]))
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(gradient, expected_gradient)

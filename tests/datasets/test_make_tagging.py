@@ -1,0 +1,271 @@
+import random
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.svm import LinearSVC
+
+from skdice.datasets import make_tagging
+
+TYPES = ["PER", "LOC", "ORG", "EVENT", "WORK", "PRODUCT", "DISEASE", "DRUG", "FOOD", "ANIMAL"]
+TYPES += ["VESSEL"] + [f"TYPE{i}" for i in range(12, 21)]
+
+
+def get_entities(tags):
+    """Return (start, end, type) of the entities in IOB2 tags, and check that they are IOB2."""
+    entities = []
+    for i, tag in enumerate([*tags, "O"]):
+        if tag.startswith("I-"):
+            assert tags[i - 1] in (tag, "B" + tag[1:])
+            start, _, name = entities.pop()
+            entities.append((start, i + 1, name))
+        elif tag != "O":
+            assert tag.startswith("B-")
+            entities.append((i, i + 1, tag[2:]))
+    return entities
+
+
+def get_ratio(y):
+    n_outside = sum(tags.count("O") for tags in y)
+    return n_outside / (sum(map(len, y)) - n_outside)
+
+
+def get_roles(X, y):
+    """Return {lower-case word: the entity types it has, "" outside of entities}."""
+    roles = defaultdict(set)
+    for words, tags in zip(X, y, strict=True):
+        for word, tag in zip(words, tags, strict=True):
+            roles[word.lower()].add(tag[2:])
+    return roles
+
+
+def score_f1(y_true, y_pred):
+    true = {(i, *e) for i, tags in enumerate(y_true) for e in get_entities(tags)}
+    predicted = {(i, *e) for i, tags in enumerate(y_pred) for e in get_entities(repair(tags))}
+    return 2 * len(true & predicted) / (len(true) + len(predicted))
+
+
+def repair(tags):
+    """Begin an entity where an I- tag continues none."""
+    pairs = zip(["O", *tags], tags, strict=False)
+    return ["B" + t[1:] if t[0] == "I" and before[1:] != t[1:] else t for before, t in pairs]
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.7, 1, 2.5, 5.0, 10, 30, 100, 200])
+@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 0.0), (3, 1.0), (20, 0.2)])
+def test_ratio(ratio, n_types, ambiguity):
+    _, y = make_tagging(
+        1000, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=round(ratio)
+    )
+    assert get_ratio(y) == pytest.approx(ratio, rel=0.05)
+    n_words = sum(map(len, y))
+    n_inside = n_words - sum(tags.count("O") for tags in y)
+    if ratio >= 1:
+        assert abs(n_inside - n_words / (1 + ratio)) <= 2
+    assert 5 <= min(map(len, y)) and max(map(len, y)) <= 40
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n_sentences=st.integers(1, 60),
+    ratio=st.floats(0.5, 300),
+    n_types=st.integers(1, 20),
+    ambiguity=st.floats(0, 1),
+    random_state=st.integers(0, 2**40),
+)
+def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
+    X, y = make_tagging(
+        n_sentences,
+        ratio=ratio,
+        n_types=n_types,
+        ambiguity=ambiguity,
+        random_state=random_state,
+    )
+    assert type(X) is type(y) is list
+    assert len(X) == len(y) == n_sentences
+    for words, tags in zip(X, y, strict=True):
+        assert type(words) is type(tags) is list
+        assert 5 <= len(words) == len(tags) <= 40
+        assert all(type(word) is str and word.split() == [word] for word in words)
+        assert words[0][0].isupper()
+        assert words[-1] == "."
+        entities = get_entities(tags)
+        assert all(1 <= end - start <= 4 for start, end, _ in entities)
+        assert {name for _, _, name in entities} <= set(TYPES[:n_types])
+        ends = {end for _, end, _ in entities}
+        assert not any(start in ends for start, _, _ in entities), "entities touch"
+
+
+@pytest.mark.parametrize("n_types", [1, 2, 3, 11, 12, 20])
+def test_all_types_occur_about_equally_often(n_types):
+    _, y = make_tagging(1000, ratio=4, n_types=n_types, random_state=0)
+    counts = Counter(name for tags in y for _, _, name in get_entities(tags))
+    assert set(counts) == set(TYPES[:n_types])
+    assert max(counts.values()) < 1.6 * min(counts.values())
+
+
+def test_all_types_occur_in_sparse_data():
+    _, y = make_tagging(1000, ratio=200, n_types=11, random_state=0)
+    assert {tag[2:] for tags in y for tag in tags} == {"", *TYPES[:11]}
+
+
+def test_last_sentences_are_like_the_others():
+    lengths = []
+    for seed in range(20):
+        _, y = make_tagging(300, ratio=30, random_state=seed)
+        lengths += [end - start for tags in y[270:] for start, end, _ in get_entities(tags)]
+    assert np.mean(lengths) > 1.3
+
+
+def test_lengths_of_sentences_and_entities_vary():
+    X, y = make_tagging(1000, random_state=0)
+    lengths = Counter(map(len, X))
+    assert min(lengths) < 8
+    assert max(lengths) > 26
+    assert max(lengths.values()) < 150
+    entity_lengths = Counter(end - start for tags in y for start, end, _ in get_entities(tags))
+    assert set(entity_lengths) == {1, 2, 3, 4}
+    n_entities = [len(get_entities(tags)) for tags in y]
+    assert {0, 1, 2, 3} <= set(n_entities)
+    assert len({tuple(words) for words in X}) > 980
+
+
+@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (2, 0.3), (3, 0.2), (3, 1.0), (20, 0.2)])
+def test_ambiguity_is_the_share_of_ambiguous_words(n_types, ambiguity):
+    X, y = make_tagging(8000, ratio=6, n_types=n_types, ambiguity=ambiguity, random_state=1)
+    roles = get_roles(X, y)
+    for name in TYPES[:n_types]:
+        own = [kinds for kinds in roles.values() if name in kinds]
+        share = sum(len(kinds) > 1 for kinds in own) / len(own)
+        assert share == pytest.approx(ambiguity, abs=0.04)
+    ambiguous = [kinds for kinds in roles.values() if len(kinds) > 1]
+    if n_types > 1:
+        assert any("" in kinds for kinds in ambiguous)
+        assert any("" not in kinds for kinds in ambiguous)
+
+
+@pytest.mark.parametrize("n_types", [1, 20])
+def test_without_ambiguity_each_word_has_one_role(n_types):
+    X, y = make_tagging(8000, ratio=2, n_types=n_types, ambiguity=0, random_state=0)
+    assert all(len(kinds) == 1 for kinds in get_roles(X, y).values())
+
+
+def predict_most_frequent_tag(X, y, X_test):
+    counts = defaultdict(Counter)
+    for words, tags in zip(X, y, strict=True):
+        for word, tag in zip(words, tags, strict=True):
+            counts[word][tag] += 1
+    lookup = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+    return [[lookup.get(word, "O") for word in words] for words in X_test]
+
+
+def predict_from_window(X, y, X_test, reach=4):
+    def list_windows(sentences):
+        for words in sentences:
+            for i in range(len(words)):
+                around = range(max(i - reach, 0), min(i + reach + 1, len(words)))
+                yield [f"{j - i}:{words[j].lower()}" for j in around]
+
+    vectorizer = CountVectorizer(analyzer=list, binary=True)
+    features = vectorizer.fit_transform(list_windows(X))
+    model = LinearSVC(random_state=0).fit(features, [tag for tags in y for tag in tags])
+    predicted = iter(model.predict(vectorizer.transform(list_windows(X_test))).tolist())
+    return [[next(predicted) for _ in words] for words in X_test]
+
+
+@pytest.mark.parametrize(
+    "parameters, low, high",
+    [
+        ({}, 0.6, 0.93),
+        ({"ambiguity": 1.0}, 0.3, 0.95),
+        ({"n_types": 1}, 0.6, 0.97),
+        ({"ratio": 50, "ambiguity": 0.4}, 0.6, 0.85),
+    ],
+)
+def test_context_decides_and_words_alone_do_not(parameters, low, high):
+    X, y = make_tagging(3000, random_state=0, **parameters)
+    X_test, y_test = make_tagging(500, random_state=1, **parameters)
+    assert score_f1(y_test, predict_most_frequent_tag(X, y, X_test)) < low
+    assert score_f1(y_test, predict_from_window(X, y, X_test)) > high
+
+
+@pytest.mark.parametrize(
+    "scheme, tags_of_lengths",
+    [
+        ("IOB1", ["I", "II", "III", "IIII"]),
+        ("IOB2", ["B", "BI", "BII", "BIII"]),
+        ("IOBES", ["S", "BE", "BIE", "BIIE"]),
+        ("BIOES", ["S", "BE", "BIE", "BIIE"]),
+        ("BMES", ["S", "BE", "BME", "BMME"]),
+        ("BILOU", ["U", "BL", "BIL", "BIIL"]),
+    ],
+)
+def test_schemes_tag_the_same_entities(scheme, tags_of_lengths):
+    X, y = make_tagging(300, random_state=0)
+    X_same, y_same = make_tagging(300, scheme=scheme, random_state=0)
+    assert X_same == X
+    for tags, expected in zip(y_same, y, strict=True):
+        outside = list(tags)
+        for start, end, name in get_entities(expected):
+            prefixes = tags_of_lengths[end - start - 1]
+            assert tags[start:end] == [f"{prefix}-{name}" for prefix in prefixes]
+            outside[start:end] = ["O"] * (end - start)
+        assert set(outside) == {"O"}
+
+
+@pytest.mark.parametrize(
+    "make_state",
+    [
+        lambda: 7,
+        lambda: np.int64(7),
+        lambda: np.random.RandomState(7),
+        lambda: np.random.default_rng(7),
+    ],
+)
+def test_random_state(make_state):
+    state = make_state()
+    first = make_tagging(50, random_state=state)
+    assert make_tagging(50, random_state=make_state()) == first
+    is_int = isinstance(state, int | np.integer)
+    assert (make_tagging(50, random_state=state) == first) is is_int
+
+
+def test_global_random_states_are_untouched():
+    before, before_numpy = random.getstate(), np.random.get_state()[1].copy()
+    first, second = make_tagging(20), make_tagging(20)
+    assert first != second
+    make_tagging(20, random_state=0)
+    assert random.getstate() == before
+    np.testing.assert_array_equal(np.random.get_state()[1], before_numpy)
+
+
+def test_seeds_share_a_language():
+    X, _ = make_tagging(4000, ratio=2, random_state=0)
+    X_other, _ = make_tagging(500, ratio=20, random_state=1)
+    known = {word.lower() for words in X for word in words}
+    assert {word.lower() for words in X_other for word in words} <= known
+    assert not {tuple(words) for words in X_other} & {tuple(words) for words in X}
+
+
+@pytest.mark.parametrize(
+    "name, values, allowed",
+    [
+        ("n_sentences", [0, -1, 1.0, True, None, "9"], r"an int in the range \[1, inf\]"),
+        (
+            "ratio",
+            [0.4, -1, float("inf"), float("nan"), None, "1", True],
+            r"a float in the range \[0.5, 10000\]",
+        ),
+        ("n_types", [0, 21, 2.0, True, None], r"an int in the range \[1, 20\]"),
+        ("ambiguity", [-0.1, 1.1, float("nan"), None, "1"], r"a float in the range \[0, 1\]"),
+        ("scheme", ["IOB", "iob2", None, 1, ["IOB2"]], r"a str among \['IOB1', 'IOB2', 'IOBES'"),
+        ("random_state", [-1, 1.5, "0", True, random.Random(0)], "an int >= 0, a numpy RandomSt"),
+    ],
+)
+def test_errors(name, values, allowed):
+    for value in values:
+        with pytest.raises(ValueError, match=f"'{name}' parameter .* must be {allowed}.* Got "):
+            make_tagging(**{name: value})

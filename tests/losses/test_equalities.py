@@ -1,0 +1,168 @@
+"""Losses that are one and the same function."""
+
+import pytest
+import torch
+from sklearn.base import clone
+from torch.nn import functional as F
+
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+    WeightedCrossEntropyLoss,
+)
+
+from .catalogue import CASES, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
+
+SETS = [
+    {"level": level, "average": average, "background": background, "square_denominator": square}
+    for level, average in LEVELS_AND_AVERAGES
+    for background in (None, 0)
+    for square in (True, False)
+]
+
+
+def assert_same(first, second, kind, weight=None, **tolerance):
+    logits, target = batch(kind, n_items=9)
+    torch.testing.assert_close(
+        value_and_gradient(first, logits, target, weight),
+        value_and_gradient(second, logits, target, weight),
+        **tolerance,
+    )
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("class_weight", [None, [0.5, 2.0, 3.0]])
+def test_focal_without_focus_is_cross_entropy(kind, class_weight):
+    if class_weight and kind == "flat":
+        class_weight = class_weight[:2]
+    first = FocalLoss(gamma=0, class_weight=class_weight)
+    assert_same(first, CrossEntropyLoss(class_weight=class_weight), kind)
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("parameters", SETS, ids=str)
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0])
+def test_balanced_tversky_is_dice_of_twice_the_smoothing(kind, parameters, gamma):
+    first = TverskyLoss(alpha=0.5, beta=0.5, gamma=gamma, **parameters)
+    assert_same(first, DiceLoss(gamma=2 * gamma, **parameters), kind)
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("parameters", SETS, ids=str)
+def test_dsc_without_adjustment_is_dice(kind, parameters):
+    assert_same(SelfAdjustingDiceLoss(alpha=0, **parameters), DiceLoss(**parameters), kind)
+    almost = SelfAdjustingDiceLoss(alpha=1e-9, **parameters)
+    assert_same(almost, DiceLoss(**parameters), kind, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("parameters", SETS, ids=str)
+def test_detached_dsc_has_the_value_of_dsc_and_another_gradient(kind, parameters):
+    logits, target = batch(kind)
+    loss = SelfAdjustingDiceLoss(alpha=0.5, **parameters)
+    value, gradient = value_and_gradient(loss, logits, target)
+    detached = clone(loss).set_params(detach_weight=True)
+    detached_value, detached_gradient = value_and_gradient(detached, logits, target)
+    torch.testing.assert_close(detached_value, value)
+    assert not torch.allclose(detached_gradient, gradient)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
+)
+@pytest.mark.parametrize("positive", [0, 1])
+def test_two_columns_without_background_are_one_column(case, positive):
+    difference, target = batch("flat", n_items=9)
+    weight = torch.linspace(0.5, 2, 9, dtype=torch.float64)
+    other = torch.linspace(-1, 1, 9, dtype=torch.float64)
+    columns = [other, other + difference]
+    gold = target
+    two = clone(case.loss)
+    if positive == 0:
+        columns.reverse()
+        gold = torch.where(target == IGNORED, target, 1 - target)
+        if two.class_weight is not None:
+            two.set_params(class_weight=two.class_weight[::-1])
+    if case.is_set:
+        two.set_params(background=1 - positive)
+    value, gradient = value_and_gradient(two, torch.stack(columns, 1), gold, weight)
+    expected, expected_gradient = value_and_gradient(case.loss, difference, target, weight)
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient[:, positive], expected_gradient)
+    torch.testing.assert_close(gradient[:, 1 - positive], -expected_gradient)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
+)
+def test_shapes_and_types_of_a_binary_column(case):
+    logits, target = batch("flat")
+    expected = value_and_gradient(case.loss, logits, target)
+    for column in (target, target.unsqueeze(1), target.double(), target.int()):
+        value, gradient = value_and_gradient(case.loss, logits.unsqueeze(1), column)
+        torch.testing.assert_close((value, gradient.squeeze(1)), expected)
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+def test_weighted_cross_entropy_with_unit_weights_is_cross_entropy(kind):
+    weight = [1.0] * (3 if kind == "classes" else 2)
+    assert_same(WeightedCrossEntropyLoss(class_weight=weight), CrossEntropyLoss(), kind)
+
+
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+def test_weighted_cross_entropy_is_cross_entropy_with_class_weight(kind):
+    weight = [0.5, 2.0, 3.0][: 3 if kind == "classes" else 2]
+    first = WeightedCrossEntropyLoss(class_weight=weight)
+    assert_same(first, CrossEntropyLoss(class_weight=weight), kind)
+
+
+@pytest.mark.parametrize("n_ignored", [0, 3])
+def test_cross_entropy_is_that_of_torch(n_ignored):
+    logits, target = batch("classes", n_items=9, ignored=False)
+    target[:n_ignored] = IGNORED
+    expected = value_and_gradient(lambda z, y, w: F.cross_entropy(z, y), logits, target)
+    torch.testing.assert_close(value_and_gradient(CrossEntropyLoss(), logits, target), expected)
+
+
+def test_binary_cross_entropy_is_that_of_torch():
+    logits, target = batch("flat", ignored=False)
+    expected = value_and_gradient(
+        lambda z, y, w: F.binary_cross_entropy_with_logits(z, y), logits, target.double()
+    )
+    torch.testing.assert_close(value_and_gradient(CrossEntropyLoss(), logits, target), expected)
+
+
+def test_weighted_cross_entropy_is_that_of_torch_but_for_the_divisor():
+    logits, target = batch("classes", ignored=False)
+    weight = torch.tensor([0.5, 2.0, 3.0], dtype=torch.float64)
+    ours = WeightedCrossEntropyLoss(class_weight=weight)(logits, target)
+    theirs = F.cross_entropy(logits, target, weight=weight)
+    torch.testing.assert_close(ours * len(target), theirs * weight[target].sum())
+
+
+@pytest.mark.parametrize("loss", [DiceLoss(), TverskyLoss(), SelfAdjustingDiceLoss()], ids=repr)
+@pytest.mark.parametrize("level", ["batch", "example"])
+def test_ce_weight_one_is_cross_entropy(loss, level):
+    loss = clone(loss).set_params(ce_weight=1.0, level=level)
+    assert_same(loss, CrossEntropyLoss(), "classes", weight=torch.linspace(0.5, 2, 9))
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "classes"], ids=lambda c: c.id
+)
+def test_any_ignore_index(case):
+    logits, target = batch("classes")
+    expected = value_and_gradient(case.loss, logits, target)
+    for ignore_index in (-1, 7, 255):
+        loss = clone(case.loss).set_params(ignore_index=ignore_index)
+        renamed = torch.where(target == IGNORED, ignore_index, target)
+        torch.testing.assert_close(value_and_gradient(loss, logits, renamed), expected)
+
+
+def test_a_class_may_be_ignored():
+    logits, target = batch("classes", ignored=False)
+    expected = DiceLoss()(logits[target != 0], target[target != 0])
+    torch.testing.assert_close(DiceLoss(ignore_index=0)(logits, target), expected)

@@ -1,0 +1,196 @@
+"""Every mistake is a ValueError that says what was got and what is allowed."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+    WeightedCrossEntropyLoss,
+    log_class_weight,
+    loss_parameters,
+    make_loss,
+)
+
+LOGITS = torch.zeros(4, 3)
+TARGET = torch.tensor([0, 1, 2, 0])
+FLAT = torch.zeros(4)
+BINARY = torch.tensor([0, 1, 1, 0])
+nan, inf = float("nan"), float("inf")
+
+BAD_PARAMETERS = [
+    (
+        CrossEntropyLoss(reduction="sum"),
+        ["'reduction'", "CrossEntropyLoss", "'mean'", "'none'", "'sum'"],
+    ),
+    (CrossEntropyLoss(ignore_index=1.5), ["'ignore_index'", "an int", "1.5"]),
+    (CrossEntropyLoss(ignore_index=None), ["'ignore_index'", "None"]),
+    (CrossEntropyLoss(class_weight=[1, 2]), ["'class_weight'", "(3,)", "(2,)"]),
+    (CrossEntropyLoss(class_weight=[[1, 2, 3]]), ["'class_weight'", "(3,)", "(1, 3)"]),
+    (
+        CrossEntropyLoss(class_weight=[1, -2, 3]),
+        ["'class_weight'", "not negative", "-2.0", "class 1"],
+    ),
+    (CrossEntropyLoss(class_weight=[1, 2, nan]), ["'class_weight'", "finite", "nan", "class 2"]),
+    (CrossEntropyLoss(class_weight=[inf, 2, 1]), ["'class_weight'", "finite", "inf", "class 0"]),
+    (
+        DiceLoss(class_weight="balanced"),
+        ["'class_weight'", "DiceLoss", "None or an array", "'balanced'"],
+    ),
+    (DiceLoss(class_weight={0: 1.0}), ["'class_weight'", "None or an array", "{0: 1.0}"]),
+    (DiceLoss(class_weight=[1, 2, "x"]), ["'class_weight'", "None or an array", "'x'"]),
+    (
+        WeightedCrossEntropyLoss(class_weight=None),
+        ["'class_weight'", "(n_classes,)", "None", "log_class_weight"],
+    ),
+    (FocalLoss(gamma=-0.1), ["'gamma'", "FocalLoss", "[0, inf)", "-0.1"]),
+    (FocalLoss(gamma="2"), ["'gamma'", "a float", "'2'"]),
+    (FocalLoss(gamma=True), ["'gamma'", "True"]),
+    (DiceLoss(gamma=nan), ["'gamma'", "DiceLoss", "[0, inf)", "nan"]),
+    (DiceLoss(gamma=inf), ["'gamma'", "[0, inf)", "inf"]),
+    (DiceLoss(square_denominator=1), ["'square_denominator'", "True", "False", "Got 1 "]),
+    (DiceLoss(level="item"), ["'level'", "'batch'", "'example'", "'item'"]),
+    (DiceLoss(level=np.array(["batch"])), ["'level'", "'batch'", "array"]),
+    (DiceLoss(average="weighted"), ["'average'", "'micro'", "'macro'", "'sum'", "'weighted'"]),
+    (DiceLoss(average=None), ["'average'", "None"]),
+    (DiceLoss(ohem_ratio=-1), ["'ohem_ratio'", "[0, inf)", "-1"]),
+    (
+        DiceLoss(ohem_ratio=1, level="example"),
+        ["'ohem_ratio'", "level='example'", "within a batch", "1"],
+    ),
+    (DiceLoss(ce_weight=1.1), ["'ce_weight'", "[0, 1]", "1.1"]),
+    (DiceLoss(ce_weight=-0.1), ["'ce_weight'", "[0, 1]", "-0.1"]),
+    (DiceLoss(background="O"), ["'background'", "'auto'", "'O'"]),
+    (DiceLoss(background=1.0), ["'background'", "an int", "1.0"]),
+    (DiceLoss(background=-1), ["'background'", "an int", "-1"]),
+    (DiceLoss(background=3), ["'background'", "None, 'auto' or a class index in 0..2", "3"]),
+    (
+        DiceLoss(reduction="none"),
+        ["'reduction'", "'mean'", "level='batch'", "level='example'", "'none'"],
+    ),
+    (TverskyLoss(alpha=-1), ["'alpha'", "TverskyLoss", "[0, inf)", "-1"]),
+    (TverskyLoss(beta=-2), ["'beta'", "TverskyLoss", "[0, inf)", "-2"]),
+    (SelfAdjustingDiceLoss(alpha=-3), ["'alpha'", "SelfAdjustingDiceLoss", "[0, inf)", "-3"]),
+    (SelfAdjustingDiceLoss(detach_weight="no"), ["'detach_weight'", "True", "False", "'no'"]),
+]
+
+BAD_INPUTS = [
+    (LOGITS.long(), TARGET, None, ["float dtype", "torch.int64"]),
+    (LOGITS, TARGET.float(), None, ["integer targets", "int64", "torch.float32"]),
+    (LOGITS, TARGET[:3], None, ["(n_items, n_classes)", "(4, 3)", "(3,)"]),
+    (LOGITS, TARGET[:, None], None, ["(n_items,)", "(4, 1)"]),
+    (LOGITS[None], TARGET[None], None, ["(1, 4, 3)", "logits.flatten(0, 1)", "target.flatten()"]),
+    (torch.tensor(0.5), torch.tensor(1), None, ["logits of shape ()", "targets of shape ()"]),
+    (FLAT, BINARY[:, None], None, ["(n_items, 1)", "(4,)", "(4, 1)"]),
+    (FLAT[:, None], BINARY[:3], None, ["(n_items, 1)", "(3,)"]),
+    (LOGITS, torch.tensor([0, 1, 3, 5]), None, ["target 3", "item 2", "0..2", "ignore_index=-100"]),
+    (LOGITS, torch.tensor([0, -1, 0, 0]), None, ["target -1", "item 1", "0..2"]),
+    (FLAT, torch.tensor([0, 1, 2, 0]), None, ["target 2", "item 2", "0..1"]),
+    (FLAT, torch.tensor([0.0, 0.5, 1.0, 0.0]), None, ["target 0.5", "item 1", "0..1"]),
+    (FLAT, torch.tensor([0.0, 1.0, 1.0, nan]), None, ["target nan", "item 3"]),
+    (LOGITS, TARGET, torch.ones(3), ["sample_weight", "(4,)", "(3,)"]),
+    (LOGITS, TARGET, torch.ones(4, 1), ["sample_weight", "(4,)", "(4, 1)"]),
+    (LOGITS, TARGET, torch.tensor(1.0), ["sample_weight", "(4,)", "()"]),
+]
+
+
+def raises(parts):
+    """Return a context that expects a ValueError with all the parts in its message."""
+    everywhere = "".join(f"(?=.*{re.escape(part)})" for part in parts)
+    return pytest.raises(ValueError, match=f"(?s){everywhere}")
+
+
+@pytest.mark.parametrize("loss, parts", BAD_PARAMETERS, ids=lambda value: "")
+def test_bad_parameters(loss, parts):
+    with raises(parts):
+        loss(LOGITS, TARGET)
+    with raises(parts):
+        loss.sums(LOGITS, TARGET)
+    assert loss.get_params()
+
+
+@pytest.mark.parametrize("logits, target, weight, parts", BAD_INPUTS, ids=lambda value: "")
+@pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss(), DiceLoss(level="example")])
+def test_bad_inputs(loss, logits, target, weight, parts):
+    owner = [] if "sample_weight" in parts else [type(loss).__name__]
+    with raises(parts + owner):
+        loss(logits, target, weight)
+
+
+@pytest.mark.parametrize("background", [1, 2])
+def test_background_of_one_binary_column(background):
+    with raises(["'background'", "None, 'auto' or 0", "one binary column", str(background)]):
+        DiceLoss(background=background)(FLAT, BINARY)
+
+
+def test_class_weight_of_one_binary_column():
+    with raises(["'class_weight'", "(2,)", "(1,)"]):
+        DiceLoss(class_weight=[2.0])(FLAT, BINARY)
+
+
+def test_a_loss_mended_after_an_error_works():
+    loss = DiceLoss(gamma=-1)
+    with raises(["'gamma'"]):
+        loss(LOGITS, TARGET)
+    assert loss.set_params(gamma=1)(LOGITS, TARGET) == DiceLoss()(LOGITS, TARGET)
+
+
+@pytest.mark.parametrize(
+    "counts, K, parts",
+    [
+        ([10, 0, 5], 3, ["class 1", "count is 0", "greater than 0"]),
+        ({"O": 10, "PER": 0}, 3, ["class 'PER'", "count is 0"]),
+        ([10, -2], 3, ["class 1", "count is -2"]),
+        ([10, nan], 3, ["class 1", "nan"]),
+        ([10], 3, ["at least two classes", "(1,)"]),
+        ({"O": 10}, 3, ["at least two classes", "(1,)"]),
+        ([], 3, ["at least two classes", "(0,)"]),
+        (10, 3, ["at least two classes", "()"]),
+        ([[1, 2], [3, 4]], 3, ["at least two classes", "(2, 2)"]),
+        ([10, 2], nan, ["'K'", "log_class_weight", "nan"]),
+        ([10, 2], "3", ["'K'", "a float", "'3'"]),
+        # The weight of a class with 900 of 1000 items: log10(1/9 + K).
+        ([900, 100], 0.5, ["class 0", "negative", "K=0.5", "900 of 1000", "K >= 0.888889", "K=1"]),
+        ({"O": 900, "X": 100}, 0.0, ["class 'O'", "negative", "K=0.0"]),
+        ([900, 100], -1, ["class 0", "undefined", "K=-1"]),
+        # Both weights are negative: the named bound must hold for both.
+        ([40, 60], 0.1, ["class 1", "negative", "K >= 0.333333"]),
+    ],
+)
+def test_log_class_weight(counts, K, parts):
+    with raises(parts):
+        log_class_weight(counts, K=K)
+
+
+@pytest.mark.parametrize("counts", [[900, 100], [40, 60], [1, 1]])
+def test_log_class_weight_just_above_the_named_bound(counts):
+    with pytest.raises(ValueError) as error:
+        log_class_weight(counts, K=-5)
+    bound = float(re.search(r"K >= ([-\d.]+) here", str(error.value))[1])
+    assert (log_class_weight(counts, K=bound + 1e-5) >= 0).all()
+    assert (log_class_weight(counts, K=1) >= 0).all()
+
+
+@pytest.mark.parametrize("function", [make_loss, loss_parameters])
+@pytest.mark.parametrize("name", ["bce", "DSC", None, ["dice"]])
+def test_unknown_name(function, name):
+    names = ["'ce'", "'wce'", "'focal'", "'dice'", "'tversky'", "'dsc'", "'dsc-paper'"]
+    with raises([*names, "'dsc-official'", "skdice.losses.Loss object", repr(name)]):
+        function(name)
+
+
+@pytest.mark.parametrize("name, parameter", [("ce", "gamma"), ("focal", "alpha"), ("dice", "beta")])
+def test_parameters_that_a_loss_does_not_have(name, parameter):
+    with pytest.raises(TypeError, match=parameter):
+        make_loss(name, **{parameter: 1.0})
+
+
+def test_weighted_cross_entropy_needs_weights():
+    with pytest.raises(TypeError, match="class_weight"):
+        make_loss("wce")

@@ -1,0 +1,273 @@
+"""Level, average, background, and the additive sums."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+    WeightedCrossEntropyLoss,
+)
+
+from .catalogue import CASES, IDS, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .reference import reference_value
+
+ADDITIVE = [case for case in CASES if not getattr(case.loss, "ohem_ratio", 0)]
+ADDITIVE_IDS = [case.id for case in ADDITIVE]
+WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "sample_weight"])
+@pytest.mark.parametrize("case", ADDITIVE, ids=ADDITIVE_IDS)
+def test_value_is_the_formula(case, weight):
+    logits, target = batch(case.kind, n_items=10)
+    value = case.loss(logits, target, weight)
+    expected = reference_value(
+        case.loss, logits.tolist(), target.tolist(), None if weight is None else weight.tolist()
+    )
+    assert value.item() == pytest.approx(float(expected), rel=0, abs=1e-12)
+
+
+# p = 3/4 of the gold class in the first row, 1/4 in the second; the third class is at 1/2.
+LOG_P = torch.tensor([[6.0, 1.0, 1.0], [1.0, 2.0, 5.0]], dtype=torch.float64).div(8).log()
+
+
+@pytest.mark.parametrize(
+    "parameters, expected",
+    [
+        # Linear dice, gamma = 1, targets 0 and 1; per class (N, D): 0 (12/8, 15/8),
+        # 1 (4/8, 11/8), 2 (0, 6/8).
+        ({}, 1 - (16 / 8 + 1) / (32 / 8 + 1)),
+        ({"average": "sum"}, 3 - (20 / 23 + 12 / 19 + 8 / 14)),
+        ({"average": "macro"}, 1 - (20 / 23 + 12 / 19 + 8 / 14) / 3),
+        ({"background": 2}, 1 - (16 / 8 + 1) / (26 / 8 + 1)),
+        ({"background": 0, "average": "macro"}, 1 - (12 / 19 + 8 / 14) / 2),
+        ({"level": "example"}, 1 - ((12 / 8 + 1) / 3 + (4 / 8 + 1) / 3) / 2),
+        (
+            {"level": "example", "average": "sum", "background": 2},
+            2 - ((20 / 22 + 8 / 9) + (8 / 9 + 12 / 18)) / 2,
+        ),
+    ],
+)
+def test_by_hand(parameters, expected):
+    loss = DiceLoss(square_denominator=False, **parameters)
+    assert loss(LOG_P, torch.tensor([0, 1])).item() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("level, average", LEVELS_AND_AVERAGES)
+@pytest.mark.parametrize("cls", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
+def test_auto_background_is_none(cls, level, average):
+    logits, target = batch("classes")
+    values = [
+        cls(level=level, average=average, background=background)(logits, target)
+        for background in ("auto", None, 0)
+    ]
+    assert values[0] == values[1] != values[2]
+
+
+@pytest.mark.parametrize("level", ["batch", "example"])
+def test_background_leaves_the_cross_entropy_part_alone(level):
+    logits, target = batch("classes")
+    loss = DiceLoss(level=level, ce_weight=0.3, background=0)
+    expected = 0.3 * CrossEntropyLoss()(logits, target) + 0.7 * clone(loss).set_params(
+        ce_weight=0.0
+    )(logits, target)
+    torch.testing.assert_close(loss(logits, target), expected)
+
+
+@pytest.mark.parametrize("average", ["macro", "sum"])
+def test_absent_classes_count_at_batch_level(average):
+    logits, target = batch("classes")
+    wide = torch.cat([logits, torch.full((len(logits), 1), -3.0)], dim=1).double()
+    loss = DiceLoss(average="sum")
+    present = DiceLoss(average="sum", background=3)
+    p = wide.softmax(1)[target >= 0, 3]
+    absent = 1 - 1 / (p.square().sum() + 1)
+    expected = present(wide, target) + absent
+    torch.testing.assert_close(loss(wide, target), expected)
+    torch.testing.assert_close(DiceLoss(average="macro")(wide, target), expected / 4)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "example" in case.id], ids=lambda c: c.id
+)
+def test_item_losses_average_to_the_loss(case):
+    logits, target = batch(case.kind)
+    loss = clone(case.loss).set_params(reduction="none")
+    items = loss(logits, target)
+    assert items.shape == target.shape
+    assert (items[target == -100] == 0).all()
+    torch.testing.assert_close(items.sum() / (target != -100).sum(), case.loss(logits, target))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [CrossEntropyLoss(), FocalLoss(), WeightedCrossEntropyLoss(class_weight=[1, 2, 3])],
+    ids=repr,
+)
+def test_item_losses_of_means(loss):
+    logits, target = batch("classes")
+    weight = torch.linspace(0, 2, len(target), dtype=torch.float64)
+    items = clone(loss).set_params(reduction="none")(logits, target, weight)
+    expected = items.sum() / weight[target != -100].sum()
+    torch.testing.assert_close(loss(logits, target, weight), expected)
+
+
+@pytest.mark.parametrize(
+    "loss, additive",
+    [
+        (CrossEntropyLoss(), True),
+        (FocalLoss(), True),
+        (DiceLoss(), True),
+        (TverskyLoss(level="example"), True),
+        (DiceLoss(ohem_ratio=0.1), False),
+        (SelfAdjustingDiceLoss(ohem_ratio=0.5), False),
+    ],
+    ids=repr,
+)
+def test_additive_unless_hard_examples_are_chosen(loss, additive):
+    assert loss.additive is additive
+    logits, target = batch("classes", n_items=12)
+    whole = loss.sums(logits, target)
+    halves = loss.sums(logits[:6], target[:6]) + loss.sums(logits[6:], target[6:])
+    assert torch.allclose(halves, whole) is additive
+
+
+def parts(n_items, seed):
+    """Cut the items at random into four parts, the last of them empty."""
+    part = torch.randint(0, 3, (n_items,), generator=torch.Generator().manual_seed(seed))
+    return [(part == k).nonzero().squeeze(1) for k in range(4)]
+
+
+@pytest.mark.parametrize("case", ADDITIVE, ids=ADDITIVE_IDS)
+def test_sums_of_parts_give_value_and_gradient_of_the_whole(case):
+    logits, target = batch(case.kind, n_items=10)
+    whole = value_and_gradient(case.loss, logits, target, WEIGHT)
+    for seed in range(3):
+
+        def by_parts(z, target, weight, seed=seed):
+            return case.loss.value(
+                sum(case.loss.sums(z[i], target[i], weight[i]) for i in parts(len(target), seed))
+            )
+
+        torch.testing.assert_close(value_and_gradient(by_parts, logits, target, WEIGHT), whole)
+
+
+@pytest.mark.parametrize("case", ADDITIVE, ids=ADDITIVE_IDS)
+def test_replaying_micro_batches_gives_the_gradient_of_the_whole(case):
+    logits, target = batch(case.kind, n_items=10)
+    _, expected = value_and_gradient(case.loss, logits, target)
+    loss, micro_batches = case.loss, parts(len(target), seed=1)
+    with torch.no_grad():
+        total = sum(loss.sums(logits[i], target[i]) for i in micro_batches)
+    (slope,) = torch.autograd.grad(loss.value(total.requires_grad_()), total)
+    for i in micro_batches:
+        z = logits[i].requires_grad_()
+        loss.sums(z, target[i]).backward(slope)
+        torch.testing.assert_close(z.grad, expected[i])
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_separable_losses_are_weighted_means(case):
+    logits, target = batch(case.kind)
+    n_valid = (target != -100).sum()
+    one_by_one = [
+        case.loss(logits[[i]], target[[i]]) for i in range(len(target)) if target[i] != -100
+    ]
+    mean = sum(one_by_one) / n_valid
+    assert case.loss.separable is (not case.is_set or case.loss.level == "example")
+    if case.loss.separable:
+        torch.testing.assert_close(case.loss(logits, target), mean)
+        torch.testing.assert_close(case.loss.sums(logits, target)[1].item(), float(n_valid))
+    else:
+        assert abs(case.loss(logits, target) - mean) > 1e-6
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_order_of_items_does_not_matter(case):
+    logits, target = batch(case.kind, n_items=10)
+    order = torch.randperm(10, generator=torch.Generator().manual_seed(1))
+    value, gradient = value_and_gradient(case.loss, logits, target, WEIGHT)
+    permuted = value_and_gradient(case.loss, logits[order], target[order], WEIGHT[order])
+    torch.testing.assert_close(permuted, (value, gradient[order]))
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "classes"], ids=lambda c: c.id
+)
+def test_names_of_classes_do_not_matter(case):
+    logits, target = batch("classes", n_items=10)
+    order = torch.tensor([2, 0, 1])  # New class c is the old class order[c].
+    renamed = torch.where(target >= 0, order.argsort()[target.clamp_min(0)], target)
+    loss = clone(case.loss)
+    if loss.class_weight is not None:
+        loss.set_params(class_weight=[loss.class_weight[c] for c in order])
+    if case.is_set and loss.background != "auto":
+        loss.set_params(background=int(order.argsort()[loss.background]))
+    value, gradient = value_and_gradient(case.loss, logits, target)
+    permuted = value_and_gradient(loss, logits[:, order], renamed)
+    torch.testing.assert_close(permuted, (value, gradient[:, order]))
+
+
+numbers = st.floats(-100, 100, width=32)
+set_losses = st.builds(
+    lambda loss, gamma, square, level, average, background: clone(loss).set_params(
+        gamma=gamma,
+        square_denominator=square,
+        level=level,
+        average=average,
+        background=background,
+    ),
+    st.sampled_from(
+        [
+            DiceLoss(),
+            TverskyLoss(alpha=0.3, beta=0.7),
+            TverskyLoss(alpha=2.0, beta=0.0),
+            SelfAdjustingDiceLoss(alpha=0.01),
+            SelfAdjustingDiceLoss(alpha=1.0),
+        ]
+    ),
+    st.sampled_from([0.0, 1e-6, 1.0, 30.0]),
+    st.booleans(),
+    st.sampled_from(["batch", "example"]),
+    st.sampled_from(["micro", "macro"]),
+    st.sampled_from([None, 0]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    loss=set_losses,
+    items=st.lists(
+        st.tuples(numbers, numbers, numbers, st.integers(0, 2)), min_size=1, max_size=12
+    ),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+    ohem_ratio=st.sampled_from([0.0, 0.5, 2.0]),
+)
+def test_unweighted_values_lie_between_zero_and_one(loss, items, dtype, ohem_ratio):
+    if loss.level == "batch":
+        loss.set_params(ohem_ratio=ohem_ratio)
+    table = torch.tensor([row[:3] for row in items], dtype=dtype)
+    target = torch.tensor([row[3] for row in items])
+    for logits, gold in ((table, target), (table[:, 0], (target > 0).long())):
+        value = loss(logits, gold)
+        assert 0 <= value <= 1
+
+
+def test_rounding_does_not_make_a_value_negative():
+    # Found by search: the sums of these batches round to N > D.
+    for seed in range(40):
+        generator = torch.Generator().manual_seed(seed)
+        target = torch.randint(0, 3, (20_000,), generator=generator)
+        logits = torch.nn.functional.one_hot(target, 3) * (
+            9 + 9 * torch.rand(20_000, 1, generator=generator)
+        )
+        value, gradient = value_and_gradient(DiceLoss(gamma=0.0), logits, target)
+        assert value >= 0
+        assert gradient.any()

@@ -1,0 +1,339 @@
+"""Losses as scikit-learn objects and as torch modules."""
+
+import copy
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV, ParameterGrid
+
+from skdice import losses
+from skdice.losses import (
+    LOSS_NAMES,
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    Loss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+    WeightedCrossEntropyLoss,
+    loss_parameters,
+    make_loss,
+)
+
+from .catalogue import CASES, IDS, batch
+
+CLASSES = [
+    CrossEntropyLoss,
+    WeightedCrossEntropyLoss,
+    FocalLoss,
+    DiceLoss,
+    TverskyLoss,
+    SelfAdjustingDiceLoss,
+]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [clone, copy.copy, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))],
+    ids=["clone", "copy", "deepcopy", "pickle"],
+)
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_copies_are_the_same_function(case, copied):
+    logits, target = batch(case.kind)
+    twin = copied(case.loss)
+    assert twin is not case.loss
+    assert type(twin) is type(case.loss)
+    assert twin.get_params() == case.loss.get_params()
+    assert repr(twin) == repr(case.loss)
+    assert twin(logits, target) == case.loss(logits, target)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_copies_are_independent(cls):
+    weight = np.array([1.0, 2.0, 3.0])
+    loss = cls(class_weight=weight)
+    twin = clone(loss).set_params(ignore_index=-1)
+    twin.class_weight[0] = 9
+    assert (loss.ignore_index, loss.class_weight[0]) == (-100, 1)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_constructor_only_assigns(cls):
+    parameters = inspect.signature(cls).parameters
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
+    assert list(cls(class_weight=None).get_params()) == sorted(parameters)
+    for name in parameters:
+        value = object()
+        given = {"class_weight": None, name: value}
+        assert getattr(cls(**given), name) is value
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_parameters_are_documented(cls):
+    for name, parameter in inspect.signature(cls).parameters.items():
+        assert f"\n    {name} : " in cls.__doc__
+        if parameter.default is not None and parameter.default is not inspect.Parameter.empty:
+            line = next(x for x in cls.__doc__.splitlines() if x.startswith(f"    {name} : "))
+            shown = repr(parameter.default).replace("'", '"')
+            assert line.endswith(f"default={shown}")
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_is_a_module_without_weights(cls):
+    loss = cls(class_weight=[1, 2])
+    assert isinstance(loss, Loss)
+    assert isinstance(loss, torch.nn.Module)
+    assert list(loss.parameters()) == list(loss.buffers()) == []
+    assert loss.eval().to(torch.float64) is loss
+
+
+@pytest.mark.parametrize(
+    "loss, expected",
+    [
+        (CrossEntropyLoss(), "CrossEntropyLoss()"),
+        (FocalLoss(gamma=2.0), "FocalLoss()"),
+        (FocalLoss(gamma=1.5), "FocalLoss(gamma=1.5)"),
+        (
+            WeightedCrossEntropyLoss(class_weight=[1, 2]),
+            "WeightedCrossEntropyLoss(class_weight=[1, 2])",
+        ),
+        (DiceLoss(level="example", background=0), "DiceLoss(background=0, level='example')"),
+    ],
+)
+def test_repr_is_that_of_sklearn(loss, expected):
+    assert repr(loss) == expected
+    assert expected.split("(")[0] in loss._repr_html_()
+
+
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_forward_changes_no_parameter(case):
+    before = {name: copy.deepcopy(value) for name, value in case.loss.get_params().items()}
+    state = set(vars(case.loss))
+    logits, target = batch(case.kind)
+    given = logits.clone(), target.clone()
+    case.loss(logits, target)
+    assert case.loss.get_params() == before
+    assert set(vars(case.loss)) == state
+    torch.testing.assert_close((logits, target), given, rtol=0, atol=0)
+
+
+def test_set_params_takes_effect_at_the_next_forward():
+    logits, target = batch("classes")
+    loss = DiceLoss()
+    loss(logits, target)
+    loss.set_params(gamma=5.0, level="example")
+    assert loss(logits, target) == DiceLoss(gamma=5.0, level="example")(logits, target)
+    with pytest.raises(ValueError, match="Invalid parameter 'delta'"):
+        loss.set_params(delta=1)
+
+
+class HoldsLoss(BaseEstimator):
+    """The least that a search needs: the score is minus the loss of some logits."""
+
+    def __init__(self, loss):
+        self.loss = loss
+
+    def fit(self, X, y):
+        return self
+
+    def score(self, X, y):
+        return -self.loss(torch.as_tensor(X), torch.as_tensor(y)).item()
+
+
+def test_grid_over_nested_parameters():
+    logits, target = batch("classes", n_items=12, ignored=False)
+    loss = FocalLoss()
+    search = GridSearchCV(HoldsLoss(loss), {"loss__gamma": [0.0, 1.0, 4.0]}, cv=2)
+    search.fit(logits.numpy(), target.numpy())
+    assert search.best_params_ == {"loss__gamma": 4.0}
+    for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"]):
+        expected = FocalLoss(gamma=params["loss__gamma"])(logits, target)
+        assert score == pytest.approx(-expected.item())
+    assert loss.gamma == 2.0
+    assert search.best_estimator_.loss is not loss
+
+
+def test_grid_over_arrays():
+    # A grid over arrays hands NumPy scalars to set_params.
+    logits, target = batch("classes")
+    grid = {
+        "level": np.array(["batch", "example"]),
+        "square_denominator": np.array([True, False]),
+        "gamma": np.array([0.5, 2]),
+        "background": np.array([0, 1]),
+    }
+    values = {
+        DiceLoss().set_params(**params)(logits, target).item() for params in ParameterGrid(grid)
+    }
+    assert len(values) == 16
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        CrossEntropyLoss(class_weight=[0.5, 2.0, 1.0]),
+        FocalLoss(gamma=0.5),
+        DiceLoss(average="macro", background=0),
+        TverskyLoss(level="example", ce_weight=0.3),
+        SelfAdjustingDiceLoss(alpha=0.5),
+        SelfAdjustingDiceLoss(ohem_ratio=0.5, background=0),
+    ],
+    ids=repr,
+)
+def test_compiles_without_a_graph_break(loss):
+    dynamo = pytest.importorskip("torch._dynamo")
+    if not dynamo.is_dynamo_supported():
+        pytest.skip("torch.compile does not support this Python")
+    logits, target = batch("classes")
+    compiled = torch.compile(loss, backend="eager", fullgraph=True)
+    values, gradients = [], []
+    for function in (loss, compiled):
+        z = logits.clone().requires_grad_()
+        value = function(z, target)
+        value.backward()
+        values.append(value.detach())
+        gradients.append(z.grad)
+    torch.testing.assert_close(*values)
+    torch.testing.assert_close(*gradients)
+
+
+PRESETS = [
+    ("ce", False, CrossEntropyLoss, {}),
+    ("focal", False, FocalLoss, {"gamma": 2.0}),
+    ("dice", False, DiceLoss, {"gamma": 1.0, "square_denominator": True}),
+    ("tversky", False, TverskyLoss, {"alpha": 0.5, "beta": 0.5, "gamma": 1.0}),
+    (
+        "dsc",
+        False,
+        SelfAdjustingDiceLoss,
+        {"alpha": 0.01, "gamma": 1.0, "square_denominator": True, "detach_weight": False},
+    ),
+    *(
+        (
+            "dsc-paper",
+            binary,
+            SelfAdjustingDiceLoss,
+            {
+                "alpha": 1.0,
+                "gamma": 1.0,
+                "level": "example",
+                "average": "macro",
+                "square_denominator": False,
+                "background": None,
+            },
+        )
+        for binary in (False, True)
+    ),
+    (
+        "dsc-official",
+        True,
+        SelfAdjustingDiceLoss,
+        {
+            "alpha": 0.01,
+            "gamma": 1.0,
+            "square_denominator": True,
+            "level": "batch",
+            "average": "micro",
+        },
+    ),
+    (
+        "dsc-official",
+        False,
+        SelfAdjustingDiceLoss,
+        {
+            "alpha": 0.01,
+            "gamma": 1.0,
+            "square_denominator": True,
+            "level": "example",
+            "average": "sum",
+            "background": None,
+        },
+    ),
+]
+SET_DEFAULTS = {
+    "level": "batch",
+    "average": "micro",
+    "background": "auto",
+    "ohem_ratio": 0.0,
+    "ce_weight": 0.0,
+}
+
+
+@pytest.mark.parametrize("name, binary, cls, parameters", PRESETS)
+def test_make_loss(name, binary, cls, parameters):
+    loss = make_loss(name, binary=binary)
+    expected = {"class_weight": None, "ignore_index": -100, "reduction": "mean"}
+    if issubclass(cls, (DiceLoss, TverskyLoss)):
+        expected |= {"square_denominator": True} | SET_DEFAULTS
+    if cls is SelfAdjustingDiceLoss:
+        expected |= {"detach_weight": False}
+    assert type(loss) is cls
+    assert loss.get_params() == expected | parameters
+
+
+def test_make_loss_takes_parameters():
+    assert make_loss("wce", class_weight=[1, 2]).class_weight == [1, 2]
+    paper = make_loss("dsc-paper", alpha=0.5, background=0)
+    assert (paper.alpha, paper.background, paper.level) == (0.5, 0, "example")
+    assert LOSS_NAMES == (
+        "ce",
+        "wce",
+        "focal",
+        "dice",
+        "tversky",
+        "dsc",
+        "dsc-paper",
+        "dsc-official",
+    )
+
+
+@pytest.mark.parametrize("name", LOSS_NAMES)
+def test_loss_parameters_are_those_of_the_class(name):
+    loss = make_loss(name, **({"class_weight": [1, 1]} if name == "wce" else {}))
+    tunable = {"alpha", "beta", "gamma", "ce_weight"}
+    assert set(loss_parameters(name)) == tunable & set(loss.get_params())
+
+
+@pytest.mark.parametrize(
+    "loss, collapses",
+    [
+        (make_loss("dsc-paper"), True),
+        (SelfAdjustingDiceLoss(level="example", alpha=0.5), True),
+        (SelfAdjustingDiceLoss(level="example", alpha=1.0, detach_weight=True), False),
+        (SelfAdjustingDiceLoss(level="example", alpha=0.01), False),
+        (SelfAdjustingDiceLoss(alpha=1.0), False),
+        (make_loss("dsc-official"), False),
+        (DiceLoss(level="example"), False),
+        (CrossEntropyLoss(), False),
+    ],
+    ids=repr,
+)
+def test_known_collapse(loss, collapses):
+    reason = loss.known_collapse()
+    if not collapses:
+        assert reason is None
+    else:
+        for part in (
+            "collapse",
+            f"p = {1 / (1 + loss.alpha):.2f}",
+            "level='batch'",
+            "detach_weight",
+        ):
+            assert part in reason
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+def test_known_collapse_says_where_a_positive_is_pulled_to(alpha):
+    loss = SelfAdjustingDiceLoss(alpha=alpha, level="example", square_denominator=False)
+    p = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
+    values = clone(loss).set_params(reduction="none")(p.logit(), torch.ones(99))
+    assert f"p = {p[values.argmin()]:.2f}" in loss.known_collapse()
+
+
+def test_public_names():
+    assert set(losses.__all__) >= {cls.__name__ for cls in CLASSES} | {"Loss", "make_loss"}
+    assert all(hasattr(losses, name) for name in losses.__all__)
