@@ -75,7 +75,7 @@ def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list
     lines = read_text(path, encoding=encoding).split("\n")
     if lines[-1] == "":
         lines.pop()
-    return [line.rstrip("\r") for line in lines]
+    return [line.removesuffix("\r") for line in lines]
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -270,7 +270,7 @@ class _Writer:
         rng = self._rng
         has_prefix = length > 1 and bool(kind.prefixes) and rng.random() < 0.5
         has_suffix = length > 1 + has_prefix and bool(kind.suffixes) and rng.random() < 0.5
-        names = [rng.choice(kind.names) for _ in range(length - has_prefix - has_suffix)]
+        names = rng.sample(kind.names, length - has_prefix - has_suffix)
         self._owed += [name for name in names if name in kind.outside_names]
         prefix = [rng.choice(kind.prefixes)] if has_prefix else []
         suffix = [rng.choice(kind.suffixes)] if has_suffix else []

@@ -182,7 +182,7 @@ class TextEstimator(BaseEstimator):
             if unknown:
                 raise ValueError(
                     f"class_weight has the label {unknown[0]!r}, which is not in y; y has "
-                    f"{_list_some(labels)}."
+                    f"{list_some(labels)}."
                 )
             for label, value in kind.items():
                 check_number("class_weight", str(label), value, low=0)
@@ -295,10 +295,12 @@ class TextEstimator(BaseEstimator):
                 net.fit(sampler, validate=validate, patience=self.patience)
             finally:
                 self.history_ = _history(net)
-                self.best_epoch_ = net.best_epoch_
+                self.best_epoch_ = int(net.best_epoch_)
 
     def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
         """Return logits of shape (n_items, n_outputs)."""
+        if dataset.n_items == 0:
+            return np.empty((0, self.net_.module__n_classes), dtype=np.float32)
         with denormals_flushed():
             return self.net_.predict_logits(self._batcher(dataset))
 
@@ -322,7 +324,7 @@ def _unusable(name: str, value: Any, loss: str) -> str:
     plain = [known for known in takers if not known.startswith("dsc-")]
     return (
         f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-        f"{_list_some(takers)}. To search over several losses, give each its own grid: "
+        f"{list_some(takers)}. To search over several losses, give each its own grid: "
         f"[{{'loss': [{loss!r}]}}, {{'loss': [{plain[0]!r}], {name!r}: [{value!r}]}}]."
     )
 
@@ -333,6 +335,6 @@ def _history(net: TextNet) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
 
 
-def _list_some(labels: Sequence[Any], most: int = 20) -> str:
+def list_some(labels: Sequence[Any], most: int = 20) -> str:
     shown = ", ".join(repr(label) for label in labels[:most])
     return shown + (f", ... ({len(labels)} in all)" if len(labels) > most else "")

@@ -32,10 +32,19 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     return list(rows)
 
 
-def check_token_lists(X: Any) -> list[list[str]]:
-    """Return sentences as lists of words."""
+def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
+    """Return sentences as lists of words; ``first_row`` is the number of the first in errors."""
     sentences = check_rows(X, "X", "lists of words")
-    return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences)]
+    return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
+
+
+def check_texts(X: Any) -> list[str]:
+    """Return raw texts as a list of str."""
+    texts = check_rows(X, "X", "str")
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"Each row of X must be a str; row {i} is {_describe(text)}.")
+    return [str(text) for text in texts]
 
 
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -1,7 +1,7 @@
 """Token tagging: part-of-speech tags and named entities."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,16 @@ import numpy as np
 from ..losses._parameters import check_number, check_option
 from ..metrics import entity_f1_score, tag_f1_score
 from ..nn._modules import TokenModule
+from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
-from ..text._tags import allowed_transitions, are_chunk_tags, best_sequences, infer_scheme
-from ._base import TextEstimator
-from ._inputs import check_sample_weight, check_tags, check_token_lists
+from ..text._entities import Entity, Splitter, checked_split, split_words
+from ..text._tags import are_chunk_tags, infer_scheme
+from ._base import TextEstimator, list_some
+from ._inputs import check_sample_weight, check_tags, check_texts, check_token_lists
+from ._rows import object_array, take
+
+# Sentences that predict_iter holds at a time.
+_STREAM_SENTENCES = 512
 
 
 class DiceTokenTagger(TextEstimator):
@@ -226,22 +232,27 @@ class DiceTokenTagger(TextEstimator):
         if weight is not None:
             train = train[weight[train] > 0]
         dataset = self._encode(
-            _take(sentences, train), _take(tags, train), None if weight is None else weight[train]
+            take(sentences, train), take(tags, train), None if weight is None else weight[train]
         )
         if dataset.n_items == 0:
             raise ValueError("Found no word to train on: the training sentences have no words.")
         validate = None
         if len(valid):
-            valid_tags = _take(tags, valid)
-            valid_set = self._encode(_take(sentences, valid))
+            valid_tags = take(tags, valid)
+            valid_sentences = take(sentences, valid)
 
             def validate() -> float:
-                return self._score(valid_tags, self._decode(valid_set))
+                return self._score(valid_tags, self._predict(valid_sentences))
 
         loss = self._make_loss(self._count(dataset), self._background(), binary=False)
         self._train(dataset, loss, len(classes), seed, validate)
         if self.background_bias == "auto":
-            self._tune_background_bias(valid_set, valid_tags)
+            valid_set = self._encode(valid_sentences)
+            self.background_bias_ = self._decoder().tune_bias(
+                self._predict_logits(valid_set),
+                valid_set.item_offsets,
+                lambda predicted: self._score(valid_tags, predicted),
+            )
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -257,7 +268,7 @@ class DiceTokenTagger(TextEstimator):
             A list of str for each sentence, one tag per word.
         """
         self._check_is_fitted()
-        return _object_array(self._decode(self._encode(check_token_lists(X))))
+        return object_array(self._predict(check_token_lists(X)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every word.
@@ -276,10 +287,78 @@ class DiceTokenTagger(TextEstimator):
         """
         self._check_is_fitted()
         dataset = self._encode(check_token_lists(X))
-        logits = self._predict_biased(dataset).astype(np.float64)
-        p = np.exp(logits - logits.max(1, keepdims=True, initial=-np.inf))
-        p /= p.sum(1, keepdims=True)
-        return _object_array(np.split(p, dataset.item_offsets[1:-1]) if dataset.n_texts else [])
+        return object_array(
+            self._decoder().probabilities(self._predict_logits(dataset), dataset.item_offsets)
+        )
+
+    def predict_spans(self, X: Any) -> np.ndarray:
+        """Find the entities of sentences.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), object
+            A list of ``Entity(start, end, label, score)`` for each sentence, in order; positions
+            are words, ``end`` is exclusive.
+
+        Raises
+        ------
+        ValueError
+            If the tags are no chunk tags, so that there are no entities.
+        """
+        self._check_is_fitted()
+        return object_array(self._find_entities(check_token_lists(X)))
+
+    def predict_entities(self, texts: Any, splitter: Splitter | None = None) -> np.ndarray:
+        """Find the entities of raw texts.
+
+        Parameters
+        ----------
+        texts : list, Series or object array of str
+        splitter : callable, optional
+            Gives the (start, end) character offsets of the words of a text. By default white space
+            parts words, and every punctuation mark or symbol is a word of its own; split as your
+            training data is.
+
+        Returns
+        -------
+        ndarray of shape (n_texts,), object
+            A list of ``Entity(start, end, label, score)`` for each text, in order; positions are
+            characters: ``text[start:end]`` is the entity.
+        """
+        self._check_is_fitted()
+        texts = check_texts(texts)
+        split = split_words if splitter is None else splitter
+        offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
+        sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
+        return object_array(
+            [
+                [
+                    entity._replace(start=spans[entity.start][0], end=spans[entity.end - 1][1])
+                    for entity in entities
+                ]
+                for entities, spans in zip(self._find_entities(sentences), offsets)
+            ]
+        )
+
+    def predict_iter(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        """Tag a stream of sentences in flat memory.
+
+        Parameters
+        ----------
+        X : iterable of list of str
+            Read as needed, some hundred sentences ahead.
+
+        Yields
+        ------
+        list of str
+            The tags of each sentence, in order.
+        """
+        self._check_is_fitted()
+        return self._iterate(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
@@ -301,7 +380,14 @@ class DiceTokenTagger(TextEstimator):
         if sample_weight is not None:
             raise ValueError("score does not take sample_weight: it counts entities or words.")
         sentences = check_token_lists(X)
-        return self._score(check_tags(y, sentences), self._decode(self._encode(sentences)))
+        return self._score(check_tags(y, sentences), self._predict(sentences))
+
+    def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        rows = iter(X)
+        first_row = 0
+        while chunk := list(islice(rows, _STREAM_SENTENCES)):
+            yield from self._predict(check_token_lists(chunk, first_row))
+            first_row += len(chunk)
 
     def _more_parameters(self) -> None:
         owner = type(self).__name__
@@ -343,56 +429,27 @@ class DiceTokenTagger(TextEstimator):
 
     def _background(self) -> int | None:
         """Return the index of "O" among chunk tags."""
-        if self.scheme_ is None or "O" not in self.classes_:
-            return None
-        return int(np.flatnonzero(self.classes_ == "O")[0])
+        tags = self.classes_.tolist()
+        return None if self.scheme_ is None or "O" not in tags else tags.index("O")
 
-    def _predict_biased(self, dataset: EncodedDataset) -> np.ndarray:
-        logits = self._predict_logits(dataset).reshape(dataset.n_items, len(self.classes_))
-        background = self._background()
-        if background is not None:
-            logits[:, background] += self.background_bias_
-        return logits
+    def _decoder(self) -> TagDecoder:
+        scheme = self.scheme_ if self.decode == "constrained" else None
+        return TagDecoder(self.classes_, scheme, self._background(), self.background_bias_)
 
-    def _decode(self, dataset: EncodedDataset) -> list[list[str]]:
-        return self._tags(self._predict_biased(dataset), dataset.item_offsets)
+    def _predict(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        dataset = self._encode(sentences)
+        return self._decoder().tags(self._predict_logits(dataset), dataset.item_offsets)
 
-    def _tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
-        if self.decode == "argmax" or self.scheme_ is None:
-            best = logits.argmax(1)
-        else:
-            transitions = allowed_transitions(self.classes_.tolist(), self.scheme_)
-            best = best_sequences(logits, offsets, transitions)
-        words = self.classes_[best].tolist()
-        return [words[start:stop] for start, stop in pairwise(offsets)]
+    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
+        if self.scheme_ is None:
+            raise ValueError(
+                f"Entities need chunk tags ('O', 'B-x', 'I-x', ...); the tags of this tagger are "
+                f"{list_some(self.classes_.tolist())}."
+            )
+        dataset = self._encode(sentences)
+        return self._decoder().entities(self._predict_logits(dataset), dataset.item_offsets)
 
     def _score(self, y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]) -> float:
         if self.scheme_ is None:
             return float(tag_f1_score(y_true, y_pred))
         return float(entity_f1_score(y_true, y_pred))
-
-    def _tune_background_bias(self, dataset: EncodedDataset, tags: Sequence[Sequence[str]]) -> None:
-        """Set the bias with the best score; of equally good ones, the one nearest to zero."""
-        logits = self._predict_biased(dataset)
-        background = self._background()
-        if background is None:
-            return
-        best_score = -1.0
-        for bias in sorted(np.arange(-40, 41) / 10, key=abs):
-            shifted = logits.copy()
-            shifted[:, background] += bias
-            score = self._score(tags, self._tags(shifted, dataset.item_offsets))
-            if score > best_score:
-                best_score, self.background_bias_ = score, float(bias)
-
-
-def _take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
-    return [rows[i] for i in index]
-
-
-def _object_array(rows: Sequence[Any]) -> np.ndarray:
-    """Return a 1-D object array of the rows, also if all of them have one length."""
-    array = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        array[i] = row
-    return array

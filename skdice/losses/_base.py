@@ -1,5 +1,6 @@
 """The base of all losses: parameters, input checks, weights and the additive-sums protocol."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -41,6 +42,8 @@ class Loss(BaseEstimator, nn.Module):
     cut into micro-batches or spread over processes.
     """
 
+    get_params: Callable[..., dict[str, Any]]
+    set_params: Callable[..., Any]
     class_weight: Any
     ignore_index: int
     reduction: str

@@ -3,20 +3,19 @@
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..losses import Loss
 from ._batching import Batch
 
 
 def accumulate_gradient(
-    module: nn.Module,
     loss: Loss,
     batches: Sequence[Batch],
     forward: Callable[[Batch], Tensor],
     scale: float = 1.0,
 ) -> Tensor:
-    """Add the gradient of the loss over all batches to ``module``; return the loss.
+    """Add the gradient of the loss over all batches to the network's; return the loss.
 
     The result is that of one large batch: a mean is divided by the weight of the whole step; the
     sums of a set loss are added up first, then every batch runs again with the gradient of its
@@ -25,13 +24,11 @@ def accumulate_gradient(
 
     Parameters
     ----------
-    module : Module
-        Whose parameters get the gradient.
     loss : Loss
     batches : sequence of batches
         Each with ``target``, and ``weight`` if items are weighted.
     forward : callable
-        Batch to logits.
+        Batch to logits, by the network whose parameters get the gradient.
     scale : float
         Multiplies the gradient (not the returned loss), for half precision.
     """
@@ -41,7 +38,7 @@ def accumulate_gradient(
         (value * scale).backward()
         return value.detach()
     if loss.separable:
-        return _weighted_mean(module, loss, batches, forward, scale)
+        return _weighted_mean(loss, batches, forward, scale)
     with torch.no_grad():
         states = []
         outputs = []
@@ -69,23 +66,22 @@ def accumulate_gradient(
 
 
 def _weighted_mean(
-    module: nn.Module,
-    loss: Loss,
-    batches: Sequence[Batch],
-    forward: Callable[[Batch], Tensor],
-    scale: float,
+    loss: Loss, batches: Sequence[Batch], forward: Callable[[Batch], Tensor], scale: float
 ) -> Tensor:
-    """One pass: backward through the numerators, divided by the common denominator at the end."""
-    total = []
+    """One pass: what the mean is divided by is known before, from targets and weights."""
+    total = torch.stack([_total_weight(loss, batch) for batch in batches]).sum()
+    shares = []
     for batch in batches:
-        sums = _sums(loss, forward(batch), batch)
-        (sums[0] * scale).backward()
-        total.append(sums.detach())
-    sums = torch.stack(total).sum(0)
-    gradients = [p.grad for p in module.parameters() if p.grad is not None]
-    tiny = torch.finfo(sums.dtype).tiny
-    torch._foreach_mul_(gradients, 1 / sums[1].clamp_min(tiny))
-    return loss.value(sums)
+        numerator = _sums(loss, forward(batch), batch)[0]
+        share = loss.value(torch.stack([numerator, total.to(numerator)]))
+        (share * scale).backward()
+        shares.append(share.detach())
+    return torch.stack(shares).sum()
+
+
+def _total_weight(loss: Loss, batch: Batch) -> Tensor:
+    valid = batch["target"] != loss.ignore_index
+    return (batch["weight"] * valid if "weight" in batch else valid).sum()
 
 
 def _sums(loss: Loss, logits: Tensor, batch: Batch) -> Tensor:

@@ -1,6 +1,7 @@
 """The training and prediction loops: a skorch net whose batches are whole optimiser steps."""
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -117,8 +118,8 @@ class TextNet(NeuralNet):
         from transformers.optimization import get_scheduler
 
         self.n_steps_ = len(sampler) * self.max_epochs
-        is_share = isinstance(self.warmup, float)
-        n_warmup = round(self.warmup * self.n_steps_) if is_share else self.warmup
+        is_count = isinstance(self.warmup, numbers.Integral)
+        n_warmup = self.warmup if is_count else round(self.warmup * self.n_steps_)
         name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
         self.scheduler_ = get_scheduler(name, self.optimizer_, n_warmup, self.n_steps_)
         self.scaler_ = torch.amp.GradScaler(
@@ -165,9 +166,7 @@ class TextNet(NeuralNet):
 
     def _train_step(self, step: list[Batch], where: str) -> Tensor:
         self.optimizer_.zero_grad(set_to_none=True)
-        loss = accumulate_gradient(
-            self.module_, self.criterion_, step, self._logits, self.scaler_.get_scale()
-        )
+        loss = accumulate_gradient(self.criterion_, step, self._logits, self.scaler_.get_scale())
         self.scaler_.unscale_(self.optimizer_)
         self.notify(
             "on_grad_computed", named_parameters=self.get_all_learnable_params(), batch=step

@@ -42,12 +42,14 @@ def autocast(precision: str, device: str) -> Any:
 @contextmanager
 def seeded(seed: int, device: str) -> Iterator[None]:
     """Draw torch's random numbers from ``seed`` inside the block; restore the generators after."""
-    kind = torch.device(device).type
-    cuda = [torch.cuda.current_device()] if kind == "cuda" else []
+    where = torch.device(device)
+    cuda = []
+    if where.type == "cuda":
+        cuda = [torch.cuda.current_device() if where.index is None else where.index]
     with torch.random.fork_rng(devices=cuda):
         torch.default_generator.manual_seed(seed)
-        if cuda:
-            torch.cuda.manual_seed(seed)
+        for index in cuda:
+            torch.cuda.default_generators[index].manual_seed(seed)
         yield
 
 

@@ -1,7 +1,9 @@
 """Tag schemes: which tag may follow which, and the best well-formed sequence of tags."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,19 +27,19 @@ def are_chunk_tags(tags: Sequence[str]) -> bool:
 def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
     """Return the scheme of chunk tags: IOB1, IOB2 or IOBES (also for BMES and BILOU).
 
-    Tags B, I and O alone are IOB1 if a chunk starts with I somewhere, otherwise IOB2.
+    Tags B, I and O alone are IOB1 if more chunks start with I than with B where no chunk of their
+    type comes right before, otherwise IOB2: a stray I does not change the scheme.
     """
-    tags = {tag for sentence in sentences for tag in sentence}
-    if any(_parse(tag)[0] in "ES" for tag in tags if tag != "O"):
+    roles = {tag: _parse(tag) for sentence in sentences for tag in sentence}
+    if any(role in ("E", "S") for role, _ in roles.values()):
         return "IOBES"
-    starts_with_i = {tag: _parse(tag)[0] == "I" for tag in tags}
-    for sentence in sentences:
-        before = "O"
-        for tag in sentence:
-            if starts_with_i[tag] and _parse(before)[1] != _parse(tag)[1]:
-                return "IOB1"
-            before = tag
-    return "IOB2"
+    starts = Counter(
+        roles[tag][0]
+        for sentence in sentences
+        for before, tag in pairwise(["O", *sentence])
+        if tag != "O" and (before == "O" or roles[before][1] != roles[tag][1])
+    )
+    return "IOB1" if starts["I"] > starts["B"] else "IOB2"
 
 
 def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray, ...]:

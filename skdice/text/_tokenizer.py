@@ -1,5 +1,6 @@
 """A model's tokenizer, reduced to what the estimators need: words to pieces, special tokens."""
 
+import copy
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -85,8 +86,10 @@ class WordTokenizer:
             is_pretokenized=True,
             add_special_tokens=False,
         )
-        unknown = [self._unknown_id()]
-        pieces = Ragged.from_rows([encoding.ids or unknown for encoding in encodings], np.int32)
+        unknown = self._unknown_id()
+        pieces = Ragged.from_rows([encoding.ids or [unknown] for encoding in encodings], np.int32)
+        # Unigram models have the special tokens among their pieces.
+        pieces.values[np.isin(pieces.values, self.tokenizer.all_special_ids)] = unknown
         return pieces.take(order)
 
     def _unknown_id(self) -> int:
@@ -141,8 +144,11 @@ def _load_tokenizer(model: str) -> Any:
 
 
 def _plain_backend(tokenizer: Any) -> Any:
-    """Return the tokenizer's backend, set to cut text and do nothing else."""
-    backend = tokenizer.backend_tokenizer
+    """Return a copy of the tokenizer's backend, set to cut text and do nothing else.
+
+    A copy: every call of the tokenizer itself would set truncation, padding and special tokens.
+    """
+    backend = copy.deepcopy(tokenizer.backend_tokenizer)
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = True

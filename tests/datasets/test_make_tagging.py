@@ -65,7 +65,8 @@ def test_ratio(ratio, n_types, ambiguity):
     n_inside = n_words - sum(tags.count("O") for tags in y)
     if ratio >= 1:
         assert abs(n_inside - n_words / (1 + ratio)) <= 2
-    assert 5 <= min(map(len, y)) and max(map(len, y)) <= 40
+    assert min(map(len, y)) >= 5
+    assert max(map(len, y)) <= 40
 
 
 @settings(max_examples=60, deadline=None)

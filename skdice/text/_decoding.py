@@ -1,0 +1,93 @@
+"""From the logits of words to tags, probabilities and entities."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from ..metrics import get_entities
+from ._entities import Entity
+from ._tags import allowed_transitions, best_sequences
+
+# Biases tried, in the order of preference among equally good ones.
+_BIASES = sorted(np.arange(-40, 41) / 10, key=abs)
+
+
+@dataclass(frozen=True)
+class TagDecoder:
+    """Decides on tags.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The tags.
+    scheme : str or None
+        Give well-formed sequences in this scheme; None gives the best tag of each word.
+    background : int or None
+        Index of the tag "O".
+    bias : float
+        Added to the logit of the background.
+
+    All methods take ``logits`` of shape (n_words, n_classes) and the ``offsets`` of the sentences
+    in them, of shape (n_sentences + 1,).
+    """
+
+    classes: np.ndarray
+    scheme: str | None
+    background: int | None
+    bias: float = 0.0
+
+    def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
+        """Return the tags of each sentence."""
+        words = self.classes[self._best(self._shifted(logits), offsets)].tolist()
+        return [words[start:stop] for start, stop in pairwise(offsets)]
+
+    def probabilities(self, logits: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
+        """Return the softmax for each sentence, of shape (n_words, n_classes)."""
+        p = _softmax(self._shifted(logits))
+        return [p[start:stop] for start, stop in pairwise(offsets)]
+
+    def entities(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[Entity]]:
+        """Return the entities of each sentence, positions in words."""
+        logits = self._shifted(logits)
+        best = self._best(logits, offsets)
+        p = _softmax(logits)[np.arange(len(best)), best]
+        tags = self.classes[best].tolist()
+        return [
+            [
+                Entity(start, end, label, float(p[first:last][start:end].mean()))
+                for start, end, label in get_entities(tags[first:last])
+            ]
+            for first, last in pairwise(offsets)
+        ]
+
+    def tune_bias(
+        self,
+        logits: np.ndarray,
+        offsets: np.ndarray,
+        score: Callable[[list[list[str]]], float],
+    ) -> float:
+        """Return the bias with the highest score; of equally good ones, the nearest to zero."""
+        if self.background is None:
+            return 0.0
+        scores = [score(replace(self, bias=bias).tags(logits, offsets)) for bias in _BIASES]
+        return float(_BIASES[int(np.argmax(scores))])
+
+    def _best(self, logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        if self.scheme is None:
+            return logits.argmax(1)
+        transitions = allowed_transitions(self.classes.tolist(), self.scheme)
+        return best_sequences(logits, offsets, transitions)
+
+    def _shifted(self, logits: np.ndarray) -> np.ndarray:
+        if self.background is None or not self.bias:
+            return logits
+        logits = logits.copy()
+        logits[:, self.background] += self.bias
+        return logits
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    p = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64)
+    return p / p.sum(1, keepdims=True)
