@@ -3,12 +3,22 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+from ._tagging_language import (
+    ADJECTIVES,
+    CONNECTIVES,
+    MODIFIERS,
+    PEOPLE,
+    PRONOUNS,
+    THINGS,
+    VERBS,
+    EntityType,
+    make_language,
+)
 
 # Prefixes of a one-word entity and of the first, inner and last word of a longer one. Entities
 # never touch each other, so IOB1 has no use for B.
@@ -96,7 +106,7 @@ def make_tagging(
         n_sentences=n_sentences, ratio=ratio, n_types=n_types, ambiguity=ambiguity, scheme=scheme
     )
     rng = _make_rng(random_state)
-    writer = _Writer(rng, _make_language(n_types, ambiguity))
+    writer = _Writer(rng, make_language(n_types, ambiguity))
     sentences: list[_Sentence] = []
     n_inside = n_outside = 0
     for i in range(n_sentences):
@@ -189,29 +199,13 @@ _Chunk = tuple[list[str], str | None]
 _Sentence = list[_Chunk]
 
 
-@dataclass(frozen=True)
-class _EntityType:
-    """The words of one entity type and the clauses that show it.
-
-    In a frame ``@`` is the entity, or a common noun in its place, and ``WHO`` some person.
-    """
-
-    name: str
-    frames: list[str]
-    nouns: list[str]
-    names: list[str]
-    prefixes: list[str]
-    suffixes: list[str]
-    outside_names: frozenset[str]  # the names that also occur outside of entities
-
-
 class _Writer:
     """Writes sentences with entities of given lengths."""
 
-    def __init__(self, rng: random.Random, types: Sequence[_EntityType]) -> None:
+    def __init__(self, rng: random.Random, types: Sequence[EntityType]) -> None:
         self._rng = rng
         self._types = types
-        self._deck: list[_EntityType] = []
+        self._deck: list[EntityType] = []
         self._owed: list[str] = []  # ambiguous names that are due outside of an entity
 
     def write_sentence(self, length: int, entity_lengths: Sequence[int]) -> _Sentence:
@@ -231,7 +225,7 @@ class _Writer:
         n_modified = 0
         while (room := length - n_words) >= 2 or n_words < 5:
             if n_modified < len(clauses) and (room < 8 or rng.random() < 0.5):
-                modifier = rng.choice([m for m in _MODIFIERS if len(m) <= max(room, 2)])
+                modifier = rng.choice([m for m in MODIFIERS if len(m) <= max(room, 2)])
                 clauses[n_modified].append((modifier, None))
                 n_modified += 1
                 n_words += len(modifier)
@@ -246,7 +240,7 @@ class _Writer:
     def _join(self, clauses: Sequence[_Sentence]) -> _Sentence:
         sentence = list(clauses[0])
         for clause in clauses[1:]:
-            sentence.append((self._rng.choice(_CONNECTIVES).split(), None))
+            sentence.append((self._rng.choice(CONNECTIVES).split(), None))
             sentence += clause
         words, name = sentence[0]
         sentence[0] = ([words[0][:1].upper() + words[0][1:], *words[1:]], name)
@@ -266,7 +260,7 @@ class _Writer:
         frames = sorted(kind.frames, key=lambda frame: frame.count(" "))
         return self._fill(self._rng.choice(frames[:2] if is_short else frames), listed, is_short)
 
-    def _write_entity(self, kind: _EntityType, length: int) -> list[str]:
+    def _write_entity(self, kind: EntityType, length: int) -> list[str]:
         rng = self._rng
         has_prefix = length > 1 and bool(kind.prefixes) and rng.random() < 0.5
         has_suffix = length > 1 + has_prefix and bool(kind.suffixes) and rng.random() < 0.5
@@ -282,14 +276,14 @@ class _Writer:
         if rng.random() < 0.5:
             kind = rng.choice(self._types)
             return self._fill(rng.choice(kind.frames), [(self._write_noun(kind.nouns), None)])
-        return self._fill(f"WHO {rng.choice(_VERBS)} @", [(self._write_noun(_THINGS), None)])
+        return self._fill(f"WHO {rng.choice(VERBS)} @", [(self._write_noun(THINGS), None)])
 
     def _write_noun(self, nouns: Sequence[str]) -> list[str]:
         """Write a common noun, with an ambiguous name before it if one is due."""
         rng = self._rng
         words = [rng.choice(("the", "the", "that", "this"))]
         if rng.random() < 0.3:
-            words.append(rng.choice(_ADJECTIVES))
+            words.append(rng.choice(ADJECTIVES))
         if self._owed and rng.random() < 0.7:
             words.append(self._owed.pop(rng.randrange(len(self._owed))))
         return [*words, rng.choice(nouns)]
@@ -301,7 +295,7 @@ class _Writer:
                 clause += slot
             elif word == "WHO":
                 is_pronoun = is_short or self._rng.random() < 0.4
-                who = [self._rng.choice(_PRONOUNS)] if is_pronoun else self._write_noun(_PEOPLE)
+                who = [self._rng.choice(PRONOUNS)] if is_pronoun else self._write_noun(PEOPLE)
                 clause.append((who, None))
             else:
                 clause.append(([word], None))
@@ -310,155 +304,3 @@ class _Writer:
 
 def _count_words(sentence: _Sentence) -> int:
     return sum(len(words) for words, _ in sentence)
-
-
-def _make_language(n_types: int, ambiguity: float) -> list[_EntityType]:
-    """Give each type its vocabulary, with ambiguous names in place of some of its own words."""
-    blocks = _KINDS.strip().split("\n\n")
-    for i, block in enumerate(_MORE_KINDS.strip().split("\n"), start=len(blocks) + 1):
-        noun, rest = block.split(maxsplit=1)
-        blocks.append(f"TYPE{i} {rest}\n{_MORE_CLAUSES.replace('NOUN', noun)}")
-    tables = [block.split("\n", 2) for block in blocks[:n_types]]
-    heads = [[part.split() for part in table[0].split(" | ")] for table in tables]
-    n_words = [len(_STEMS) + len(first) + len(last) for _, _, first, last in heads]
-    n_ambiguous = [round(ambiguity * n) for n in n_words]
-    pool = _WORD_NAMES + [stem + ending for ending in _ENDINGS for stem in _STEMS]
-    random.Random(0).shuffle(pool)
-    names = iter(pool)
-    # Each type shares a quarter of its ambiguous names with either neighbour in the ring of types,
-    # and the rest with the words outside of entities.
-    n_shared = min(n_ambiguous) // 4 if n_types > 1 else 0
-    shared = [list(islice(names, n_shared)) for _ in range(n_types)]
-    types = []
-    for i, ((name,), endings, prefixes, suffixes) in enumerate(heads):
-        outside_names = list(islice(names, n_ambiguous[i] - 2 * n_shared))
-        ambiguous = shared[i - 1] + shared[i] + outside_names
-        own = [stem + endings[(i + j) % len(endings)] for j, stem in enumerate(_STEMS)]
-        kept = (prefixes + suffixes + own)[: n_words[i] - n_ambiguous[i]]
-        types.append(
-            _EntityType(
-                name=name,
-                frames=tables[i][2].replace("\n", " | ").split(" | "),
-                nouns=tables[i][1].split(),
-                names=ambiguous + [word for word in kept if word in own],
-                prefixes=[word for word in kept if word in prefixes],
-                suffixes=[word for word in kept if word in suffixes],
-                outside_names=frozenset(outside_names),
-            )
-        )
-    return types
-
-
-# Each block: name, endings of invented names, first and last words of longer entities; common
-# nouns that fit the clauses; clauses.
-_KINDS = """
-PER | son well ley mond | Anna Peter Maria David | Junior Senior
-nurse farmer judge clerk student painter widow tailor
-@ smiled | @ resigned | WHO thanked @ | WHO married @ | @ told reporters | WHO interviewed @
-WHO voted for @ | @ , aged forty , confessed | the parents of @ wept | WHO had dinner with @
-
-LOC | ford ton wick burg | North South Lake Port | Valley Heights
-village market suburb meadow border quarter harbour
-WHO toured @ | WHO reached @ | WHO drove to @ | WHO moved away from @ | heavy snow fell in @
-the mayor of @ spoke | the streets of @ flooded | roads near @ froze | @ lies beyond the ridge
-
-ORG | corp tek soft dyne | United General | Holdings Group Partners Industries
-agency factory company union bakery bureau
-@ merged | WHO sued @ | shares of @ fell | WHO worked for @ | @ posted a loss | the board of @ met
-@ hired forty engineers | investors abandoned @ | @ opened a branch
-
-EVENT | fest athon iade gala | Grand Annual | Games Trophy
-contest parade regatta ceremony tournament
-WHO won @ | @ began | tickets for @ sold out | WHO competed in @ | spectators enjoyed @
-@ ended with fireworks | the finals of @ grew tense | WHO trained for @
-
-WORK | saga ode idyll rhyme | Tales Songs | Revisited Sonata
-novel poem essay play ballad
-WHO translated @ | WHO recited @ | critics praised @ | WHO read a chapter of @
-the author of @ blushed | the plot of @ puzzled readers | the sequel to @ appeared
-
-PRODUCT | pad phone cam ix | Ultra Nano | Deluxe Plus
-radio kettle scanner printer toaster
-WHO unpacked @ | WHO recharged @ | the battery of @ died | customers returned @
-the warranty for @ expired | WHO installed @ | the manual for @ vanished | the buttons of @ stuck
-
-DISEASE | itis osis emia algia | Chronic Acute | Syndrome Disorder
-infection cough fever rash illness
-WHO caught @ | @ worsened | symptoms of @ include nausea | WHO died of @ | patients with @ improved
-doctors reported an outbreak of @ | WHO recovered from @ | the vaccine against @ worked
-
-DRUG | ol azine icillin afen | Oral Forte | Sodium Acetate
-syrup pill ointment capsule powder
-WHO swallowed @ | doctors prescribed @ | WHO took a dose of @ | nurses injected @ daily
-tablets of @ lowered the blood pressure | the side effects of @ vanished | WHO reacted badly to @
-
-FOOD | otti asse ini ouille | Creamy Crispy | Pie Broth
-soup stew pudding salad omelette
-WHO cooked @ | WHO tasted @ | WHO ordered a plate of @ | @ tasted sour | WHO ate @ for lunch
-WHO served @ cold | a slice of @ remained | @ needed more salt
-
-ANIMAL | idon ops urus ax | Spotted Dwarf | Warbler Viper
-goat lizard donkey heron badger
-WHO fed @ | @ growled | a herd of @ grazed | hunters tracked @ | WHO tamed @
-the feathers of @ shone | farmers fenced off @ | zoologists filmed @
-
-VESSEL | mar aris ela ona | Royal Lady | Queen Explorer
-ferry barge trawler yacht
-WHO boarded @ | @ sank | the captain of @ saluted | @ dropped anchor | the crew of @ rebelled
-sailors mended @ | the deck of @ got wet | a storm battered @
-"""
-
-# The same from the twelfth type on: they have their noun, endings and heads, and common clauses.
-_MORE_KINDS = """
-mineral | ite spar lith ide | Raw Milky | Crystal Ore
-dialect | ese aic undi ska | Upper Lower | Creole Slang
-dance | etta ango olka amba | Slow Double | Waltz Reel
-gene | ase gen cin tid | Alpha Beta | Receptor Promoter
-galaxy | ion eus ida ux | Messier Far | Cluster Nebula
-cipher | crypt key hash code | Binary Rotor | Cascade Matrix
-flower | anthe flora ella ium | Dusky Trailing | Blossom Creeper
-currency | mark dar eso ing | Convertible Gold | Crown Guilder
-spice | oon umin erry ander | Smoked Ground | Masala Blend
-"""
-_MORE_CLAUSES = """sample example variety discovery
-@ became a NOUN | one NOUN was @ | WHO described @ as a NOUN | experts called @ a typical NOUN
-WHO mistook @ for a NOUN | WHO regarded @ as a famous NOUN | @ counts as a NOUN"""
-
-_STEMS, _ENDINGS, _WORD_NAMES, _PRONOUNS, _PEOPLE, _ADJECTIVES, _VERBS, _THINGS = (
-    block.split()
-    for block in """
-Bar Bel Bor Cal Cor Dal Dar Del Dor Fal Fen Gar Gil Gor Hal Har Hel Jar Jor Kal Kar Kel Kor Lan Lar
-Lor Mal Mel Mor Nar Nel Nor Pel Ral Ros Sal Sel Tal Tar Tor Val Vel Ven Vor Wil Yar Zel Zor
-
-en an or is us ey ard ent ett ock ind ows ane ule em ick ish um
-
-Frost Marsh Brook Stone Rose Reed Field Forest Summit Falcon Orchard Cotton Silver Baker Carter
-Mason Hunter Archer Bishop Page Price Bell Wells Banks Hill Wood Lane Rivers Star Eagle Phoenix
-Amber Ivory Coral Pearl Jasper Ruby Hazel Olive Ginger Basil Violet Lily Heather Sterling Hope
-
-she he they we
-
-teacher lawyer driver neighbour writer witness pilot cousin stranger guest gardener
-
-old young quiet small new strange friendly famous tired local cheerful plain
-
-carried painted cleaned moved sold bought noticed described forgot liked hid wanted borrowed
-measured lost found photographed wrapped
-
-table ladder basket fence curtain bicycle letter window bottle lamp coat map piano mirror suitcase
-carpet blanket hammer clock chair
-""".strip().split("\n\n")
-)
-_CONNECTIVES = (", and", ", but", "while", "because", ", so", ";", "before", "until")
-_MODIFIERS = [
-    line.split()
-    for line in """
-on Monday | last week | after lunch | every spring | without noise | at midnight | by accident
-for years | in the morning | near the gate | despite the rain | with great care | during the storm
-at the last minute | in spite of the cold | for the first time | on the way home | before sunrise
-after a long and noisy meeting | because of the bad weather | at the end of the month | this year
-with the help of two friends | in front of the whole class | as soon as the sun rose | once again
-""".strip()
-    .replace("\n", " | ")
-    .split(" | ")
-]

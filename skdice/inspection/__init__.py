@@ -1,5 +1,5 @@
 """Tables and pictures about imbalanced data, losses and training."""
 
-from skdice.inspection._imbalance import imbalance_report
+from ._imbalance import imbalance_report
 
 __all__ = ["imbalance_report"]
