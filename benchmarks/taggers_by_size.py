@@ -2,8 +2,9 @@
 
     python -m benchmarks.taggers_by_size --data ../shared/data/ner
 
-Every run is a row of the CSV file; a finished run is not run again. All losses get the same
-sentences, epochs and learning rate. The training sentences are drawn anew for each seed.
+Every run is a row of the CSV file; a finished run is not run again, so an interrupted benchmark
+goes on where it was. All losses get the same sentences, epochs and learning rate. The training
+sentences are drawn anew for each seed.
 """
 
 import argparse
@@ -87,6 +88,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="directory of the NER corpora")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/taggers_by_size.csv"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--threads", type=int, default=None, help="torch threads")
     arguments = parser.parse_args()
     if arguments.threads:
@@ -94,7 +96,8 @@ def main() -> None:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     done = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=KEYS)
     finished = set(done[KEYS].itertuples(index=False, name=None))
-    for seed, corpus, n, loss in itertools.product(arguments.seeds, CORPORA, EPOCHS, LOSSES):
+    runs = itertools.product(arguments.seeds, arguments.corpora, EPOCHS, LOSSES)
+    for seed, corpus, n, loss in runs:
         key = (corpus, n, loss, seed)
         if key in finished:
             continue

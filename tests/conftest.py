@@ -1,5 +1,6 @@
 """Tiny random models, built once per session; nothing is downloaded."""
 
+import functools
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -8,24 +9,30 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pytest
 import torch
 
-from .tiny_models import build_bert, build_roberta
+from .tiny_models import BUILDERS
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory):
-    """Directory of a tiny random BERT with a WordPiece tokenizer."""
-    return build_bert(tmp_path_factory.mktemp("bert"))
+def tiny_models(tmp_path_factory):
+    """Return the directory of the tiny model of a family, built when first asked for."""
+    return functools.cache(lambda family: BUILDERS[family](tmp_path_factory.mktemp(family)))
 
 
 @pytest.fixture(scope="session")
-def tiny_roberta(tmp_path_factory):
+def tiny_bert(tiny_models):
+    """Directory of a tiny random BERT with a WordPiece tokenizer."""
+    return tiny_models("bert")
+
+
+@pytest.fixture(scope="session")
+def tiny_roberta(tiny_models):
     """Directory of a tiny random RoBERTa with a byte-level BPE tokenizer."""
-    return build_roberta(tmp_path_factory.mktemp("roberta"))
+    return tiny_models("roberta")
 
 
 @pytest.fixture(scope="session", params=["bert", "roberta"])
-def tiny_model(request):
-    """Each of the tiny models in turn."""
-    return request.getfixturevalue(f"tiny_{request.param}")
+def tiny_model(request, tiny_models):
+    """Each of the two tiny models in turn."""
+    return tiny_models(request.param)

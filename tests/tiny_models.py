@@ -16,9 +16,23 @@ from transformers import (
     BertConfig,
     BertModel,
     BertTokenizerFast,
+    DebertaV2Config,
+    DebertaV2Model,
+    DebertaV2Tokenizer,
+    DistilBertConfig,
+    DistilBertModel,
+    DistilBertTokenizerFast,
+    ElectraConfig,
+    ElectraModel,
+    ModernBertConfig,
+    ModernBertModel,
+    PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
     RobertaTokenizerFast,
+    XLNetConfig,
+    XLNetModel,
+    XLNetTokenizer,
 )
 
 from skdice._pretrained import loading
@@ -40,39 +54,49 @@ SIZES = {
 }
 
 
+BERT_SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+
+
 def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(
-        WORDS, trainers.WordPieceTrainer(vocab_size=300, special_tokens=special)
-    )
-    (path / "vocab.txt").write_text(
-        "\n".join(sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)), encoding="utf-8"
-    )
-    BertTokenizerFast(vocab=str(path / "vocab.txt")).save_pretrained(path)
+    n_pieces = _save_wordpiece(BertTokenizerFast, path)
     torch_config = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
+        vocab_size=n_pieces,
         max_position_embeddings=max_position_embeddings,
         **{**SIZES, **config},
     )
     return _save(BertModel(torch_config, add_pooling_layer=False), path)
 
 
-def build_roberta(path: Path) -> str:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    tokenizer.train_from_iterator(
-        [" ".join(WORDS)] * 3,
-        trainers.BpeTrainer(
-            vocab_size=400,
-            special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        ),
+def build_distilbert(path: Path) -> str:
+    n_pieces = _save_wordpiece(DistilBertTokenizerFast, path)
+    config = DistilBertConfig(
+        vocab_size=n_pieces,
+        max_position_embeddings=64,
+        dim=32,
+        n_layers=2,
+        n_heads=2,
+        hidden_dim=64,
     )
+    return _save(DistilBertModel(config), path)
+
+
+def build_electra(path: Path) -> str:
+    """As ELECTRA-small: embeddings narrower than the layers, a projection in between."""
+    n_pieces = _save_wordpiece(BertTokenizerFast, path)
+    config = ElectraConfig(
+        vocab_size=n_pieces, embedding_size=16, max_position_embeddings=64, **SIZES
+    )
+    return _save(ElectraModel(config), path)
+
+
+def build_roberta(path: Path) -> str:
+    tokenizer = _byte_level_bpe(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     RobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
     config = RobertaConfig(
@@ -85,6 +109,125 @@ def build_roberta(path: Path) -> str:
         **SIZES,
     )
     return _save(RobertaModel(config, add_pooling_layer=False), path)
+
+
+def build_modernbert(path: Path) -> str:
+    """Rotary positions; one layer with full and one with local attention."""
+    special = list(BERT_SPECIAL.values())
+    tokenizer = _byte_level_bpe(special)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:0 [SEP]:0",
+        special_tokens=[(token, special.index(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        model_max_length=64,
+        **BERT_SPECIAL,
+    ).save_pretrained(path)
+    config = ModernBertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=64,
+        local_attention=8,
+        pad_token_id=0,
+        cls_token_id=2,
+        bos_token_id=2,
+        sep_token_id=3,
+        eos_token_id=3,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        mlp_dropout=0.1,
+    )
+    return _save(ModernBertModel(config), path)
+
+
+def build_deberta_v2(path: Path) -> str:
+    """As DeBERTa-v3: relative positions in buckets, no position embeddings, no token types."""
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    pieces = [*_unigram_pieces(special), ("[MASK]", 0.0)]
+    DebertaV2Tokenizer(vocab=pieces, unk_id=3).save_pretrained(path)
+    config = DebertaV2Config(
+        vocab_size=len(pieces),
+        max_position_embeddings=64,
+        type_vocab_size=0,
+        relative_attention=True,
+        position_buckets=8,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=False,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        **SIZES,
+    )
+    return _save(DebertaV2Model(config), path)
+
+
+def build_xlnet(path: Path) -> str:
+    """Padding on the left, the class token last with a token type of its own."""
+    special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
+    pieces = _unigram_pieces(special)
+    XLNetTokenizer(vocab=pieces, unk_id=0).save_pretrained(path)
+    config = XLNetConfig(
+        vocab_size=len(pieces), d_model=32, n_layer=2, n_head=2, d_inner=64, pad_token_id=5
+    )
+    return _save(XLNetModel(config), path)
+
+
+BUILDERS = {
+    "bert": build_bert,
+    "roberta": build_roberta,
+    "distilbert": build_distilbert,
+    "electra": build_electra,
+    "deberta_v2": build_deberta_v2,
+    "modernbert": build_modernbert,
+    "xlnet": build_xlnet,
+}
+
+
+def _save_wordpiece(tokenizer_class, path: Path) -> int:
+    """Save an uncased WordPiece tokenizer; return its number of pieces.
+
+    The vocabulary is made by hand, for the library's trainer gives another one in every process.
+    """
+    letters = [*"!',-.?", *sorted(set("".join(WORDS)))]
+    ends = sorted({word[-2:] for word in WORDS})
+    pieces = [*BERT_SPECIAL.values(), *letters, *WORDS, *(f"##{end}" for end in letters + ends)]
+    pieces = list(dict.fromkeys(pieces))
+    (path / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
+    tokenizer_class(vocab=str(path / "vocab.txt")).save_pretrained(path)
+    return len(pieces)
+
+
+def _byte_level_bpe(special: list[str]) -> Tokenizer:
+    """Return a byte-level BPE that takes a word without a space before it for a word's rest."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
+        [" ".join(WORDS)] * 3,
+        trainers.BpeTrainer(
+            vocab_size=400,
+            show_progress=False,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        ),
+    )
+    return tokenizer
+
+
+def _unigram_pieces(special: list[str]) -> list[tuple[str, float]]:
+    """Return the pieces of a Unigram model with their scores: few long ones beat many short ones.
+
+    Made by hand, for the library's trainer gives other pieces in every process.
+    """
+    spaced = [f"▁{word}" for word in WORDS]
+    parts = sorted(
+        {word[i : i + n] for word in spaced for n in (1, 2, 3) for i in range(len(word))}
+    )
+    return [(piece, 0.0) for piece in special] + [(part, len(part) / 10 - 8) for part in parts]
 
 
 def _save(model, path: Path) -> str:

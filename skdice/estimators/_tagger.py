@@ -212,6 +212,11 @@ class DiceTokenTagger(TextEstimator):
         sentences = check_token_lists(X)
         tags = check_tags(y, sentences)
         weight = check_sample_weight(sample_weight, len(sentences))
+        if weight is not None:
+            # Weight 0 is absence, from the classes and the validation part too.
+            present = np.flatnonzero(weight)
+            sentences, tags = take(sentences, present), take(tags, present)
+            weight = weight[present]
         classes = sorted({tag for row in tags for tag in row})
         if not classes:
             raise ValueError(
@@ -229,8 +234,6 @@ class DiceTokenTagger(TextEstimator):
         self.background_bias_ = 0.0 if self.background_bias == "auto" else self.background_bias
 
         train, valid = self._split(len(sentences), np.random.default_rng(seed))
-        if weight is not None:
-            train = train[weight[train] > 0]
         dataset = self._encode(
             take(sentences, train), take(tags, train), None if weight is None else weight[train]
         )
@@ -239,15 +242,14 @@ class DiceTokenTagger(TextEstimator):
         validate = None
         if len(valid):
             valid_tags = take(tags, valid)
-            valid_sentences = take(sentences, valid)
+            valid_set = self._encode(take(sentences, valid))
 
             def validate() -> float:
-                return self._score(valid_tags, self._predict(valid_sentences))
+                return self._score(valid_tags, self._predict(valid_set))
 
         loss = self._make_loss(self._count(dataset), self._background(), binary=False)
         self._train(dataset, loss, len(classes), seed, validate)
         if self.background_bias == "auto":
-            valid_set = self._encode(valid_sentences)
             self.background_bias_ = self._decoder().tune_bias(
                 self._predict_logits(valid_set),
                 valid_set.item_offsets,
@@ -268,7 +270,7 @@ class DiceTokenTagger(TextEstimator):
             A list of str for each sentence, one tag per word.
         """
         self._check_is_fitted()
-        return object_array(self._predict(check_token_lists(X)))
+        return object_array(self._predict(self._encode(check_token_lists(X))))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every word.
@@ -360,7 +362,7 @@ class DiceTokenTagger(TextEstimator):
         self._check_is_fitted()
         return self._iterate(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
 
         Parameters
@@ -368,8 +370,6 @@ class DiceTokenTagger(TextEstimator):
         X : list, Series or object array of list of str
         y : the same of list of str
             Tags that never occurred in training count as missed.
-        sample_weight : None
-            Not supported: the scores are over entities, not sentences.
 
         Returns
         -------
@@ -377,16 +377,14 @@ class DiceTokenTagger(TextEstimator):
             In [0, 1].
         """
         self._check_is_fitted()
-        if sample_weight is not None:
-            raise ValueError("score does not take sample_weight: it counts entities or words.")
         sentences = check_token_lists(X)
-        return self._score(check_tags(y, sentences), self._predict(sentences))
+        return self._score(check_tags(y, sentences), self._predict(self._encode(sentences)))
 
     def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = iter(X)
         first_row = 0
         while chunk := list(islice(rows, _STREAM_SENTENCES)):
-            yield from self._predict(check_token_lists(chunk, first_row))
+            yield from self._predict(self._encode(check_token_lists(chunk, first_row)))
             first_row += len(chunk)
 
     def _more_parameters(self) -> None:
@@ -436,8 +434,7 @@ class DiceTokenTagger(TextEstimator):
         scheme = self.scheme_ if self.decode == "constrained" else None
         return TagDecoder(self.classes_, scheme, self._background(), self.background_bias_)
 
-    def _predict(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        dataset = self._encode(sentences)
+    def _predict(self, dataset: EncodedDataset) -> list[list[str]]:
         return self._decoder().tags(self._predict_logits(dataset), dataset.item_offsets)
 
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:

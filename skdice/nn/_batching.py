@@ -35,6 +35,7 @@ class Batcher:
         self.batch_size = batch_size
         self.pad_id = pad_id
         self.pads_left = pads_left
+        self.lengths = dataset.input_ids.lengths
         self._item_weight = None
         if dataset.weight is not None:
             self._item_weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets))
@@ -54,7 +55,7 @@ class Batcher:
             they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them.
         """
         data = self.dataset
-        lengths = data.input_ids.lengths[windows]
+        lengths = self.lengths[windows]
         longest = int(lengths.max())
         index, row, column = _coordinates(data.input_ids, windows)
         shift = longest - lengths if self.pads_left else np.zeros_like(lengths)
@@ -83,7 +84,7 @@ class Batcher:
 
     def by_length(self) -> Iterator[Batch]:
         """Yield all windows, the longest first, so that memory runs out at once or never."""
-        order = np.argsort(-self.dataset.input_ids.lengths, kind="stable")
+        order = np.argsort(-self.lengths, kind="stable")
         for start in range(0, len(order), self.batch_size):
             yield self.collate(order[start : start + self.batch_size])
 
@@ -111,7 +112,7 @@ class StepSampler:
         data = batcher.dataset
         self._texts, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
-        self._length = np.add.reduceat(data.input_ids.lengths, first) if len(data) else first
+        self._length = np.add.reduceat(batcher.lengths, first) if len(data) else first
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
@@ -120,8 +121,7 @@ class StepSampler:
     def __iter__(self) -> Iterator[list[Batch]]:
         for texts in self._steps():
             windows = self._windows.take(texts).values
-            lengths = self.batcher.dataset.input_ids.lengths[windows]
-            windows = windows[np.argsort(-lengths, kind="stable")]
+            windows = windows[np.argsort(-self.batcher.lengths[windows], kind="stable")]
             n_batches = -(-len(windows) // self.batcher.batch_size)
             yield [self.batcher.collate(part) for part in np.array_split(windows, n_batches)]
 

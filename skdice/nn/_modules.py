@@ -58,18 +58,61 @@ class TokenModule(nn.Module):
         return set(self.parameters()) - encoder
 
     def _freeze(self, n_layers: int) -> None:
-        base = self.transformer.base_model
         layers = _layers(self.transformer)
         if n_layers > len(layers):
             raise ValueError(
                 f"The 'n_frozen_layers' parameter must be None or an int in the range [0, "
                 f"{len(layers)}], the layers of this model. Got {n_layers} instead."
             )
-        embeddings = getattr(base, "embeddings", None) or base.get_input_embeddings()
+        modules, parameters = self._trace_below(layers, n_layers)
+        for layer in layers[:n_layers]:
+            parameters.update(layer.parameters())
+        for parameter in parameters:
+            parameter.requires_grad_(False)
         names = {module: name for name, module in self.named_modules()}
-        for part in [embeddings, *layers[:n_layers]]:
-            part.requires_grad_(False)
-            self._frozen.append(names[part])
+        self._frozen = [names[module] for module in dict.fromkeys(modules)]
+
+    def _trace_below(
+        self, layers: nn.ModuleList, n_layers: int
+    ) -> tuple[list[nn.Module], set[nn.Parameter]]:
+        """Return what makes up the model below a layer, found by running it on a probe.
+
+        Embeddings have many forms: with a projection, or relative ones that every layer reads.
+
+        Returns
+        -------
+        modules : list of nn.Module
+            What has run when layer ``n_layers`` starts (or the last one ends). A dropout that the
+            model also uses further up is among them.
+        parameters : set of nn.Parameter
+            What the inputs of that layer (or the outputs of the last one) depend on.
+        """
+        modules: list[nn.Module] = []
+        reached: list[Any] = []
+
+        def note_module(module: nn.Module, args: Any, output: Any) -> None:
+            if not reached:
+                modules.append(module)
+
+        def note_inputs(layer: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
+            reached.extend([*args, *kwargs.values()])
+
+        def note_output(layer: nn.Module, args: Any, output: Any) -> None:
+            reached.extend(output if isinstance(output, tuple) else [output])
+
+        hooks = [part.register_forward_hook(note_module) for part in self.transformer.modules()]
+        if n_layers < len(layers):
+            hook = layers[n_layers].register_forward_pre_hook(note_inputs, with_kwargs=True)
+        else:
+            hook = layers[-1].register_forward_hook(note_output)
+        probe = torch.zeros(1, 1, dtype=torch.int64)
+        try:
+            with torch.enable_grad():
+                self(probe, torch.ones_like(probe), probe, probe[0], probe[0])
+        finally:
+            for handle in [*hooks, hook]:
+                handle.remove()
+        return modules, _parameters_behind([x for x in reached if isinstance(x, Tensor)])
 
 
 def position_limit(model: str) -> int | None:
@@ -121,6 +164,21 @@ def _takes_token_types(transformer: nn.Module) -> bool:
     has_argument = "token_type_ids" in inspect.signature(transformer.forward).parameters
     n_types = getattr(config, "type_vocab_size", None)
     return has_argument and (n_types is None or n_types > 1)
+
+
+def _parameters_behind(tensors: list[Tensor]) -> set[nn.Parameter]:
+    """Return the parameters that tensors were computed from, without computing gradients."""
+    nodes = [tensor.grad_fn for tensor in tensors]
+    seen, parameters = set(), set()
+    while nodes:
+        node: Any = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            parameters.add(node.variable)
+        nodes += [before for before, _ in node.next_functions]
+    return parameters
 
 
 def _layers(transformer: nn.Module) -> nn.ModuleList:

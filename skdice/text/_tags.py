@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -58,6 +59,11 @@ def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray
         ``follow[a, b]``: class b may come right after class a.
     end : ndarray of bool of shape (n_classes,)
     """
+    return _transitions(tuple(classes), scheme)
+
+
+@lru_cache(maxsize=8)
+def _transitions(classes: tuple[str, ...], scheme: str) -> tuple[np.ndarray, ...]:
     parsed = [_parse(tag) for tag in classes]
     # The end of a sentence allows what a following O allows, the start what a preceding one does.
     border = ("O", "")

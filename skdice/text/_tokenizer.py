@@ -132,13 +132,28 @@ def _without_surrogates(word: str) -> str:
 def _load_tokenizer(model: str) -> Any:
     from transformers import AutoTokenizer
 
-    with loading(model):
-        tokenizer = AutoTokenizer.from_pretrained(model)
+    try:
+        with loading(model):
+            tokenizer = AutoTokenizer.from_pretrained(model)
+    except ValueError as error:
+        # What transformers says of a SentencePiece file that it lacks the packages for.
+        if "to read a `tiktoken` file" not in str(error.__cause__):
+            raise
+        raise ValueError(
+            f"The tokenizer of {model!r} is a SentencePiece model without a tokenizer.json; "
+            f"reading it takes two more packages: pip install sentencepiece protobuf."
+        ) from error
     if not tokenizer.is_fast:
         raise ValueError(
             f"The tokenizer of {model!r} ({type(tokenizer).__name__}) is not a fast one (of the "
             f"tokenizers library), which skdice needs to align words and pieces. Convert it with "
             f"transformers and save it as tokenizer.json."
+        )
+    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
+        raise ValueError(
+            f"The tokenizer of {model!r} has no pieces but the special tokens: its files are "
+            f"missing. It needs tokenizer.json, as save_pretrained writes it, or the vocabulary "
+            f"file of its family."
         )
     return tokenizer
 

@@ -136,6 +136,46 @@ class TestPrediction:
                 assert not tag.startswith("I-") or before != "O"
                 before = tag
 
+    def test_spans_agree_with_the_tags(self, fitted, corpus):
+        X = corpus[0]
+        for words, tags, entities in zip(X, fitted.predict(X), fitted.predict_spans(X)):
+            rebuilt = ["O"] * len(words)
+            for start, end, label, score in entities:
+                assert 0 < score <= 1
+                rebuilt[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+            assert rebuilt == tags
+
+    def test_entities_of_raw_text(self, fitted):
+        texts = ["John, went to  Oslo.", "", "   ", "\u200bPARIS!"]
+        found = fitted.predict_entities(texts)
+        assert found.shape == (4,)
+        assert [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)][:3] == [
+            ["John", "Oslo"],
+            [],
+            [],
+        ]
+
+    def test_own_splitter(self, fitted):
+        text = "xJohnxOslox"
+        found = fitted.predict_entities([text], splitter=lambda text: [(1, 5), (6, 10)])
+        assert {text[e.start : e.end] for e in found[0]} <= {"John", "Oslo"}
+        with pytest.raises(ValueError, match=r"ascending .*row 0 .*it gave \(3, 3\)"):
+            fitted.predict_entities([text], splitter=lambda text: [(3, 3)])
+
+    def test_stream(self, fitted, corpus):
+        X = corpus[0] * 12
+        stream = fitted.predict_iter(iter(X))
+        assert list(stream) == fitted.predict(X).tolist()
+        with pytest.raises(ValueError, match="row 515 is the bare string"):
+            list(fitted.predict_iter([["a"]] * 515 + ["bare"]))
+
+    def test_entities_need_chunk_tags(self, tiny_bert, corpus):
+        X, y = corpus
+        y = [["NOUN" if tag != "O" else "VERB" for tag in row] for row in y]
+        tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1}).fit(X, y)
+        with pytest.raises(ValueError, match=r"Entities need chunk tags.*'NOUN', 'VERB'"):
+            tagger.predict_spans(X)
+
     def test_unseen_tag_at_scoring_time_counts_as_missed(self, fitted, corpus):
         X, y = corpus
         extra = [["B-NEW" if tag == "O" else tag for tag in row] for row in y]
@@ -236,6 +276,14 @@ class TestTraining:
         without = DiceTokenTagger(tiny_bert, **FAST).fit(X[:24], y[:24])
         p, q = (np.concatenate(t.predict_proba(X)) for t in (weighted, without))
         np.testing.assert_allclose(p, q, atol=1e-6)
+
+    def test_zero_weight_is_absence_from_the_validation_part_too(self, tiny_bert, corpus):
+        X, y = corpus
+        parameters = {**FAST, "validation_fraction": 0.25}
+        weight = np.r_[np.ones(24), np.zeros(24)]
+        weighted = DiceTokenTagger(tiny_bert, **parameters).fit(X, y, sample_weight=weight)
+        without = DiceTokenTagger(tiny_bert, **parameters).fit(X[:24], y[:24])
+        np.testing.assert_array_equal(weighted.history_.valid_score, without.history_.valid_score)
 
     def test_class_weights_reach_the_loss(self, tiny_bert, corpus):
         def weights(**parameters):

@@ -63,46 +63,73 @@ def value_and_gradient(loss, logits, target, sample_weight=None):
     return value.detach(), gradient
 
 
-def _losses(n_classes):
+def losses_of_means(n_classes):
+    """Return the cross-entropies and focal losses by name."""
     weight = CLASS_WEIGHT[n_classes]
-    yield "ce", CrossEntropyLoss()
-    yield "ce-class_weight", CrossEntropyLoss(class_weight=weight)
-    yield "wce", WeightedCrossEntropyLoss(class_weight=weight)
-    for gamma in (0.0, 0.5, 1.0, 2.0):
-        yield f"focal-{gamma}", FocalLoss(gamma=gamma)
-    yield "focal-class_weight", FocalLoss(class_weight=weight)
-    for name, (cls, own) in SET_LOSSES.items():
-        for level, average in LEVELS_AND_AVERAGES:
-            for square in (True, False):
-                form = "square" if square else "linear"
-                yield (
-                    f"{name}-{level}-{average}-{form}",
-                    cls(level=level, average=average, square_denominator=square, **own),
-                )
-        for level, average in (("batch", "micro"), ("batch", "macro"), ("example", "macro")):
-            variants = {
-                "background": {"background": 0},
-                "ce_weight": {"ce_weight": 0.3},
-                "class_weight": {"class_weight": weight},
-            }
-            if level == "batch":
-                variants["ohem"] = {"ohem_ratio": 0.7}
-            variants["all"] = {
-                key: value for variant in variants.values() for key, value in variant.items()
-            }
-            for variant, parameters in variants.items():
-                yield (
-                    f"{name}-{level}-{average}-{variant}",
-                    cls(level=level, average=average, **own, **parameters),
-                )
-    yield "dsc-small-alpha", SelfAdjustingDiceLoss()
-    yield "dsc-no-smoothing", SelfAdjustingDiceLoss(gamma=0.0, average="macro")
-    yield "dsc-alpha-2", SelfAdjustingDiceLoss(alpha=2.0, background=0)
+    return {
+        "ce": CrossEntropyLoss(),
+        "ce-class_weight": CrossEntropyLoss(class_weight=weight),
+        "wce": WeightedCrossEntropyLoss(class_weight=weight),
+        "focal-0": FocalLoss(gamma=0.0),
+        "focal-0.5": FocalLoss(gamma=0.5),
+        "focal-2": FocalLoss(gamma=2.0),
+        "focal-class_weight": FocalLoss(class_weight=weight),
+    }
 
 
-CASES = [
-    Case(f"{name}-{kind}", loss, kind)
-    for kind, n_classes in (("classes", 3), ("flat", 2))
-    for name, loss in _losses(n_classes)
-]
+def set_losses(name, n_classes):
+    """Return set losses by name: level x average x form x option."""
+    cls, own = SET_LOSSES[name]
+    options = {
+        "plain": {},
+        "background": {"background": 0},
+        "ce_weight": {"ce_weight": 0.3},
+        "class_weight": {"class_weight": CLASS_WEIGHT[n_classes]},
+    }
+    options["all"] = {key: value for option in options.values() for key, value in option.items()}
+    options["ohem"] = {"ohem_ratio": 0.7}
+    options["all_ohem"] = options["all"] | options["ohem"]
+    losses = {}
+    for level, average in LEVELS_AND_AVERAGES:
+        for form in ("square", "linear"):
+            for option, given in options.items():
+                if level == "example" and "ohem" in option:
+                    continue
+                losses[f"{name}-{level}-{average}-{form}-{option}"] = cls(
+                    level=level,
+                    average=average,
+                    square_denominator=form == "square",
+                    **own,
+                    **given,
+                )
+    return losses
+
+
+def _selected(name, n_classes):
+    """Whether a set loss stands in CASES: one option off the default at a time, and all."""
+    family, level, average, form, option = name.split("-")
+    if family != "dsc" and option not in ("plain", "all", "ohem"):
+        return False
+    if n_classes == 2 and average != "micro":  # One scored class: no average to form.
+        return False
+    if option == "plain":
+        return form == "square" or average == "micro"
+    if average == "micro":
+        return form == "square" and (level == "batch" or option == "all")
+    return average == "macro" and form == "linear" and ("ohem" in option or option == "all")
+
+
+def _cases():
+    for kind, n_classes in (("classes", 3), ("flat", 2)):
+        losses = losses_of_means(n_classes)
+        for family in SET_LOSSES:
+            every = set_losses(family, n_classes)
+            losses |= {k: loss for k, loss in every.items() if _selected(k, n_classes)}
+        losses["dsc-small-alpha"] = SelfAdjustingDiceLoss()
+        losses["dsc-no-smoothing"] = SelfAdjustingDiceLoss(alpha=2.0, gamma=0.0, average="macro")
+        for name, loss in losses.items():
+            yield Case(f"{name}-{kind}", loss, kind)
+
+
+CASES = list(_cases())
 IDS = [case.id for case in CASES]

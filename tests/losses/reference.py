@@ -38,13 +38,9 @@ def _value(loss, logits, target, sample_weight=None):
         for z, y, w in zip(logits, target, weight, strict=True)
         if y != params["ignore_index"]
     ]
-    n_classes = len(logits[0]) if isinstance(logits[0], list) else 2
-    scored = range(n_classes) if isinstance(logits[0], list) else [1]
-    scored = [
-        c
-        for c in scored
-        if params.get("background", "auto") in ("auto", None) or c != params["background"]
-    ]
+    binary = not isinstance(logits[0], list)
+    n_classes = 2 if binary else len(logits[0])
+    scored = [1] if binary else [c for c in range(n_classes) if c != params.get("background")]
     class_weight = [1] * n_classes if params["class_weight"] is None else params["class_weight"]
 
     def mean(item_loss):
@@ -58,9 +54,8 @@ def _value(loss, logits, target, sample_weight=None):
         focusing = mpf(params.get("gamma", 0))
         return mean(lambda p, y: p[y][1] ** focusing * cross_entropy(p, y))
     if params["level"] == "batch":
-        set_loss = _set_loss(
-            params, scored, [(p, y, w * mpf(class_weight[y])) for p, y, w in items]
-        )
+        weighted = [(p, y, w * mpf(class_weight[y])) for p, y, w in items]
+        set_loss = _set_loss(params, scored, weighted)
     else:
         set_loss = mean(lambda p, y: _set_loss(params, scored, [(p, y, 1)]))
     ce_weight = mpf(params["ce_weight"])

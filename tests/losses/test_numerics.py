@@ -1,5 +1,7 @@
 """Gradients, saturation, low precision, masks and degenerate batches."""
 
+import itertools
+
 import pytest
 import torch
 from sklearn.base import clone
@@ -14,7 +16,16 @@ from skdice.losses import (
     TverskyLoss,
 )
 
-from .catalogue import CASES, IDS, IGNORED, batch, value_and_gradient
+from .catalogue import (
+    CASES,
+    IDS,
+    IGNORED,
+    SET_LOSSES,
+    batch,
+    losses_of_means,
+    set_losses,
+    value_and_gradient,
+)
 from .reference import reference_gradient, reference_value
 
 GAPS = (5, 17, 30, 50, 88, 176)
@@ -35,19 +46,27 @@ SATURATED = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_gradcheck(case):
-    logits, target = batch(case.kind, n_items=5)
-    weight = torch.linspace(0.5, 2, 5, dtype=torch.float64)
-    assert gradcheck(lambda z: case.loss(z, target, weight), logits.requires_grad_())
+def assert_gradient(loss, kind):
+    """Compare the gradient with finite differences, where all weights and an ignored item count."""
+    logits, target = batch(kind, n_items=4)
+    weight = torch.linspace(0.5, 2, 4, dtype=torch.float64)
+    assert gradcheck(
+        lambda z: loss(z, target, weight), logits.requires_grad_(), check_undefined_grad=False
+    ), loss
 
 
-@pytest.mark.parametrize(
-    "loss", [case.loss for case in CASES if case.kind == "flat"][::4], ids=repr
-)
-def test_gradcheck_of_a_column(loss):
-    logits, target = batch("column", n_items=4)
-    assert gradcheck(lambda z: loss(z, target), logits.requires_grad_())
+@pytest.mark.parametrize("kind, n_classes", [("classes", 3), ("flat", 2), ("column", 2)])
+def test_gradcheck_of_means(kind, n_classes):
+    for loss in losses_of_means(n_classes).values():
+        assert_gradient(loss, kind)
+
+
+@pytest.mark.parametrize("family", SET_LOSSES)
+@pytest.mark.parametrize("kind, n_classes", [("classes", 3), ("flat", 2), ("column", 2)])
+def test_gradcheck_of_set_losses(family, kind, n_classes):
+    for loss in set_losses(family, n_classes).values():
+        if n_classes == 3 or loss.average == "micro":
+            assert_gradient(loss, kind)
 
 
 @pytest.mark.parametrize("kind", ["classes", "flat"])
@@ -162,7 +181,13 @@ def test_saturated_batches_in_float32(case):
 @pytest.mark.parametrize("kind", ["classes", "flat"])
 def test_large_batches_keep_their_digits(loss, kind):
     logits, target = batch(kind, n_items=65_536)
-    target[torch.arange(len(target)) % 10 != 0] = 0  # One long sum.
+    # Mostly class 1, and found: a long sum of nearly equal terms, which all round the same way.
+    target[torch.arange(len(target)) % 10 != 0] = 1
+    logits = logits / 20
+    if kind == "classes":
+        logits.scatter_add_(1, target.unsqueeze(1), torch.full_like(logits, 9.0))
+    else:
+        logits += 18 * target - 9
     logits = logits.float()
     value, gradient = value_and_gradient(loss, logits, target)
     expected, expected_gradient = value_and_gradient(loss, logits.double(), target)
@@ -170,11 +195,10 @@ def test_large_batches_keep_their_digits(loss, kind):
     torch.testing.assert_close(gradient.double(), expected_gradient, rtol=1e-4, atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_half_precision_logits(case, dtype):
+def test_half_precision_logits(case):
     logits, target = batch(case.kind, n_items=9)
-    for scale in (1, 44, 88):
+    for dtype, scale in itertools.product((torch.float16, torch.bfloat16), (1, 44, 88)):
         z = (scale * logits / logits.abs().max()).to(dtype)
         value, gradient = value_and_gradient(case.loss, z, target)
         expected, expected_gradient = value_and_gradient(case.loss, z.float(), target)
@@ -183,31 +207,31 @@ def test_half_precision_logits(case, dtype):
         torch.testing.assert_close(gradient, expected_gradient.to(dtype), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_autocast_changes_nothing(case, dtype):
+def test_autocast_changes_nothing(case):
     logits, target = batch(case.kind)
-    logits, weight = logits.to(dtype), torch.linspace(0.5, 2, len(target))
-    outside = value_and_gradient(case.loss, logits, target, weight)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = value_and_gradient(case.loss, logits, target, weight)
-    assert inside[0].dtype == torch.float32
-    torch.testing.assert_close(inside, outside, rtol=0, atol=0)
+    weight = torch.linspace(0.5, 2, len(target))
+    for dtype in (torch.float32, torch.bfloat16):
+        outside = value_and_gradient(case.loss, logits.to(dtype), target, weight)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inside = value_and_gradient(case.loss, logits.to(dtype), target, weight)
+        assert inside[0].dtype == torch.float32
+        torch.testing.assert_close(inside, outside, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_ignored_rows_change_nothing(case, bad):
+def test_ignored_rows_change_nothing(case):
     logits, target = batch(case.kind, n_items=8)
     target[[0, 5]] = IGNORED
     valid = target != IGNORED
-    logits[~valid] = bad
     weight = torch.linspace(0.5, 2, len(target), dtype=torch.float64)
-    weight[~valid] = bad
-    value, gradient = value_and_gradient(case.loss, logits, target, weight)
     expected = value_and_gradient(case.loss, logits[valid], target[valid], weight[valid])
-    torch.testing.assert_close((value, gradient[valid]), expected)
-    assert (gradient[~valid] == 0).all()
+    for bad in (1.0, float("nan"), float("inf"), -float("inf")):
+        logits[~valid] = bad
+        weight[~valid] = bad
+        value, gradient = value_and_gradient(case.loss, logits, target, weight)
+        torch.testing.assert_close((value, gradient[valid]), expected)
+        assert (gradient[~valid] == 0).all()
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -225,10 +249,9 @@ def test_nothing_to_learn_from(case):
         assert (gradient == 0).all(), name
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_one_sided_batches_are_finite(case, dtype):
-    logits, target = batch(case.kind, ignored=False, dtype=dtype)
+def test_one_sided_batches_are_finite(case):
+    logits, target = batch(case.kind, ignored=False, dtype=torch.float32)
     for scale in (1, 20, 88):
         z = scale * logits / logits.abs().max()
         for name, rows in {
@@ -265,10 +288,10 @@ def test_no_smoothing_and_no_positives(loss, level, average):
             assert gradient.isfinite().all(), gap
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "classes"], ids=lambda case: case.id
+)
 def test_classes_masked_by_minus_infinity(case):
-    if case.kind != "classes":
-        pytest.skip("one column has no class to mask")
     logits = torch.tensor([[0.5, -torch.inf, -torch.inf], [-torch.inf, 1.0, 2.0], [1.0, 0.0, 0.5]])
     value, gradient = value_and_gradient(case.loss, logits, torch.tensor([0, 2, 1]))
     far = logits.clamp_min(-1e5)

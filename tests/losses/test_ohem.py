@@ -141,6 +141,25 @@ def test_gradient_of_integer_weights(kind, average):
         torch.testing.assert_close(gradient, torch.zeros_like(logits).index_add(0, rows, repeated))
 
 
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_class_weights_weigh_kept_cells_and_choose_none(kind, average):
+    loss = DiceLoss(average=average, background=0, ohem_ratio=0.5, square_denominator=False)
+    logits, target = batch(kind, n_items=9)
+    class_weight = [0.4, 1.5, 2.5][: 3 if kind == "classes" else 2]
+    value = clone(loss).set_params(class_weight=class_weight)(logits, target)
+
+    p = logits.softmax(1) if kind == "classes" else logits.sigmoid().unsqueeze(1)
+    sums = {}
+    for i, c in kept_cells(p.tolist(), target.tolist(), 0, 0.5, average):
+        positive = target[i] == (c if kind == "classes" else 1)
+        group = sums.setdefault(None if average == "micro" else c, [1.0, 1.0])
+        group[0] += class_weight[target[i]] * 2 * p[i, c] * positive
+        group[1] += class_weight[target[i]] * (p[i, c] + positive)
+    expected = sum(1 - n / d for n, d in sums.values()) / len(sums)
+    torch.testing.assert_close(value, expected)
+
+
 def test_cells_left_out_have_no_gradient():
     # One positive, and with ratio 1 the one negative of highest p: the others rest.
     logits = torch.tensor([0.5, -3.0, 2.0, -1.0, 1.0])

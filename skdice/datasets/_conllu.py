@@ -1,0 +1,186 @@
+"""Reader of CoNLL-U files, the format of Universal Dependencies."""
+
+import os
+import re
+import sys
+
+from ._files import read_lines
+
+_COLUMNS = {"upos": 3, "xpos": 4}
+_N_COLUMNS = 10
+_WORD = re.compile(r"[1-9][0-9]*")
+_MULTI_WORD = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
+
+
+def read_conllu(
+    path: str | os.PathLike[str], *, tag: str = "upos"
+) -> tuple[list[list[str]], list[list[str]]]:
+    r"""Read words and part-of-speech tags from a CoNLL-U file.
+
+    The words are the syntactic ones, those that have tags: of ``don't``, written as the multi-word
+    token ``1-2`` over the words ``1`` and ``2``, come ``do`` and ``n't``. Lines of multi-word
+    tokens, empty nodes (``8.1``) and comments are skipped. Words are returned as they stand, also
+    those with spaces in them.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file in UTF-8, plain or compressed (``.gz``, ``.xz``).
+    tag : {"upos", "xpos"}, default="upos"
+        Which tags to read: the universal ones (column 4) or those of the language (column 5).
+
+    Returns
+    -------
+    X : list of list of str
+        The words of each sentence.
+    y : list of list of str
+        The tags of each sentence, one for each word.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file at `path`, or a directory.
+    ValueError
+        If a line has not exactly 10 columns, its ID does not follow from the lines before or its
+        word has no tag (``_``), if the file cannot be decoded or has no sentences, or if `tag` is
+        invalid. Errors in the file name the file and the line.
+
+    See Also
+    --------
+    read_conll : Files with other columns.
+    split_into_characters : From tagged words to tagged characters.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skdice.datasets import read_conllu
+    >>> lines = ["# text = Don't!", "1-2 Don't _ _", "1 Do AUX VBP", "2 n't PART RB", "3 ! PUNCT ."]
+    >>> rows = [line.split() for line in lines[1:]]
+    >>> table = [[i, word, "_", upos, xpos] + ["_"] * 5 for i, word, upos, xpos in rows]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.conllu"
+    ...     text = "\n".join([lines[0], *map("\t".join, table), "", ""])
+    ...     _ = path.write_text(text, encoding="utf-8")
+    ...     X, y = read_conllu(path)
+    >>> X
+    [['Do', "n't", '!']]
+    >>> y
+    [['AUX', 'PART', 'PUNCT']]
+    """
+    if tag not in tuple(_COLUMNS):
+        raise ValueError(
+            f"The 'tag' parameter of read_conllu must be 'upos' or 'xpos'. Got {tag!r} instead."
+        )
+    X: list[list[str]] = []
+    y: list[list[str]] = []
+    words: list[str] = []
+    tags: list[str] = []
+    last = 0  # word of the multi-word tokens so far
+    lines = read_lines(path)
+    # An empty line after the last one ends the last sentence, whether the file has it or not.
+    for number, line in enumerate([*lines, ""], start=1):
+        try:
+            if not line.strip(" \t"):
+                _check_end(len(words), last)
+                if words:
+                    X.append(words)
+                    y.append(tags)
+                words, tags, last = [], [], 0
+            elif not line.startswith("#"):
+                fields = _split(line)
+                covered = _read_id(fields[0], len(words), last)
+                if covered is None:
+                    # Words and tags recur: one object for each saves most of the memory.
+                    words.append(sys.intern(_check_word(fields[1])))
+                    tags.append(sys.intern(_check_tag(fields, tag)))
+                else:
+                    last = covered
+        except ValueError as error:
+            line_number = min(number, len(lines))
+            raise ValueError(f"{os.fspath(path)}, line {line_number}: {error}") from None
+    if not X:
+        raise ValueError(
+            f"{os.fspath(path)}, line {len(lines)}: the file ends without any sentence. Expected "
+            "CoNLL-U: lines of 10 columns separated by TABs, and an empty line after each sentence."
+        )
+    return X, y
+
+
+def _split(line: str) -> list[str]:
+    fields = line.split("\t")
+    if len(fields) != _N_COLUMNS:
+        raise ValueError(
+            f"got {len(fields)} column{'' if len(fields) == 1 else 's'} in {_shorten(line)}, "
+            f"expected {_N_COLUMNS}, separated by a TAB."
+        )
+    return fields
+
+
+def _read_id(node: str, n_words: int, last: int) -> int | None:
+    """Check the ID of a line; for one without a word, return the last multi-word token's end.
+
+    Parameters
+    ----------
+    node : str
+        The ID.
+    n_words : int
+        Words of the sentence so far.
+    last : int
+        The last word of the multi-word tokens so far.
+    """
+    if _WORD.fullmatch(node):
+        if int(node) != n_words + 1:
+            hint = " Is the empty line before the sentence missing?" if node == "1" else ""
+            raise ValueError(f"got the word {node}, expected the word {n_words + 1}.{hint}")
+        return None
+    if multi_word := _MULTI_WORD.fullmatch(node):
+        start, end = map(int, multi_word.groups())
+        if start != n_words + 1 or start <= last or end < start:
+            what = "the word" if last > n_words else "one that starts with the word"
+            raise ValueError(f"got the multi-word token {node}, expected {what} {n_words + 1}.")
+        return end
+    if empty_node := _EMPTY_NODE.fullmatch(node):
+        if int(empty_node[1]) != n_words:
+            raise ValueError(
+                f"got the empty node {node}, expected one after the word before, such as "
+                f"{n_words}.1."
+            )
+        return last
+    raise ValueError(
+        f"got the ID {_shorten(node)}, expected that of a word (3), a multi-word token (3-4) or an "
+        "empty node (3.1)."
+    )
+
+
+def _check_end(n_words: int, last: int) -> None:
+    if last > n_words:
+        raise ValueError(
+            f"the sentence ends with the word {n_words}, inside a multi-word token that goes to "
+            f"the word {last}."
+        )
+
+
+def _check_word(word: str) -> str:
+    if not word:
+        raise ValueError("the word (column 2) is empty.")
+    return word
+
+
+def _check_tag(fields: list[str], tag: str) -> str:
+    """Return the tag; a word without one has none to be learned or scored."""
+    value = fields[_COLUMNS[tag]]
+    if value in ("", "_"):
+        other = "xpos" if tag == "upos" else "upos"
+        raise ValueError(
+            f"the word {_shorten(fields[1])} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
+            f"{value!r}). Every word needs one; perhaps the file has {other} tags: "
+            f"tag={other!r}."
+        )
+    return value
+
+
+def _shorten(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 80 else shown[:76] + "...'"

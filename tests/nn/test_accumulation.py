@@ -1,0 +1,181 @@
+"""The gradient of a step does not depend on how the step is cut into batches."""
+
+import numpy as np
+import pytest
+import torch
+
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    TverskyLoss,
+    WeightedCrossEntropyLoss,
+)
+from skdice.nn._accumulation import accumulate_gradient
+
+from .toy import ToyModule, forward_of, make_batcher, make_dataset
+
+CLASS_WEIGHT = (0.4, 1.5, 2.5)
+LOSSES = {
+    "ce": CrossEntropyLoss(),
+    "ce class_weight": CrossEntropyLoss(class_weight=CLASS_WEIGHT),
+    "wce": WeightedCrossEntropyLoss(class_weight=CLASS_WEIGHT),
+    "focal": FocalLoss(),
+    "dice": DiceLoss(),
+    "dice macro": DiceLoss(average="macro", background=0),
+    "tversky": TverskyLoss(alpha=0.3, beta=0.7),
+    "dsc": SelfAdjustingDiceLoss(),
+    "dsc background": SelfAdjustingDiceLoss(background=1, class_weight=CLASS_WEIGHT),
+    "dsc example": SelfAdjustingDiceLoss(level="example", average="sum"),
+    "dsc example ce_weight": SelfAdjustingDiceLoss(level="example", ce_weight=0.4),
+    "dice ohem": DiceLoss(ohem_ratio=0.5),
+    "dsc ohem macro": SelfAdjustingDiceLoss(ohem_ratio=1.0, average="macro", background=0),
+    "dice ce_weight": DiceLoss(ce_weight=0.4),
+    "tversky ohem ce_weight": TverskyLoss(ohem_ratio=0.5, ce_weight=0.4),
+}
+# How many forward passes a batch costs.
+N_PASSES = {name: 1 if loss.separable else 2 for name, loss in LOSSES.items()}
+
+each_loss = pytest.mark.parametrize("name", LOSSES)
+
+
+def make_module(dropout=0.0):
+    return ToyModule(dropout=dropout).double()
+
+
+def make_batches(n_batches, weighted=False, n_texts=9):
+    """Return a step of texts of different lengths, cut into batches."""
+    dataset = make_dataset([2 + i % 5 for i in range(n_texts)], weighted=weighted)
+    batcher = make_batcher(dataset)
+    return [batcher.collate(part) for part in np.array_split(np.arange(n_texts), n_batches)]
+
+
+def run(module, loss, batches, seed=0, **kwargs):
+    """Return loss and gradients, and leave none on the module."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        value = accumulate_gradient(loss, batches, forward_of(module), **kwargs)
+        state = torch.get_rng_state()
+    gradients = [parameter.grad for parameter in module.parameters()]
+    module.zero_grad(set_to_none=True)
+    return value, gradients, state
+
+
+def joined(batches, name):
+    return torch.cat([batch[name] for batch in batches]) if name in batches[0] else None
+
+
+@each_loss
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_batches", [2, 4, 9])
+def test_batches_have_the_gradient_of_one_large_batch(name, weighted, n_batches):
+    module, loss = make_module(), LOSSES[name]
+    value, gradients, _ = run(module, loss, make_batches(n_batches, weighted))
+    expected_value, expected, _ = run(module, loss, make_batches(1, weighted))
+    # sample weights are float32, so sums of them may differ in the eighth digit
+    torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-9)
+    assert all(gradient.abs().max() > 1e-4 for gradient in gradients), "nothing is compared"
+
+
+@each_loss
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_replayed_batches_meet_the_same_dropout(name, n_batches):
+    """Against the gradient of a graph that keeps all batches, drawn once."""
+    module, loss = make_module(dropout=0.4), LOSSES[name]
+    batches = make_batches(n_batches, weighted=True)
+    value, gradients, state = run(module, loss, batches, seed=7)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        logits = torch.cat([forward_of(module)(batch) for batch in batches])
+        expected_state = torch.get_rng_state()
+    expected_value = loss(logits, joined(batches, "target"), joined(batches, "weight"))
+    expected = torch.autograd.grad(expected_value, list(module.parameters()))
+    torch.testing.assert_close(value, expected_value.detach(), rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradients, list(expected), rtol=1e-6, atol=1e-9)
+    assert torch.equal(state, expected_state), "replaying moves the generator no further"
+    without = run(make_module(), loss, batches)[0]
+    assert not torch.isclose(value, without, rtol=1e-6), "dropout was not active"
+
+
+@each_loss
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_scale_multiplies_the_gradient_only(name, n_batches):
+    module, loss = make_module(), LOSSES[name]
+    batches = make_batches(n_batches, weighted=True)
+    value, gradients, _ = run(module, loss, batches)
+    scaled_value, scaled, _ = run(module, loss, batches, scale=1024.0)
+    torch.testing.assert_close(scaled_value, value, rtol=0, atol=0)
+    torch.testing.assert_close(scaled, [1024 * gradient for gradient in gradients])
+
+
+@each_loss
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_gradients_add_up(name, n_batches):
+    module, loss = make_module(), LOSSES[name]
+    batches = make_batches(n_batches)
+    once = run(module, loss, batches)[1]
+    accumulate_gradient(loss, batches, forward_of(module))
+    twice = run(module, loss, batches)[1]
+    torch.testing.assert_close(twice, [2 * gradient for gradient in once])
+
+
+@each_loss
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_the_returned_loss_keeps_no_graph(name, n_batches):
+    value, _, _ = run(make_module(), LOSSES[name], make_batches(n_batches))
+    assert value.ndim == 0
+    assert not value.requires_grad
+
+
+@each_loss
+def test_number_of_forward_passes(name):
+    module, batches = make_module(), make_batches(3)
+    calls = []
+
+    def forward(batch):
+        calls.append(torch.is_grad_enabled())
+        return forward_of(module)(batch)
+
+    accumulate_gradient(LOSSES[name], batches, forward)
+    assert calls == [False] * 3 * (N_PASSES[name] - 1) + [True] * 3
+
+
+@each_loss
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ignored_items_may_fill_batches(name, weighted):
+    module, loss = make_module(), LOSSES[name]
+    batches, (whole,) = make_batches(3, weighted), make_batches(1, weighted)
+    batches[1]["target"].fill_(loss.ignore_index)
+    batches[2]["target"][0] = loss.ignore_index
+    whole["target"] = joined(batches, "target")
+    value, gradients, _ = run(module, loss, batches)
+    expected_value, expected, _ = run(module, loss, [whole])
+    torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-9)
+
+
+@each_loss
+@pytest.mark.parametrize("cause", ["ignored", "weight"])
+def test_a_step_without_items_has_no_gradient(name, cause):
+    module, loss = make_module(), LOSSES[name]
+    batches = make_batches(3, weighted=True)
+    for batch in batches:
+        if cause == "ignored":
+            batch["target"].fill_(loss.ignore_index)
+        else:
+            batch["weight"].zero_()
+    value, gradients, _ = run(module, loss, batches)
+    assert value == 0
+    assert all((gradient == 0).all() for gradient in gradients)
+
+
+@each_loss
+def test_scaled_half_precision_does_not_overflow(name):
+    """The scaled gradient of a step is that of a mean, however many items the step has."""
+    module, loss = ToyModule().half(), LOSSES[name]
+    batches = make_batches(2, n_texts=600)
+    value, gradients, _ = run(module, loss, batches, scale=1024.0)
+    assert value.isfinite()
+    assert all(gradient.isfinite().all() for gradient in gradients)

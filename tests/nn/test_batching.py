@@ -1,0 +1,210 @@
+"""Padding, and the texts that make up an optimiser step."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.nn._batching import StepSampler, to_device
+
+from .toy import PAD, make_batcher, make_dataset
+
+texts = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), max_size=20)
+
+
+def columns(rows):
+    """Return the lengths and the numbers of windows of texts drawn by hypothesis."""
+    return [length for length, _ in rows], [n_windows for _, n_windows in rows]
+
+
+def windows_of(dataset, batch):
+    """Return the index of each window of a batch, found by the items in it."""
+    starts = dataset.items.offsets[:-1]
+    first_items = [int(batch["item"][batch["row"] == i][0]) for i in range(len(batch["input_ids"]))]
+    windows = np.searchsorted(starts, first_items)
+    assert (starts[windows] == first_items).all()
+    return windows
+
+
+def texts_of(dataset, step):
+    return [text for batch in step for text in dataset.text[windows_of(dataset, batch)].tolist()]
+
+
+def make_sampler(dataset, step_size=4, batch_size=4, seed=0):
+    return StepSampler(make_batcher(dataset, batch_size), step_size, np.random.default_rng(seed))
+
+
+def rows_of(step, name):
+    """Return the windows of a step in order, without their padding."""
+    return [
+        row[mask.bool()].tolist()
+        for batch in step
+        for row, mask in zip(batch[name], batch["attention_mask"])
+    ]
+
+
+@pytest.mark.parametrize("pads_left", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_collate_in_full(pads_left, weighted):
+    dataset = make_dataset([4, 2, 3], weighted=weighted)
+    batch = make_batcher(dataset, pads_left=pads_left).collate(np.array([2, 0]))
+    third, first = dataset.input_ids[2].tolist(), dataset.input_ids[0].tolist()
+    shift = 1 if pads_left else 0
+    assert batch["input_ids"].tolist() == [
+        [PAD, *third] if pads_left else [*third, PAD],
+        first,
+    ]
+    assert batch["attention_mask"].tolist() == [
+        [0, 1, 1, 1] if pads_left else [1, 1, 1, 0],
+        [1, 1, 1, 1],
+    ]
+    assert batch["row"].tolist() == [0, 0, 1, 1, 1]
+    assert batch["column"].tolist() == [1 + shift, 2 + shift, 1, 2, 3]
+    assert batch["item"].tolist() == [4, 5, 0, 1, 2]
+    assert batch["target"].tolist() == dataset.target[[4, 5, 0, 1, 2]].tolist()
+    if weighted:
+        assert batch["weight"].tolist() == dataset.weight[[2, 2, 0, 0, 0]].tolist()
+    else:
+        assert "weight" not in batch
+
+
+def test_a_batch_is_a_plain_dict_of_tensors():
+    batch = make_batcher(make_dataset([4, 2], labelled=False)).collate(np.array([0, 1]))
+    assert type(batch) is dict
+    assert "target" not in batch
+    assert all(isinstance(tensor, torch.Tensor) for tensor in batch.values())
+    assert {tensor.dtype for tensor in batch.values()} == {torch.int64}
+
+
+@given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_collate_loses_nothing(rows, pads_left, data):
+    dataset = make_dataset(*columns(rows))
+    n_windows = len(dataset)
+    windows = data.draw(st.lists(st.integers(0, n_windows - 1), min_size=1, unique=True))
+    batch = make_batcher(dataset, pads_left=pads_left).collate(np.array(windows))
+    mask = batch["attention_mask"].bool()
+    assert batch["input_ids"].shape == (len(windows), dataset.input_ids.lengths[windows].max())
+    assert (batch["input_ids"][~mask] == PAD).all()
+    for i, window in enumerate(windows):
+        assert batch["input_ids"][i][mask[i]].tolist() == dataset.input_ids[window].tolist()
+        assert batch["token_type_ids"][i][mask[i]].tolist() == (
+            dataset.token_type_ids[window].tolist()
+        )
+        padding = mask[i].tolist()
+        assert padding == sorted(padding, reverse=not pads_left)
+    pieces = dataset.input_ids.take(np.array(windows))
+    scored = batch["input_ids"][batch["row"], batch["column"]].tolist()
+    assert scored == [
+        piece for i, window in enumerate(windows) for piece in pieces[i][dataset.items[window]]
+    ]
+    items = [range(*dataset.items.offsets[window : window + 2]) for window in windows]
+    assert batch["item"].tolist() == list(itertools.chain(*items))
+
+
+@given(texts, st.integers(1, 7))
+@settings(deadline=None, max_examples=60)
+def test_by_length_gives_every_window_once_the_longest_first(rows, batch_size):
+    dataset = make_dataset(*columns(rows))
+    batcher = make_batcher(dataset, batch_size)
+    batches = list(batcher.by_length())
+    assert len(batches) == len(batcher)
+    assert all(len(batch["input_ids"]) <= batch_size for batch in batches)
+    lengths = [int(n) for batch in batches for n in batch["attention_mask"].sum(1)]
+    assert lengths == sorted(dataset.input_ids.lengths, reverse=True)
+    items = [int(item) for batch in batches for item in batch["item"]]
+    assert sorted(items) == list(range(dataset.n_items))
+
+
+@given(texts, st.integers(1, 6), st.integers(1, 6))
+@settings(deadline=None, max_examples=80)
+def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
+    dataset = make_dataset(*columns(rows))
+    sampler = make_sampler(dataset, step_size, batch_size)
+    steps = list(sampler)
+    assert len(steps) == len(sampler)
+    per_step = [set(texts_of(dataset, step)) for step in steps]
+    assert sorted(text for step in per_step for text in step) == np.unique(dataset.text).tolist()
+    sizes = sorted(len(step) for step in per_step)
+    assert all(size == step_size for size in sizes[1:])
+    items = [int(item) for step in steps for batch in step for item in batch["item"]]
+    assert sorted(items) == list(range(dataset.n_items)), "all windows of a text are in its step"
+    assert all(0 < len(batch["input_ids"]) <= batch_size for step in steps for batch in step)
+
+
+@given(texts, st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
+@settings(deadline=None, max_examples=60)
+def test_batch_size_only_cuts_steps(rows, step_size, one, other):
+    dataset = make_dataset(*columns(rows), weighted=True)
+    samplers = [make_sampler(dataset, step_size, size) for size in (one, other)]
+    for step, same in zip(*samplers, strict=True):
+        for name in ("input_ids", "token_type_ids"):
+            assert rows_of(step, name) == rows_of(same, name)
+        for name in ("item", "target", "weight"):
+            pair = [torch.cat([batch[name] for batch in cut]).tolist() for cut in (step, same)]
+            assert pair[0] == pair[1]
+
+
+def test_batches_of_a_step_are_even_and_sorted_by_length():
+    dataset = make_dataset([2, 9, 3, 8, 4, 7, 5])
+    (step,) = make_sampler(dataset, step_size=7, batch_size=3)
+    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [
+        [9, 8, 7],
+        [5, 4],
+        [3, 2],
+    ]
+
+
+def test_sampler_is_seeded_and_epochs_differ():
+    dataset = make_dataset([3] * 40)
+    one, same, other = (make_sampler(dataset, seed=seed) for seed in (0, 0, 1))
+    epochs = [[texts_of(dataset, step) for step in sampler] for sampler in (one, one)]
+    assert epochs[0] != epochs[1]
+    assert epochs == [[texts_of(dataset, step) for step in sampler] for sampler in (same, same)]
+    assert epochs[0] != [texts_of(dataset, step) for step in other]
+
+
+def test_sampler_leaves_the_global_generators_alone():
+    numpy_state, torch_state = np.random.get_state()[1].copy(), torch.get_rng_state()
+    list(make_sampler(make_dataset([3] * 20)))
+    assert (np.random.get_state()[1] == numpy_state).all()
+    assert torch.equal(torch.get_rng_state(), torch_state)
+
+
+@pytest.mark.parametrize("step_size, batch_size", [(16, 16), (32, 8), (8, 8)])
+@pytest.mark.parametrize("draw", ["uniform", "lognormal"])
+def test_little_is_padded(step_size, batch_size, draw):
+    rng = np.random.default_rng(0)
+    lengths = {
+        "uniform": rng.integers(3, 120, 800),
+        "lognormal": np.clip(rng.lognormal(3.2, 0.6, 800), 3, 128).astype(int),
+    }[draw]
+    sampler = make_sampler(make_dataset(lengths), step_size, batch_size)
+    masks = [batch["attention_mask"] for step in sampler for batch in step]
+    padded, real = sum(mask.numel() for mask in masks), sum(int(mask.sum()) for mask in masks)
+    assert real == lengths.sum()
+    assert padded / real < 1.35
+
+
+def test_texts_meet_others_in_every_epoch():
+    """Sorting all texts by length would make the same steps in each epoch."""
+    dataset = make_dataset(range(2, 402))
+    sampler = make_sampler(dataset, step_size=4)
+    first, second = ({frozenset(texts_of(dataset, step)) for step in sampler} for _ in range(2))
+    assert len(first & second) < 5
+
+
+def test_short_and_long_steps_take_turns():
+    sampler = make_sampler(make_dataset(range(2, 402)), step_size=4)
+    longest = [max(len(batch["input_ids"][0]) for batch in step) for step in sampler]
+    assert 0.35 < (np.diff(longest) > 0).mean() < 0.65
+
+
+def test_to_device():
+    batch = make_batcher(make_dataset([3, 2])).collate(np.array([0, 1]))
+    moved = to_device(batch, "meta")
+    assert moved.keys() == batch.keys()
+    assert all(tensor.device.type == "meta" for tensor in moved.values())

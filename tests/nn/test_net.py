@@ -1,0 +1,469 @@
+"""The training loop: what it does each step, when it stops, and what it leaves behind."""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+
+from skdice.losses import CrossEntropyLoss, DiceLoss, SelfAdjustingDiceLoss
+from skdice.nn._batching import Batcher, StepSampler
+from skdice.nn._modules import TokenModule
+from skdice.nn._net import TextNet
+from skdice.nn._runtime import seeded
+from skdice.text._encoding import encode_words
+from skdice.text._tokenizer import WordTokenizer
+
+from ..tiny_models import WORDS
+from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
+
+LENGTHS = [2 + i % 5 for i in range(20)]
+STEP_SIZE = 4
+N_STEPS = 5  # per epoch
+
+
+class Spy(Callback):
+    """Calls a function on an event, with the net and how often the event has happened."""
+
+    def __init__(self, event, function):
+        self.event = event
+        self.function = function
+        self.count = 0
+
+    def __getattribute__(self, name):
+        if name.startswith("on_") and name == self.event:
+            return self._call
+        return super().__getattribute__(name)
+
+    def _call(self, net, **kwargs):
+        self.count += 1
+        self.function(net, self.count)
+
+
+class PoisonedLoss(CrossEntropyLoss):
+    """Not a number from the seventh step on."""
+
+    def __init__(self, class_weight=None, ignore_index=-100, reduction="mean"):
+        super().__init__(class_weight=class_weight, ignore_index=ignore_index, reduction=reduction)
+        self.n_calls = 0
+
+    def sums(self, *args):
+        self.n_calls += 1
+        sums = super().sums(*args)
+        return sums * torch.nan if self.n_calls > 6 else sums
+
+
+def make_net(module=ToyModule, criterion=CrossEntropyLoss, callbacks=(), **kwargs):
+    if module is ToyModule:
+        kwargs = {"module__n_classes": N_CLASSES, **kwargs}
+    defaults = {"lr": 0.05, "max_epochs": 2, "device": "cpu"}
+    net = TextNet(module, criterion, callbacks=list(callbacks), **{**defaults, **kwargs})
+    return net.initialize()
+
+
+def make_sampler(dataset=None, step_size=STEP_SIZE, batch_size=STEP_SIZE, seed=0):
+    dataset = make_dataset(LENGTHS) if dataset is None else dataset
+    return StepSampler(make_batcher(dataset, batch_size), step_size, np.random.default_rng(seed))
+
+
+def fit(seed=0, sampler=None, validate=None, patience=None, **kwargs):
+    with seeded(seed, "cpu"):
+        net = make_net(**kwargs)
+        return net.fit(sampler or make_sampler(), validate=validate, patience=patience)
+
+
+def weights_of(net):
+    return [parameter.detach().clone() for parameter in net.module_.parameters()]
+
+
+def rates(**kwargs):
+    """Return the learning rate of each step, then the one after the last step."""
+    used = []
+    before = Spy("on_batch_begin", lambda net, _: used.append(net.optimizer_.param_groups[0]["lr"]))
+    after = []
+    spy = Spy("on_batch_end", lambda net, _: after.append(net.optimizer_.param_groups[0]["lr"]))
+    fit(callbacks=[before, spy], lr=1.0, **kwargs)
+    assert used[1:] == after[:-1]
+    return [*used, after[-1]]
+
+
+# -- the optimiser ---------------------------------------------------------------------------------
+
+
+def groups_by_name(net):
+    names = {parameter: name for name, parameter in net.module_.named_parameters()}
+    return {
+        names[parameter]: group
+        for group in net.optimizer_.param_groups
+        for parameter in group["params"]
+    }
+
+
+def test_no_weight_decay_on_biases_and_norms(tiny_model):
+    net = make_net(
+        TokenModule, module__model=tiny_model, module__n_classes=N_CLASSES, weight_decay=0.3
+    )
+    groups = groups_by_name(net)
+    assert groups.keys() == dict(net.module_.named_parameters()).keys()
+    for name, group in groups.items():
+        without = name.endswith("bias") or "LayerNorm" in name
+        assert group["weight_decay"] == (0.0 if without else 0.3), name
+
+
+@pytest.mark.parametrize("head_lr, expected", [(None, 2e-3), (0.5, 0.5)])
+def test_learning_rate_of_the_head(tiny_model, head_lr, expected):
+    net = make_net(
+        TokenModule,
+        module__model=tiny_model,
+        module__n_classes=N_CLASSES,
+        lr=2e-3,
+        head_lr=head_lr,
+    )
+    for name, group in groups_by_name(net).items():
+        assert group["lr"] == (expected if "classifier" in name else 2e-3), name
+
+
+def test_frozen_parameters_are_not_optimised(tiny_bert):
+    net = make_net(
+        TokenModule,
+        module__model=tiny_bert,
+        module__n_classes=N_CLASSES,
+        module__n_frozen_layers=1,
+    )
+    trained = {name for name, p in net.module_.named_parameters() if p.requires_grad}
+    assert groups_by_name(net).keys() == trained
+    assert not any("embeddings" in name or "layer.0" in name for name in trained)
+
+
+def test_weight_decay_shrinks_weights():
+    small = fit(weight_decay=0.0, lr=0.01), fit(weight_decay=5.0, lr=0.01)
+    without, decayed = (net.module_.head.weight.norm() for net in small)
+    assert decayed < 0.9 * without
+
+
+# -- the schedule ----------------------------------------------------------------------------------
+
+
+def test_linear_schedule_reaches_zero_after_the_last_step():
+    steps = 2 * N_STEPS
+    expected = [1 - i / steps for i in range(steps + 1)]
+    assert rates(schedule="linear", warmup=0.0) == pytest.approx(expected)
+
+
+def test_cosine_schedule_reaches_zero_after_the_last_step():
+    steps = 2 * N_STEPS
+    expected = [(1 + np.cos(np.pi * i / steps)) / 2 for i in range(steps + 1)]
+    assert rates(schedule="cosine", warmup=0.0) == pytest.approx(expected)
+
+
+def test_constant_schedule_stays():
+    assert rates(schedule="constant", warmup=0.0) == [1.0] * (2 * N_STEPS + 1)
+
+
+@pytest.mark.parametrize(
+    "warmup, n_warmup",
+    [
+        (0.2, 2),
+        (np.float32(0.2), 2),
+        (0.26, 3),
+        (4, 4),
+        (np.int64(4), 4),
+        (1, 1),
+        (0, 0),
+        (0.0, 0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("schedule", ["linear", "constant"])
+def test_warmup_is_a_share_or_a_number_of_steps(warmup, n_warmup, schedule):
+    steps = 2 * N_STEPS
+    rise = [i / n_warmup for i in range(n_warmup)]
+    rest = range(steps - n_warmup, -1, -1)
+    fall = [1.0 if schedule == "constant" else i / (steps - n_warmup) for i in rest]
+    assert rates(schedule=schedule, warmup=warmup) == pytest.approx(rise + fall)
+
+
+def test_the_head_follows_the_schedule_too():
+    heads = []
+    spy = Spy(
+        "on_batch_begin",
+        lambda net, _: heads.append(sorted({g["lr"] for g in net.optimizer_.param_groups})),
+    )
+    fit(callbacks=[spy], lr=1.0, head_lr=10.0, warmup=0.0, max_epochs=1)
+    assert np.array(heads) == pytest.approx(np.outer(1 - np.arange(N_STEPS) / N_STEPS, [1, 10]))
+
+
+# -- steps -----------------------------------------------------------------------------------------
+
+
+def test_training_learns():
+    dataset = make_dataset(LENGTHS)
+    net = fit(max_epochs=15, module__dropout=0.1)
+    assert (net.predict_logits(make_batcher(dataset)).argmax(1) == dataset.target).mean() > 0.95
+    losses = net.history[:, "train_loss"]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("criterion", [CrossEntropyLoss, DiceLoss, SelfAdjustingDiceLoss])
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_cutting_steps_into_batches_changes_nothing(criterion, batch_size):
+    dataset = make_dataset(LENGTHS, weighted=True)
+    whole, cut = (
+        fit(criterion=criterion, sampler=make_sampler(dataset, batch_size=size))
+        for size in (STEP_SIZE, batch_size)
+    )
+    torch.testing.assert_close(weights_of(cut), weights_of(whole), rtol=1e-3, atol=1e-4)
+    losses = [net.history[:, "train_loss"] for net in (cut, whole)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_fits_with_one_seed_are_equal():
+    one, same, other = (fit(seed, module__dropout=0.3) for seed in (0, 0, 1))
+    assert all(map(torch.equal, weights_of(one), weights_of(same)))
+    assert not all(map(torch.equal, weights_of(one), weights_of(other)))
+
+
+@pytest.mark.parametrize("clip_norm", [0.01, None])
+def test_gradients_are_clipped(clip_norm):
+    norms = []
+
+    def keep(net, _):
+        gradients = [parameter.grad for parameter in net.module_.parameters()]
+        norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm().item())
+
+    fit(callbacks=[Spy("on_batch_end", keep)], clip_norm=clip_norm, max_epochs=1)
+    if clip_norm is None:
+        assert min(norms) > 0.05
+    else:
+        assert norms == pytest.approx([clip_norm] * N_STEPS, rel=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("batch_size", [2, STEP_SIZE])
+def test_half_precision_trains_float32_weights(precision, batch_size):
+    plain, half = (
+        fit(precision=name, sampler=make_sampler(batch_size=batch_size), max_epochs=3)
+        for name in ("fp32", precision)
+    )
+    assert {parameter.dtype for parameter in half.module_.parameters()} == {torch.float32}
+    assert half.history[:, "train_loss"] == pytest.approx(plain.history[:, "train_loss"], rel=0.2)
+    assert not all(map(torch.equal, weights_of(plain), weights_of(half)))
+
+
+def test_history_has_a_row_per_epoch():
+    scores = iter([0.25, 0.5, 0.75])
+    net = fit(max_epochs=3, validate=lambda: next(scores), lr=0.01, warmup=0.0)
+    assert net.history[:, "epoch"] == [1, 2, 3]
+    assert net.history[:, "valid_score"] == [0.25, 0.5, 0.75]
+    assert net.history[:, "lr"] == pytest.approx([0.01, 0.01 * 2 / 3, 0.01 / 3])
+    assert all(loss > 0 for loss in net.history[:, "train_loss"])
+    assert all(seconds > 0 for seconds in net.history[:, "dur"])
+
+
+# -- early stopping --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scores, patience, best_epoch, n_epochs",
+    [
+        ([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], 2, 2, 4),
+        ([0.1, 0.5, 0.4, 0.3, 0.9, 0.8], 3, 5, 6),
+        ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 2, 1, 3),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 1, 6, 6),
+        ([0.6, 0.5, 0.4, 0.3, 0.2, 0.1], 1, 1, 2),
+        ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], 3, 3, 6),
+    ],
+)
+def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epochs):
+    kept = []
+    left = iter(scores)
+    spy = Spy("on_epoch_end", lambda net, _: kept.append(weights_of(net)))
+    net = fit(max_epochs=6, validate=lambda: next(left), patience=patience, callbacks=[spy])
+    assert len(kept) == len(net.history) == n_epochs
+    assert net.best_epoch_ == best_epoch
+    assert all(map(torch.equal, weights_of(net), kept[best_epoch - 1]))
+    for other in kept[: best_epoch - 1] + kept[best_epoch:]:
+        assert not all(map(torch.equal, weights_of(net), other))
+
+
+def test_without_patience_the_last_weights_stay():
+    scores = iter([0.9, 0.1, 0.0])
+    kept = []
+    spy = Spy("on_epoch_end", lambda net, _: kept.append(weights_of(net)))
+    net = fit(max_epochs=3, validate=lambda: next(scores), callbacks=[spy])
+    assert net.best_epoch_ == 3
+    assert all(map(torch.equal, weights_of(net), kept[-1]))
+
+
+def test_validation_may_predict():
+    """It switches to evaluation mode; the next epoch trains with dropout again."""
+    modes = []
+    spy = Spy("on_batch_begin", lambda net, _: modes.append(net.module_.training))
+    net = make_net(callbacks=[spy])
+    batcher = make_batcher(make_dataset(LENGTHS))
+    net.fit(make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
+    assert modes == [True] * 2 * N_STEPS
+
+
+# -- when something goes wrong ---------------------------------------------------------------------
+
+
+def check_is_clean(net):
+    """The weights are finite and nothing is left of the training."""
+    assert all(weight.isfinite().all() for weight in weights_of(net))
+    assert net.optimizer_ is None
+    assert net.scheduler_ is None
+    assert all(parameter.grad is None for parameter in net.module_.parameters())
+
+
+def test_a_loss_that_is_not_finite_keeps_the_step_before():
+    kept = []
+    spy = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
+    net = make_net(criterion=PoisonedLoss, callbacks=[spy])
+    message = r"The loss is not finite in epoch 2, batch 2 of 5 \(loss nan\)"
+    with pytest.raises(ValueError, match=message):
+        net.fit(make_sampler())
+    assert len(kept) == 6
+    assert all(map(torch.equal, weights_of(net), kept[-1]))
+    check_is_clean(net)
+
+
+@pytest.mark.parametrize("criterion", [CrossEntropyLoss, DiceLoss])
+@pytest.mark.parametrize("batch_size", [1, STEP_SIZE])
+def test_a_gradient_that_is_not_finite_keeps_the_step_before(criterion, batch_size):
+    kept = []
+
+    def poison(net, count):
+        if count == 3:
+            net.module_.head.bias.register_hook(lambda gradient: gradient * torch.inf)
+
+    begin = Spy("on_batch_begin", poison)
+    end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
+    net = make_net(criterion=criterion, callbacks=[begin, end])
+    with pytest.raises(ValueError, match="The gradient is not finite in epoch 1, batch 3 of 5"):
+        net.fit(make_sampler(batch_size=batch_size))
+    assert len(kept) == 2
+    assert all(map(torch.equal, weights_of(net), kept[-1]))
+    check_is_clean(net)
+
+
+def test_poisoned_weights_are_noticed_in_the_next_step():
+    def poison(net, count):
+        if count == 4:
+            with torch.no_grad():
+                net.module_.head.weight.fill_(torch.nan)
+
+    net = make_net(callbacks=[Spy("on_batch_begin", poison)])
+    with pytest.raises(ValueError, match="The loss is not finite in epoch 1, batch 4 of 5"):
+        net.fit(make_sampler())
+    assert net.module_.head.bias.isfinite().all(), "no step was taken with such a gradient"
+
+
+@pytest.mark.parametrize("event", ["on_batch_begin", "on_batch_end", "on_epoch_end"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_interrupts_and_errors_get_out(event, error):
+    ends = []
+
+    def interrupt(net, count):
+        if count == 2:
+            raise error
+
+    end = Spy("on_train_end", lambda net, count: ends.append(count))
+    net = make_net(callbacks=[Spy(event, interrupt), end])
+    with pytest.raises(error):
+        net.fit(make_sampler())
+    assert ends == [1]
+    check_is_clean(net)
+
+
+def test_interrupt_while_validating():
+    def validate():
+        raise KeyboardInterrupt
+
+    net = make_net()
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(make_sampler(), validate=validate)
+    check_is_clean(net)
+
+
+# -- afterwards ------------------------------------------------------------------------------------
+
+
+def n_bytes(net):
+    with io.BytesIO() as file:
+        pickle.dump(net, file)
+        return file.tell()
+
+
+def test_pickle_of_a_fitted_net():
+    batcher = make_batcher(make_dataset(LENGTHS))
+    net = fit(module__dropout=0.2)
+    again = pickle.loads(pickle.dumps(net))
+    assert (again.predict_logits(batcher) == net.predict_logits(batcher)).all()
+    assert again.history == net.history
+    assert again.optimizer_ is None
+    assert again.scheduler_ is None
+    assert all(parameter.grad is None for parameter in again.module_.parameters())
+
+
+def test_pickle_is_as_large_as_the_weights(tiny_bert):
+    net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
+    fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
+    net.fit(make_sampler())
+    assert n_bytes(net) < 1.5 * fresh  # AdamW's state would be two more times the weights
+
+
+def encode_sentences(model, n_sentences=12):
+    rng = np.random.default_rng(0)
+    sentences = [rng.choice(WORDS, size=rng.integers(0, 30)).tolist() for _ in range(n_sentences)]
+    tokenizer = WordTokenizer(model)
+    return encode_words(sentences, tokenizer, 24, 6), tokenizer
+
+
+def check_batch_sizes(model, pads_left):
+    dataset, tokenizer = encode_sentences(model)
+    net = make_net(TokenModule, module__model=model, module__n_classes=N_CLASSES)
+    logits = []
+    for batch_size in (1, 3, 100):
+        batcher = Batcher(dataset, batch_size, tokenizer.pad_id, pads_left)
+        logits.append(net.predict_logits(batcher))
+        assert logits[-1].shape == (dataset.n_items, N_CLASSES)
+        assert logits[-1].dtype == np.float32
+    np.testing.assert_allclose(logits[1], logits[0], atol=1e-5)
+    np.testing.assert_allclose(logits[2], logits[0], atol=1e-5)
+
+
+def test_logits_do_not_depend_on_the_batch_size(tiny_model):
+    check_batch_sizes(tiny_model, pads_left=False)
+
+
+def test_logits_do_not_depend_on_the_batch_size_padding_left(tiny_roberta):
+    """RoBERTa counts positions from the first piece that is no padding."""
+    check_batch_sizes(tiny_roberta, pads_left=True)
+
+
+def test_logits_come_in_the_order_of_the_items():
+    dataset = make_dataset([5, 2, 4, 9, 3], n_windows=[1, 2, 0, 1, 3])
+    net = make_net()
+    got = net.predict_logits(make_batcher(dataset, batch_size=2))
+    with torch.no_grad():
+        for window in range(len(dataset)):
+            batch = make_batcher(dataset).collate(np.array([window]))
+            items = batch["item"].numpy()
+            inputs = {k: v for k, v in batch.items() if k not in ("item", "target")}
+            np.testing.assert_allclose(got[items], net.module_.eval()(**inputs), atol=1e-6)
+
+
+def test_prediction_has_no_dropout_and_draws_no_random_numbers():
+    net = fit(module__dropout=0.5)
+    batcher = make_batcher(make_dataset(LENGTHS))
+    state = torch.get_rng_state()
+    first = net.predict_logits(batcher)
+    assert (net.predict_logits(batcher) == first).all()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_no_windows_no_logits():
+    assert make_net().predict_logits(make_batcher(make_dataset([]))).shape[0] == 0

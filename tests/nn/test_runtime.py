@@ -1,0 +1,149 @@
+"""What a fit changes in torch is as before afterwards."""
+
+import pytest
+import torch
+
+from skdice.nn._runtime import (
+    autocast,
+    denormals_flushed,
+    resolve_device,
+    resolve_precision,
+    seeded,
+)
+
+
+def flushes_denormals():
+    return bool(torch.tensor(1e-310, dtype=torch.float64) * 1 == 0)
+
+
+@pytest.fixture
+def not_flushing():
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this CPU cannot flush denormals")
+    torch.set_flush_denormal(False)
+    yield
+    torch.set_flush_denormal(False)
+
+
+def test_seeded_draws_from_the_seed():
+    draws = []
+    for seed in (3, 3, 4):
+        with seeded(seed, "cpu"):
+            draws.append(torch.rand(5))
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        assert torch.equal(torch.rand(5), draws[0])
+
+
+def test_seeded_restores_the_generator():
+    state = torch.get_rng_state()
+    with seeded(0, "cpu"):
+        torch.rand(5)
+        assert not torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_seeded_restores_the_generator_after_errors(error):
+    def block():
+        with seeded(0, "cpu"):
+            torch.rand(5)
+            raise error
+
+    state = torch.get_rng_state()
+    with pytest.raises(error):
+        block()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_seeded_blocks_nest():
+    with seeded(1, "cpu"):
+        expected = torch.rand(4)
+    with seeded(1, "cpu"):
+        first = torch.rand(2)
+        with seeded(2, "cpu"):
+            torch.rand(9)
+        assert torch.equal(torch.cat([first, torch.rand(2)]), expected)
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_denormals_are_flushed_inside_only(not_flushing, before, error):
+    torch.set_flush_denormal(before)
+
+    def block():
+        with denormals_flushed():
+            assert flushes_denormals()
+            if error:
+                raise error
+
+    if error:
+        with pytest.raises(error):
+            block()
+    else:
+        block()
+    assert flushes_denormals() is before
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps"])
+def test_a_named_device_is_taken_as_it_is(device):
+    assert resolve_device(device) == device
+
+
+@pytest.mark.parametrize(
+    "cuda, mps, expected",
+    [(False, False, "cpu"), (True, False, "cuda"), (True, True, "cuda"), (False, True, "mps")],
+)
+def test_auto_device(monkeypatch, cuda, mps, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert resolve_device("auto") == expected
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
+def test_a_named_precision_is_taken_as_it_is(precision, device):
+    assert resolve_precision(precision, device) == precision
+
+
+@pytest.mark.parametrize(
+    "capabilities, expected",
+    [
+        ({}, "fp32"),
+        ({"avx512_bf16": False, "amx_bf16": False, "avx512_f": True}, "fp32"),
+        ({"avx512_bf16": True, "amx_bf16": False}, "bf16"),
+        ({"avx512_bf16": False, "amx_bf16": True}, "bf16"),
+    ],
+)
+def test_auto_precision_on_a_cpu(monkeypatch, capabilities, expected):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert resolve_precision("auto", "cpu") == expected
+
+
+def test_auto_precision_with_a_torch_that_does_not_know_the_cpu(monkeypatch):
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    assert resolve_precision("auto", "cpu") == "fp32"
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+@pytest.mark.parametrize("supported, expected", [(True, "bf16"), (False, "fp16")])
+def test_auto_precision_on_a_gpu(monkeypatch, device, supported, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
+    assert resolve_precision("auto", device) == expected
+
+
+def test_auto_precision_on_mps():
+    assert resolve_precision("auto", "mps") == "fp32"
+
+
+@pytest.mark.parametrize(
+    "precision, dtype",
+    [("fp32", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)],
+)
+def test_autocast_computes_in_the_precision(precision, dtype):
+    matrix = torch.ones(2, 2)
+    with autocast(precision, "cpu"):
+        assert (matrix @ matrix).dtype == dtype
+    assert (matrix @ matrix).dtype == torch.float32

@@ -1,0 +1,78 @@
+"""A network of a few numbers, and data sets for it, for what needs no transformer."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from skdice.nn._batching import Batcher
+from skdice.text._encoding import EncodedDataset
+from skdice.text._ragged import Ragged, offsets_from_lengths
+
+N_PIECES = 12
+N_CLASSES = 3
+PAD = 0
+INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
+
+
+class ToyModule(nn.Module):
+    """Embedding, layer norm, dropout and a linear head; texts do not see their padding."""
+
+    def __init__(self, n_classes=N_CLASSES, dropout=0.0, seed=0):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.embedding = nn.Embedding(N_PIECES, 4)
+            self.norm = nn.LayerNorm(4)
+            self.head = nn.Linear(4, n_classes)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, input_ids, attention_mask, token_type_ids, row, column):
+        mask = attention_mask.unsqueeze(2)
+        hidden = self.norm(self.embedding(input_ids)) * mask
+        mean = hidden.sum(1, keepdim=True) / mask.sum(1, keepdim=True)
+        return self.head(self.dropout(hidden + mean))[row, column]
+
+    def head_parameters(self):
+        return set(self.head.parameters())
+
+
+def make_dataset(lengths, n_windows=None, seed=0, weighted=False, labelled=True):
+    """Return a data set of random pieces, all but the first of a window scored.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Pieces of each text's windows, at least 2.
+    n_windows : sequence of int, optional
+        Windows of each text, by default one; 0 for a text without words.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = np.asarray(lengths, dtype=np.int64)
+    n_windows = (
+        np.ones_like(lengths) if n_windows is None else np.asarray(n_windows, dtype=np.int64)
+    )
+    text = np.repeat(np.arange(len(lengths)), n_windows)
+    offsets = offsets_from_lengths(lengths[text])
+    ids = rng.integers(1, N_PIECES, offsets[-1]).astype(np.int32)
+    types = rng.integers(0, 2, offsets[-1]).astype(np.int32)
+    items = Ragged.from_rows([range(1, length) for length in lengths[text]], np.int32)
+    scored = ids[np.repeat(offsets[:-1], items.lengths) + items.values]
+    return EncodedDataset(
+        input_ids=Ragged(ids, offsets),
+        token_type_ids=Ragged(types, offsets),
+        items=items,
+        text=text,
+        item_offsets=offsets_from_lengths(n_windows * (lengths - 1)),
+        # The pieces tell the class, so that there is something to learn.
+        target=scored.astype(np.int64) % N_CLASSES if labelled else None,
+        weight=rng.uniform(0.5, 2.0, len(lengths)).astype(np.float32) if weighted else None,
+    )
+
+
+def make_batcher(dataset, batch_size=4, pads_left=False):
+    return Batcher(dataset, batch_size, PAD, pads_left)
+
+
+def forward_of(module):
+    """Return the function from a batch to the logits of a module."""
+    return lambda batch: module(**{name: batch[name] for name in INPUTS})

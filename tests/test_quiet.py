@@ -1,0 +1,46 @@
+"""What importing the package and the first fit of a process leave alone."""
+
+import os
+import subprocess
+import sys
+
+OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "monai", "seqeval"]
+
+
+def run_python(*arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
+    # Stand-ins that count as installed, so that "import it if it is there" shows too.
+    for name in OPTIONAL:
+        (tmp_path / f"{name}.py").write_text("__version__ = '99.0'\n")
+        metadata = tmp_path / f"{name}-99.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n")
+    # transformers imports accelerate together with its models.
+    watched = [*OPTIONAL, "transformers.modeling_utils"]
+    code = f"import skdice, sys; print([name for name in {watched} if name in sys.modules])"
+    errors = ("-W", "error::FutureWarning", "-W", "error::DeprecationWarning")
+    done = run_python(*errors, "-c", code, PYTHONPATH=str(tmp_path))
+    assert done.stdout.strip() == "[]"
+    assert done.stderr == ""
+
+
+def test_first_fit_of_a_process(tiny_bert):
+    code = f"""
+from skdice import DiceTokenTagger
+from skdice.estimators import text_estimator_checks
+tagger = DiceTokenTagger({tiny_bert!r}, max_epochs=1)
+dict(text_estimator_checks(tagger))["check_global_state_untouched"]()
+"""
+    done = run_python("-c", code)
+    assert done.stdout == ""
+    assert done.stderr == ""

@@ -1,0 +1,251 @@
+"""Tag schemes and constrained decoding, against all ways to tag short sentences."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.text import _tags
+from skdice.text._tags import allowed_transitions, are_chunk_tags, best_sequences, infer_scheme
+
+TYPES = ("X", "Y")
+# How a chunk of n words is written: first word, inner words, last word, single word.
+ROLES = {
+    "IOB2": ("B", "I", "I", "B"),
+    "IOBES": ("B", "I", "E", "S"),
+    "BMES": ("B", "M", "E", "S"),
+    "BILOU": ("B", "I", "L", "U"),
+}
+SCHEMES = ["IOB1", *ROLES]
+# BMES and BILOU are IOBES by other names.
+TRANSITIONS = {name: name if name in ("IOB1", "IOB2") else "IOBES" for name in SCHEMES}
+
+
+def tags_of(scheme):
+    roles = "BI" if scheme == "IOB1" else sorted(set(ROLES[scheme]))
+    return ["O"] + [f"{role}-{kind}" for kind in TYPES for role in roles]
+
+
+def write_chunk(scheme, n_words, kind, kind_before):
+    """Return the tags of a chunk, given the type of a chunk right before it (or None)."""
+    if scheme == "IOB1":
+        first = "B" if kind == kind_before else "I"
+        return tuple(f"{role}-{kind}" for role in first + "I" * (n_words - 1))
+    first, inner, last, single = ROLES[scheme]
+    roles = single if n_words == 1 else first + inner * (n_words - 2) + last
+    return tuple(f"{role}-{kind}" for role in roles)
+
+
+def all_taggings(scheme, n_words, kind_before=None):
+    """Yield the tags of all ways to mark chunks in a sentence."""
+    if n_words == 0:
+        yield ()
+        return
+    for rest in all_taggings(scheme, n_words - 1):
+        yield ("O", *rest)
+    for n_chunk, kind in itertools.product(range(1, n_words + 1), TYPES):
+        chunk = write_chunk(scheme, n_chunk, kind, kind_before)
+        for rest in all_taggings(scheme, n_words - n_chunk, kind):
+            yield chunk + rest
+
+
+def is_well_formed(sequence, transitions):
+    start, follow, end = transitions
+    if not len(sequence):
+        return True
+    pairs = itertools.pairwise(sequence)
+    return start[sequence[0]] and end[sequence[-1]] and all(follow[a, b] for a, b in pairs)
+
+
+def best_of_all(scheme, classes, scores):
+    """Return the tagging with the highest score, by trying all of them."""
+    index = {tag: i for i, tag in enumerate(classes)}
+    taggings = [[index[tag] for tag in tags] for tags in all_taggings(scheme, len(scores))]
+    taggings = np.array(taggings, dtype=np.int64).reshape(len(taggings), len(scores))
+    totals = scores[np.arange(len(scores)), taggings].sum(1)
+    return taggings[totals.argmax()].tolist()
+
+
+def random_scores(seed, lengths, n_classes):
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return np.random.default_rng(seed).normal(size=(offsets[-1], n_classes)), offsets
+
+
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        (["O", "B-PER", "I-PER"], True),
+        (["B-PER"], True),
+        (["B-PER-x", "U-1", "L-é", "M-a b", "S- ", "E-\n"], True),
+        (["O"], False),
+        ([], False),
+        (["NOUN", "VERB"], False),
+        (["O", "B-PER", "NOUN"], False),
+        (["O", "B-"], False),
+        (["O", "B"], False),
+        (["O", "X-PER"], False),
+        (["O", "b-PER"], False),
+        (["O", "PER-B"], False),
+        (["O", "B_PER"], False),
+        (["", "B-PER"], False),
+        (["O\n", "B-PER"], False),
+    ],
+)
+def test_are_chunk_tags(tags, expected):
+    assert are_chunk_tags(tags) is expected
+
+
+@pytest.mark.parametrize(
+    "sentences, scheme",
+    [
+        (["O B-X I-X O"], "IOB2"),
+        (["B-X B-X I-X"], "IOB2"),
+        (["O O"], "IOB2"),
+        ([""], "IOB2"),
+        (["B-X M-X"], "IOB2"),
+        (["O I-X I-X"], "IOB1"),
+        (["I-X"], "IOB1"),
+        (["I-X B-X I-X"], "IOB1"),
+        (["I-X I-Y"], "IOB1"),
+        (["O", "O O I-X"], "IOB1"),
+        (["B-X I-X", "B-X O B-Y", "I-X O"], "IOB2"),  # a stray I among chunks that start with B
+        (["I-X O I-Y I-Y", "B-X O"], "IOB1"),  # a stray B among chunks that start with I
+        (["B-X I-X", "I-X"], "IOB2"),
+        (["S-X O"], "IOBES"),
+        (["B-X E-X"], "IOBES"),
+        (["B-X M-X E-X", "S-X"], "IOBES"),
+        (["B-X L-X"], "IOBES"),
+        (["O U-X"], "IOBES"),
+        (["I-X", "U-X"], "IOBES"),
+    ],
+)
+def test_infer_scheme(sentences, scheme):
+    assert infer_scheme([sentence.split() for sentence in sentences]) == scheme
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_infer_scheme_of_everything_a_scheme_can_write(scheme):
+    assert infer_scheme(list(all_taggings(scheme, 3))) == TRANSITIONS[scheme]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("n_words", [0, 1, 2, 3, 4])
+def test_allowed_transitions_allow_what_the_scheme_can_write(scheme, n_words):
+    classes = tags_of(scheme)
+    transitions = allowed_transitions(classes, TRANSITIONS[scheme])
+    sequences = itertools.product(range(len(classes)), repeat=n_words)
+    allowed = {
+        tuple(classes[i] for i in sequence)
+        for sequence in sequences
+        if is_well_formed(sequence, transitions)
+    }
+    assert allowed == set(all_taggings(scheme, n_words))
+
+
+def test_allowed_transitions_of_one_scheme_in_full():
+    start, follow, end = allowed_transitions(["B-X", "I-X", "I-Y", "O"], "IOB2")
+    assert start.tolist() == [True, False, False, True]
+    assert end.tolist() == [True, True, True, True]
+    assert follow.tolist() == [
+        [True, True, False, True],
+        [True, True, False, True],
+        [True, False, True, True],
+        [True, False, False, True],
+    ]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_best_sequences_against_all_taggings(scheme, seed):
+    classes = sorted(tags_of(scheme))
+    lengths = [3, 0, 5, 1, 4, 0, 2, 5]
+    scores, offsets = random_scores(seed, lengths, len(classes))
+    best = best_sequences(scores, offsets, allowed_transitions(classes, TRANSITIONS[scheme]))
+    for start, stop in itertools.pairwise(offsets):
+        expected = best_of_all(scheme, classes, scores[start:stop])
+        assert best[start:stop].tolist() == expected
+
+
+@given(
+    st.sampled_from(SCHEMES),
+    st.lists(st.integers(0, 12), max_size=8),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+@settings(deadline=None, max_examples=60)
+def test_result_is_well_formed_and_argmax_where_that_is(scheme, lengths, seed, coarse):
+    classes = tags_of(scheme)
+    transitions = allowed_transitions(classes, TRANSITIONS[scheme])
+    scores, offsets = random_scores(seed, lengths, len(classes))
+    if coarse:  # with ties, and O ahead most of the time, as in real data
+        scores = np.round(scores) + 2 * (np.arange(len(classes)) == 0)
+    best = best_sequences(scores.astype(np.float32), offsets, transitions)
+    assert best.shape == (offsets[-1],)
+    argmax = scores.argmax(1)
+    for start, stop in itertools.pairwise(offsets):
+        assert is_well_formed(best[start:stop], transitions)
+        if is_well_formed(argmax[start:stop], transitions):
+            assert best[start:stop].tolist() == argmax[start:stop].tolist()
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+@pytest.mark.parametrize(
+    "argmax, expected",
+    [
+        (["I-X", "O", "O"], ["O", "O", "O"]),  # a wrong start
+        (["O", "I-X", "O"], ["O", "O", "O"]),
+        (["B-X", "O", "O"], ["O", "O", "O"]),
+        (["O", "O", "B-X"], ["O", "O", "O"]),  # a wrong end
+        (["B-X", "E-X", "E-X"], ["B-X", "E-X", "O"]),
+    ],
+)
+def test_one_wrong_place_is_enough(row, argmax, expected):
+    """O comes second everywhere, and only one of three sentences has to be corrected."""
+    classes = ["B-X", "E-X", "I-X", "O"]
+    tags = ["O"] * 9
+    tags[3 * row : 3 * row + 3] = argmax
+    scores = np.array([[3.0 * (c == tag) + 2.0 * (c == "O") for c in classes] for tag in tags])
+    best = best_sequences(scores, np.array([0, 3, 6, 9]), allowed_transitions(classes, "IOBES"))
+    tags[3 * row : 3 * row + 3] = expected
+    assert [classes[i] for i in best] == tags
+
+
+def test_sentences_are_decoded_alike_alone_and_together(monkeypatch):
+    classes = tags_of("BILOU")
+    transitions = allowed_transitions(classes, "IOBES")
+    scores, offsets = random_scores(0, [4, 9, 0, 1, 7, 4], len(classes))
+    together = best_sequences(scores, offsets, transitions)
+    monkeypatch.setattr(_tags, "_VITERBI_CELLS", 1)
+    assert best_sequences(scores, offsets, transitions).tolist() == together.tolist()
+
+
+def test_sentences_that_no_sequence_can_tag_get_the_best_class_of_each_word():
+    classes = ["B-X", "E-X", "I-X"]  # no O and no S: chunks of two words or more
+    transitions = allowed_transitions(classes, "IOBES")
+    scores = np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [3, 1, 2.0]])
+    best = best_sequences(scores, np.array([0, 1, 3, 3, 4]), transitions)
+    assert [classes[i] for i in best] == ["I-X", "B-X", "E-X", "B-X"]
+
+
+@pytest.mark.parametrize("classes", [["I-X", "I-Y"], ["I-X"]])
+def test_classes_that_cannot_start_a_sentence(classes):
+    transitions = allowed_transitions(classes, "IOB2")
+    scores, offsets = random_scores(0, [3, 0, 2], len(classes))
+    best = best_sequences(scores, offsets, transitions)
+    assert best.tolist() == scores.argmax(1).tolist()
+
+
+@pytest.mark.parametrize("offsets", [[0], [0, 0, 0]])
+def test_no_words(offsets):
+    transitions = allowed_transitions(["B-X", "O"], "IOB2")
+    best = best_sequences(np.zeros((0, 2)), np.array(offsets), transitions)
+    assert best.shape == (0,)
+
+
+def test_scores_stay_as_they_are():
+    scores, offsets = random_scores(0, [5, 3], 5)
+    before = scores.copy()
+    best_sequences(scores, offsets, allowed_transitions(tags_of("IOB2"), "IOB2"))
+    assert (scores == before).all()

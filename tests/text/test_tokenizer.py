@@ -1,0 +1,274 @@
+"""Words to pieces, for WordPiece, byte-level BPE and Unigram tokenizers."""
+
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from skdice.text._tokenizer import WordTokenizer
+
+SPECIAL_TEXT = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>"]
+STRANGE = [
+    "",
+    " ",
+    "\u200b",
+    "\u00ad",
+    "\x00",
+    "\x7f\x80",
+    "\ud800",
+    "a\udfffb",
+    "\ufffd",
+    "\u3000",
+]
+ORDINARY = ["the", "John", "Oslo.", "x" * 300, "a b", "日本", "e\u0301", "😀", "-", "don't"]
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=6)
+text = st.text(max_size=6)
+
+
+def as_lists(pieces):
+    return [pieces[i].tolist() for i in range(len(pieces))]
+
+
+def backend_of(directory):
+    """Return the tokenizer of the tokenizers library, taking special tokens as text."""
+    backend = Tokenizer.from_file(f"{directory}/tokenizer.json")
+    backend.encode_special_tokens = True
+    return backend
+
+
+def special_ids(tokenizer):
+    return set(tokenizer.tokenizer.all_special_ids) - {tokenizer.tokenizer.unk_token_id}
+
+
+def save_fast(backend, path, **special):
+    PreTrainedTokenizerFast(tokenizer_object=backend, **special).save_pretrained(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_bert):
+    return WordTokenizer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def roberta(tiny_roberta):
+    return WordTokenizer(tiny_roberta)
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta"])
+def tokenizer(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("word", STRANGE + ORDINARY + SPECIAL_TEXT)
+def test_every_word_has_a_piece(tokenizer, word):
+    (pieces,) = as_lists(tokenizer.encode([word]))
+    assert pieces
+    assert not set(pieces) & special_ids(tokenizer)
+
+
+@pytest.mark.parametrize("word", ["", " ", "\u200b", "\x00", "\ud800"])
+def test_a_word_of_which_nothing_is_kept_is_unknown(bert, word):
+    assert as_lists(bert.encode([word])) == [[bert.tokenizer.unk_token_id]]
+
+
+@given(st.lists(any_text, max_size=6))
+@settings(deadline=None, max_examples=60)
+def test_each_word_is_cut_by_itself(bert, roberta, words):
+    for tokenizer in (bert, roberta):
+        together = as_lists(tokenizer.encode([*words, *words]))
+        alone = [as_lists(tokenizer.encode([word]))[0] for word in words]
+        assert together == alone * 2
+        assert all(together)
+        assert not {i for pieces in together for i in pieces} & special_ids(tokenizer)
+
+
+def test_no_words(tokenizer):
+    assert len(tokenizer.encode([])) == 0
+
+
+def test_lone_surrogates_cost_only_themselves(bert, roberta):
+    assert as_lists(bert.encode(["jo\ud800hn"])) == as_lists(bert.encode(["john"]))
+    assert as_lists(roberta.encode(["a\udfffb"])) == as_lists(roberta.encode(["a\ufffdb"]))
+
+
+@given(st.lists(text | st.sampled_from(ORDINARY + SPECIAL_TEXT), max_size=8))
+@settings(deadline=None, max_examples=60)
+def test_whole_sentences_of_wordpiece(tiny_bert, bert, words):
+    """As the tokenizer cuts the words of a sentence, except for words that it drops."""
+    whole = backend_of(tiny_bert).encode(words, is_pretokenized=True, add_special_tokens=False)
+    expected = [[] for _ in words]
+    for piece, word in zip(whole.ids, whole.word_ids):
+        expected[word].append(piece)
+    unknown = [bert.tokenizer.unk_token_id]
+    assert as_lists(bert.encode(words)) == [pieces or unknown for pieces in expected]
+
+
+@given(st.lists(text | st.sampled_from(ORDINARY + SPECIAL_TEXT), max_size=8))
+@settings(deadline=None, max_examples=60)
+def test_words_of_byte_level_bpe_have_a_leading_space(tiny_roberta, roberta, words):
+    backend = backend_of(tiny_roberta)
+    expected = [backend.encode(" " + word, add_special_tokens=False).ids for word in words]
+    assert as_lists(roberta.encode(words)) == expected
+
+
+@given(st.lists(text.filter(lambda word: word and not word[0].isspace()), max_size=8))
+@settings(deadline=None, max_examples=60)
+def test_whole_sentences_of_byte_level_bpe(tiny_roberta, roberta, words):
+    """As the tokenizer cuts the words of a sentence if it has ``add_prefix_space``."""
+    backend = backend_of(tiny_roberta)
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    whole = backend.encode(words, is_pretokenized=True, add_special_tokens=False)
+    assert roberta.encode(words).values.tolist() == whole.ids
+
+
+def test_byte_level_tokenizer_that_adds_the_space_itself(tiny_roberta, roberta, tmp_path):
+    backend = backend_of(tiny_roberta)
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    other = WordTokenizer(save_fast(backend, tmp_path, unk_token="<unk>", pad_token="<pad>"))
+    words = ["the", "quickly", " Oslo"]
+    expected = [backend.encode(word, add_special_tokens=False).ids for word in words]
+    assert as_lists(other.encode(words)) == expected
+    assert as_lists(roberta.encode(["the", "quickly", "Oslo"])) == expected
+
+
+def test_byte_level_step_among_others(tiny_roberta, roberta, tmp_path):
+    backend = backend_of(tiny_roberta)
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r" ?\w+"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    other = WordTokenizer(save_fast(backend, tmp_path, unk_token="<unk>", pad_token="<pad>"))
+    words = ["the", "quickly", "Oslo"]
+    assert as_lists(other.encode(words)) == as_lists(roberta.encode(words))
+
+
+@pytest.mark.parametrize(
+    "name, prefix, suffix, pad",
+    [("bert", "[CLS]", "[SEP]", "[PAD]"), ("roberta", "<s>", "</s>", "<pad>")],
+)
+def test_frame(request, name, prefix, suffix, pad):
+    tokenizer = request.getfixturevalue(name)
+    token_id = tokenizer.tokenizer.convert_tokens_to_ids
+    assert tokenizer.frame == ((token_id(prefix),), (token_id(suffix),), (0,), (0,), 0)
+    assert tokenizer.frame.n_special == 2
+    assert tokenizer.pad_id == token_id(pad)
+    assert not tokenizer.pads_left
+
+
+def unigram(vocabulary):
+    backend = Tokenizer(models.Unigram([(piece, -1.0) for piece in vocabulary], unk_id=0))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    return backend
+
+
+def test_frame_with_the_special_tokens_last(tmp_path):
+    """As XLNet: nothing before the text, the class token last with a type of its own."""
+    backend = unigram(["<unk>", "<sep>", "<cls>", "▁", "a", "b"])
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A:0 <sep>:0 <cls>:2", special_tokens=[("<sep>", 1), ("<cls>", 2)]
+    )
+    tokenizer = WordTokenizer(save_fast(backend, tmp_path, padding_side="left"))
+    assert tokenizer.frame == ((), (1, 2), (), (0, 2), 0)
+    assert tokenizer.frame.n_special == 2
+    assert tokenizer.pads_left
+    assert tokenizer.pad_id == 0  # it has no padding token
+
+
+def test_frame_of_a_tokenizer_without_special_tokens(tmp_path):
+    tokenizer = WordTokenizer(save_fast(unigram(["<unk>", "▁", "a"]), tmp_path))
+    assert tokenizer.frame == ((), (), (), (), 0)
+    assert as_lists(tokenizer.encode(["a"])) == [[1, 2]]
+
+
+def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
+    """There, cutting alone would find them: their score in the vocabulary is the best of all."""
+    backend = Tokenizer(
+        models.Unigram(
+            [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), ("▁", -3.0), ("a", -3.0), ("s", -3.0)],
+            unk_id=0,
+        )
+    )
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.add_special_tokens([AddedToken(token) for token in ("<unk>", "<s>", "</s>")])
+    special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    tokenizer = WordTokenizer(save_fast(backend, tmp_path, **special))
+    assert as_lists(tokenizer.encode(["<s>", "a</s>", "as"])) == [[3, 0], [3, 4, 0], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
+def test_pickle(tokenizer, protocol):
+    again = pickle.loads(pickle.dumps(tokenizer, protocol))
+    words = STRANGE + ORDINARY + SPECIAL_TEXT
+    assert as_lists(again.encode(words)) == as_lists(tokenizer.encode(words))
+    assert (again.frame, again.pad_id, again.pads_left) == (
+        tokenizer.frame,
+        tokenizer.pad_id,
+        tokenizer.pads_left,
+    )
+
+
+def test_truncation_and_padding_in_the_file_are_ignored(tiny_model, tmp_path):
+    shutil.copytree(tiny_model, tmp_path, dirs_exist_ok=True)
+    backend = backend_of(tiny_model)
+    backend.enable_truncation(3)
+    backend.enable_padding(length=12)
+    backend.save(f"{tmp_path}/tokenizer.json")
+    word = "a" * 40
+    assert len(backend.encode(word).ids) == 12, "the file must ask for both"
+    changed, plain = WordTokenizer(str(tmp_path)), WordTokenizer(tiny_model)
+    assert changed.frame == plain.frame
+    assert as_lists(changed.encode([word, "a"])) == as_lists(plain.encode([word, "a"]))
+    assert len(plain.encode([word])[0]) > 3
+
+
+def test_calling_the_tokenizer_itself_changes_nothing(tiny_model):
+    tokenizer = WordTokenizer(tiny_model)
+    words = ["a" * 40, *SPECIAL_TEXT]
+    before = as_lists(tokenizer.encode(words))
+    inner = tokenizer.tokenizer
+    inner("a the in of", truncation=True, max_length=4, padding="max_length")
+    assert as_lists(tokenizer.encode(words)) == before
+    assert as_lists(pickle.loads(pickle.dumps(tokenizer)).encode(words)) == before
+    mask = inner.mask_token
+    assert inner(mask, add_special_tokens=False)["input_ids"] == [inner.mask_token_id]
+
+
+def test_the_callers_words_stay_as_they_are(bert):
+    words = ["a\ud800", "[SEP]"]
+    bert.encode(words)
+    assert words == ["a\ud800", "[SEP]"]
+
+
+def test_pieces_are_int32(tokenizer):
+    pieces = tokenizer.encode(["the", "john"])
+    assert pieces.values.dtype == np.int32
+
+
+def test_slow_tokenizer_is_refused(monkeypatch):
+    class SlowTokenizer:
+        is_fast = False
+
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda *args, **kwargs: SlowTokenizer())
+    with pytest.raises(ValueError, match=r"'some/model' \(SlowTokenizer\) is not a fast one"):
+        WordTokenizer("some/model")
+
+
+def test_tokenizer_that_drops_every_text_is_refused(tmp_path):
+    backend = unigram(["<unk>", "a"])
+    backend.normalizer = normalizers.Replace(Regex("."), "")
+    with pytest.raises(ValueError, match="gives no piece for the word 'a'"):
+        WordTokenizer(save_fast(backend, tmp_path))
+
+
+def test_loading_prints_nothing(tiny_model, capfd):
+    WordTokenizer(tiny_model).encode(["a" * 409])
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,87 @@
+"""Cutting long texts into windows, and choosing the window of a word."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.text._windows import central_window, cut_windows
+
+
+@st.composite
+def cuts(draw):
+    """Return (n_pieces, capacity, stride)."""
+    capacity = draw(st.integers(1, 24))
+    return draw(st.integers(0, 120)), capacity, draw(st.integers(0, capacity - 1))
+
+
+def slow_central_window(position, start, stop):
+    """The window whose poorer side has most context; the ends of the text count as unlimited."""
+
+    def context(window):
+        left = math.inf if window == 0 else position - start[window]
+        right = math.inf if window == len(start) - 1 else stop[window] - 1 - position
+        return min(left, right)
+
+    inside = [i for i in range(len(start)) if start[i] <= position < stop[i]]
+    return max(inside, key=lambda window: (context(window), -window))
+
+
+@pytest.mark.parametrize(
+    "n_pieces, capacity, stride, start, stop",
+    [
+        (0, 4, 1, [0], [0]),
+        (4, 4, 3, [0], [4]),
+        (5, 4, 0, [0, 1], [4, 5]),
+        (8, 4, 0, [0, 4], [4, 8]),
+        (9, 4, 0, [0, 4, 5], [4, 8, 9]),
+        (10, 6, 2, [0, 4], [6, 10]),
+        (11, 6, 2, [0, 4, 5], [6, 10, 11]),
+        (6, 4, 3, [0, 1, 2], [4, 5, 6]),
+        (3, 1, 0, [0, 1, 2], [1, 2, 3]),
+    ],
+)
+def test_cut_windows(n_pieces, capacity, stride, start, stop):
+    got_start, got_stop = cut_windows(n_pieces, capacity, stride)
+    assert (got_start.tolist(), got_stop.tolist()) == (start, stop)
+    assert got_start.dtype == got_stop.dtype == np.int64
+
+
+@given(cuts())
+@settings(deadline=None)
+def test_windows_cover_the_text_and_overlap(cut):
+    n_pieces, capacity, stride = cut
+    start, stop = cut_windows(n_pieces, capacity, stride)
+    assert start[0] == 0
+    assert stop[-1] == n_pieces
+    assert (np.diff(start) > 0).all()
+    assert (stop[:-1] - start[1:] >= stride).all()
+    if n_pieces <= capacity:
+        assert len(start) == 1
+    else:
+        assert (stop - start == capacity).all()
+        assert len(start) == 1 + math.ceil((n_pieces - capacity) / (capacity - stride))
+
+
+@given(cuts())
+@settings(deadline=None)
+def test_central_window_is_the_one_with_most_context(cut):
+    n_pieces, capacity, stride = cut
+    start, stop = cut_windows(n_pieces, capacity, stride)
+    owner = central_window(np.arange(n_pieces), start, stop)
+    assert owner.tolist() == [slow_central_window(i, start, stop) for i in range(n_pieces)]
+    assert (start[owner] <= np.arange(n_pieces)).all()
+    assert (np.arange(n_pieces) < stop[owner]).all()
+
+
+def test_central_window_of_some_positions_only():
+    start, stop = cut_windows(10, 6, 2)
+    assert central_window(np.array([9, 0, 5, 4]), start, stop).tolist() == [1, 0, 1, 0]
+    assert central_window(np.array([], dtype=np.int64), start, stop).tolist() == []
+
+
+def test_ties_go_to_the_earlier_window():
+    start, stop = cut_windows(5, 3, 1)  # windows [0, 3) and [2, 5) share position 2
+    assert central_window(np.array([2]), start, stop).tolist() == [0]
