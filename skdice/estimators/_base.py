@@ -259,9 +259,13 @@ class TextEstimator(BaseEstimator):
         loss: Loss,
         n_outputs: int,
         seed: int,
+        rng: np.random.Generator,
         validate: Callable[[], float] | None,
     ) -> None:
-        """Train a fresh network and set ``net_``, ``history_`` and ``best_epoch_``."""
+        """Train a fresh network and set ``net_``, ``history_`` and ``best_epoch_``.
+
+        ``seed`` is for torch (new weights, dropout), ``rng`` for the order of the texts.
+        """
         device = resolve_device(self.device)
         callbacks = list(self.callbacks or [])
         if self.verbose:
@@ -286,7 +290,6 @@ class TextEstimator(BaseEstimator):
             callbacks=callbacks,
             **{f"criterion__{name}": value for name, value in loss.get_params().items()},
         )
-        rng = np.random.default_rng(seed)
         sampler = StepSampler(self._batcher(dataset), self.batch_size * self.accumulate, rng)
         with seeded(seed, device), denormals_flushed():
             net.initialize()

@@ -86,7 +86,7 @@ class DiceTokenTagger(TextEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,), object
         The tags, sorted.
     scheme_ : str or None
         Scheme of the training tags ("IOB1", "IOB2", "IOBES"), None if they are no chunk tags.
@@ -95,14 +95,12 @@ class DiceTokenTagger(TextEstimator):
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
         Epoch of the weights that are kept.
-    net_ : skorch net
-    tokenizer_ : WordTokenizer
     max_length_, stride_ : int
+    net_ : skorch net
 
     See Also
     --------
     skdice.metrics.entity_f1_score : What ``score`` computes for chunk tags.
-    skdice.losses : The losses, with their formulas.
 
     Notes
     -----
@@ -214,9 +212,8 @@ class DiceTokenTagger(TextEstimator):
         weight = check_sample_weight(sample_weight, len(sentences))
         if weight is not None:
             # Weight 0 is absence, from the classes and the validation part too.
-            present = np.flatnonzero(weight)
-            sentences, tags = take(sentences, present), take(tags, present)
-            weight = weight[present]
+            used = np.flatnonzero(weight)
+            sentences, tags, weight = take(sentences, used), take(tags, used), weight[used]
         classes = sorted({tag for row in tags for tag in row})
         if not classes:
             raise ValueError(
@@ -228,12 +225,13 @@ class DiceTokenTagger(TextEstimator):
                 f"{classes[0]!r}."
             )
         seed = self._draw_seed()
+        rng = np.random.default_rng(seed)
         self._load_tokenizer()
-        self.classes_ = np.array(classes)
+        self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
         self.background_bias_ = 0.0 if self.background_bias == "auto" else self.background_bias
 
-        train, valid = self._split(len(sentences), np.random.default_rng(seed))
+        train, valid = self._split(len(sentences), rng)
         dataset = self._encode(
             take(sentences, train), take(tags, train), None if weight is None else weight[train]
         )
@@ -248,7 +246,7 @@ class DiceTokenTagger(TextEstimator):
                 return self._score(valid_tags, self._predict(valid_set))
 
         loss = self._make_loss(self._count(dataset), self._background(), binary=False)
-        self._train(dataset, loss, len(classes), seed, validate)
+        self._train(dataset, loss, len(classes), seed, rng, validate)
         if self.background_bias == "auto":
             self.background_bias_ = self._decoder().tune_bias(
                 self._predict_logits(valid_set),
@@ -431,7 +429,7 @@ class DiceTokenTagger(TextEstimator):
         return None if self.scheme_ is None or "O" not in tags else tags.index("O")
 
     def _decoder(self) -> TagDecoder:
-        scheme = self.scheme_ if self.decode == "constrained" else None
+        scheme = None if self.decode == "argmax" else self.scheme_
         return TagDecoder(self.classes_, scheme, self._background(), self.background_bias_)
 
     def _predict(self, dataset: EncodedDataset) -> list[list[str]]:

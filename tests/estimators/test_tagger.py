@@ -146,19 +146,20 @@ class TestPrediction:
             assert rebuilt == tags
 
     def test_entities_of_raw_text(self, fitted):
-        texts = ["John, went to  Oslo.", "", "   ", "\u200bPARIS!"]
+        texts = ["John  went to the", "", "   ", "\u200bthe PARIS said"]
         found = fitted.predict_entities(texts)
         assert found.shape == (4,)
-        assert [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)][:3] == [
-            ["John", "Oslo"],
+        assert [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)] == [
+            ["John"],
             [],
             [],
+            ["PARIS"],
         ]
 
     def test_own_splitter(self, fitted):
-        text = "xJohnxOslox"
+        text = "xJohnxwentx"
         found = fitted.predict_entities([text], splitter=lambda text: [(1, 5), (6, 10)])
-        assert {text[e.start : e.end] for e in found[0]} <= {"John", "Oslo"}
+        assert [text[e.start : e.end] for e in found[0]] == ["John"]
         with pytest.raises(ValueError, match=r"ascending .*row 0 .*it gave \(3, 3\)"):
             fitted.predict_entities([text], splitter=lambda text: [(3, 3)])
 
