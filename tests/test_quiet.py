@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 
+import torch
+from joblib import Parallel, cpu_count, delayed
+
 OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "monai", "seqeval"]
 
 
@@ -44,3 +47,8 @@ dict(text_estimator_checks(tagger))["check_global_state_untouched"]()
     done = run_python("-c", code)
     assert done.stdout == ""
     assert done.stderr == ""
+
+
+def test_worker_processes_share_the_cores():
+    threads = Parallel(n_jobs=2)(delayed(torch.get_num_threads)() for _ in range(2))
+    assert max(threads) <= max(1, cpu_count() // 2)
