@@ -124,7 +124,7 @@ def main() -> None:
         pieces = tagger.tokenizer_.encode([word for row in X_test for word in row])
         share = (pieces.values[pieces.offsets[:-1]] == unknown).mean()
         print(f"{name}: {100 * share:.1f} % of the test words start with the unknown piece")
-    print(pd.DataFrame(rows).to_markdown(index=False))
+    print(pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True))
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def main() -> None:
         done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
         done.to_csv(arguments.out, index=False)
         print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
-    print(table(done).to_markdown(index=False))
+    print(table(done).to_markdown(index=False, disable_numparse=True))
 
 
 if __name__ == "__main__":

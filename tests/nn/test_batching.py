@@ -80,7 +80,7 @@ def test_a_batch_is_a_plain_dict_of_tensors():
 
 
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_collate_loses_nothing(rows, pads_left, data):
     dataset = make_dataset(*columns(rows))
     n_windows = len(dataset)
@@ -106,7 +106,7 @@ def test_collate_loses_nothing(rows, pads_left, data):
 
 
 @given(texts, st.integers(1, 7))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_by_length_gives_every_window_once_the_longest_first(rows, batch_size):
     dataset = make_dataset(*columns(rows))
     batcher = make_batcher(dataset, batch_size)
@@ -120,7 +120,7 @@ def test_by_length_gives_every_window_once_the_longest_first(rows, batch_size):
 
 
 @given(texts, st.integers(1, 6), st.integers(1, 6))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
     dataset = make_dataset(*columns(rows))
     sampler = make_sampler(dataset, step_size, batch_size)
@@ -136,7 +136,7 @@ def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
 
 
 @given(texts, st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_batch_size_only_cuts_steps(rows, step_size, one, other):
     dataset = make_dataset(*columns(rows), weighted=True)
     samplers = [make_sampler(dataset, step_size, size) for size in (one, other)]

@@ -225,6 +225,16 @@ def test_fits_with_one_seed_are_equal():
     assert not all(map(torch.equal, weights_of(one), weights_of(other)))
 
 
+def test_each_step_has_its_own_gradient():
+    """Without learning, steps of the same texts have the same gradient."""
+    gradients = []
+    spy = Spy("on_batch_end", lambda net, _: gradients.append(net.module_.head.weight.grad.clone()))
+    everything = make_sampler(step_size=len(LENGTHS), batch_size=len(LENGTHS))
+    fit(sampler=everything, callbacks=[spy], lr=0.0, max_epochs=3)
+    for gradient in gradients[1:]:
+        torch.testing.assert_close(gradient, gradients[0])
+
+
 @pytest.mark.parametrize("clip_norm", [0.01, None])
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_gradients_are_clipped(clip_norm, precision):

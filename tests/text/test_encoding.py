@@ -77,7 +77,7 @@ def check_encoding(dataset, sentences, tokenizer, max_length, stride):
 
 
 @given(sentences_of_words, st.integers(3, 40), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 def test_every_word_is_scored_once_on_its_first_piece(
     bert, roberta, xlnet, sentences, max_length, data
 ):

@@ -15,7 +15,7 @@ def as_lists(ragged):
 
 
 @given(rows_of_ints)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_from_rows_keeps_the_rows(rows):
     ragged = Ragged.from_rows(rows, np.int32)
     assert as_lists(ragged) == rows
@@ -25,7 +25,7 @@ def test_from_rows_keeps_the_rows(rows):
 
 
 @given(rows_of_ints.filter(len), st.data())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_take_gives_rows_in_the_order_asked_for(rows, data):
     index = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     taken = Ragged.from_rows(rows, np.int32).take(np.array(index, dtype=np.int64))
@@ -34,7 +34,7 @@ def test_take_gives_rows_in_the_order_asked_for(rows, data):
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=6))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_ranges(bounds):
     start = np.array([first for first, _ in bounds], dtype=np.int64)
     stop = start + np.array([length for _, length in bounds], dtype=np.int64)

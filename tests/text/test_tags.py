@@ -174,7 +174,7 @@ def test_best_sequences_against_all_taggings(scheme, seed):
     st.integers(0, 10**6),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_result_is_well_formed_and_argmax_where_that_is(scheme, lengths, seed, coarse):
     classes = tags_of(scheme)
     transitions = allowed_transitions(classes, TRANSITIONS[scheme])

@@ -79,7 +79,7 @@ def test_a_word_of_which_nothing_is_kept_is_unknown(bert, word):
 
 
 @given(st.lists(any_text, max_size=6))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_each_word_is_cut_by_itself(bert, roberta, words):
     for tokenizer in (bert, roberta):
         together = as_lists(tokenizer.encode([*words, *words]))
@@ -99,7 +99,7 @@ def test_lone_surrogates_cost_only_themselves(bert, roberta):
 
 
 @given(st.lists(text | st.sampled_from(ORDINARY + SPECIAL_TEXT), max_size=8))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_whole_sentences_of_wordpiece(tiny_bert, bert, words):
     """As the tokenizer cuts the words of a sentence, except for words that it drops."""
     whole = backend_of(tiny_bert).encode(words, is_pretokenized=True, add_special_tokens=False)
@@ -111,7 +111,7 @@ def test_whole_sentences_of_wordpiece(tiny_bert, bert, words):
 
 
 @given(st.lists(text | st.sampled_from(ORDINARY + SPECIAL_TEXT), max_size=8))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_words_of_byte_level_bpe_have_a_leading_space(tiny_roberta, roberta, words):
     backend = backend_of(tiny_roberta)
     expected = [backend.encode(" " + word, add_special_tokens=False).ids for word in words]
@@ -119,7 +119,7 @@ def test_words_of_byte_level_bpe_have_a_leading_space(tiny_roberta, roberta, wor
 
 
 @given(st.lists(text.filter(lambda word: word and not word[0].isspace()), max_size=8))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_whole_sentences_of_byte_level_bpe(tiny_roberta, roberta, words):
     """As the tokenizer cuts the words of a sentence if it has ``add_prefix_space``."""
     backend = backend_of(tiny_roberta)

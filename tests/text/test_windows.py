@@ -50,7 +50,7 @@ def test_cut_windows(n_pieces, capacity, stride, start, stop):
 
 
 @given(cuts())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_windows_cover_the_text_and_overlap(cut):
     n_pieces, capacity, stride = cut
     start, stop = cut_windows(n_pieces, capacity, stride)
@@ -66,7 +66,7 @@ def test_windows_cover_the_text_and_overlap(cut):
 
 
 @given(cuts())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_central_window_is_the_one_with_most_context(cut):
     n_pieces, capacity, stride = cut
     start, stop = cut_windows(n_pieces, capacity, stride)
