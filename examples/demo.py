@@ -115,9 +115,9 @@ def main() -> None:
     plot(table, arguments.out / "losses.png")
     print(f"\nSaved {arguments.out / 'losses.csv'} and {arguments.out / 'losses.png'}.")
 
-    sentence = X_test[0]
+    sentence = next(words for words, tags in zip(X_test, y_test) if set(tags) != {"O"})
     tags = tagger.predict([sentence])[0]
-    print("\nThe last tagger on the first test sentence:")
+    print("\nThe last tagger on the first test sentence with an entity:")
     print(" ".join(word if tag == "O" else f"{word}[{tag}]" for word, tag in zip(sentence, tags)))
 
 
