@@ -114,6 +114,10 @@ class TextEstimator(BaseEstimator):
                     f"{getattr(self, given[0])!r}: set it on the object, for instance "
                     f"loss={type(self.loss).__name__}(...), or with set_params(loss__...=...)."
                 )
+            if self.loss.reduction != "mean":
+                raise ValueError(
+                    f"A loss to train with must have reduction='mean', got {self.loss.reduction!r}."
+                )
             if self.class_weight is not None and self.loss.class_weight is not None:
                 raise ValueError(
                     "class_weight is given on the estimator and on the loss object; set one of "

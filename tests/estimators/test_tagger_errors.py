@@ -61,6 +61,14 @@ def test_data(tiny_bert, X, y, message):
         ({"loss": "dsc", "alpha": "a"}, "'alpha' parameter .*Got 'a'"),
         ({"loss": DiceLoss(), "gamma": 1.0}, "'gamma' must be None with a loss object"),
         ({"loss": DiceLoss(), "K": 1.0}, "'K' must be None with a loss object"),
+        (
+            {"loss": DiceLoss(level="example", reduction="none")},
+            "must have reduction='mean', got 'none'",
+        ),
+        (
+            {"loss": DiceLoss(class_weight=[1.0, 1.0, 1.0]), "class_weight": "balanced"},
+            "on the estimator and on the loss object",
+        ),
         ({"K": 3.0, "class_weight": "balanced"}, "K=3.0 means class_weight='log'"),
         ({"K": -5.0}, "weight log10.* of class 'O' is undefined for K=-5.0"),
         ({"K": "x"}, "'K' parameter .*None or a float"),
