@@ -26,7 +26,7 @@ tagger = DiceTokenTagger(
 tagger.fit(X[:500], y[:500])
 
 print("\nEpochs:")
-print(tagger.history_.round(3).to_string())
+print(tagger.history_.to_string(float_format="{:.3g}".format))
 print(f"\nKept epoch {tagger.best_epoch_}; {tagger.background_bias_:+.1f} is added to O's logit.\n")
 print(entity_classification_report(y_test, tagger.predict(X_test)))
 
