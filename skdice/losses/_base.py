@@ -173,7 +173,9 @@ class Loss(BaseEstimator, nn.Module):
                 f"sample_weight must have shape ({len(logits)},), one weight per item; got "
                 f"{tuple(sample_weight.shape)}."
             )
-        return sample_weight.to(logits).masked_fill(~valid, 0.0)
+        weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
+        _check_weights("sample_weight", "item", weight)
+        return weight
 
     def _class_weight(self, logits: Tensor, n_classes: int) -> Tensor:
         try:
@@ -188,14 +190,7 @@ class Loss(BaseEstimator, nn.Module):
                 f"The 'class_weight' parameter of {type(self).__name__} must have shape "
                 f"({n_classes},), one weight per class; got {tuple(weight.shape)}."
             )
-        if not torch.compiler.is_compiling() and weight.device.type == "cpu":
-            bad = ~(weight.isfinite() & (weight >= 0))
-            if bad.any():
-                index = int(bad.nonzero()[0])
-                raise ValueError(
-                    f"The 'class_weight' parameter of {type(self).__name__} must be finite and not "
-                    f"negative; got {float(weight[index])} for class {index}."
-                )
+        _check_weights(f"The 'class_weight' parameter of {type(self).__name__}", "class", weight)
         return weight
 
 
@@ -221,6 +216,17 @@ def accumulator(tensor: Tensor) -> Tensor:
 
 def _autocast_off(tensor: Tensor) -> torch.autocast:
     return torch.autocast(tensor.device.type, enabled=False)
+
+
+def _check_weights(what: str, unit: str, weight: Tensor) -> None:
+    if weight.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    bad = ~(weight.isfinite() & (weight >= 0))
+    if bad.any():
+        index = int(bad.nonzero()[0])
+        raise ValueError(
+            f"{what} must be finite and not negative; got {float(weight[index])} for {unit} {index}."
+        )
 
 
 def _check_targets(

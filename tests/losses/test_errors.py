@@ -97,6 +97,8 @@ BAD_INPUTS = [
     (LOGITS, TARGET, torch.ones(3), ["sample_weight", "(4,)", "(3,)"]),
     (LOGITS, TARGET, torch.ones(4, 1), ["sample_weight", "(4,)", "(4, 1)"]),
     (LOGITS, TARGET, torch.tensor(1.0), ["sample_weight", "(4,)", "()"]),
+    (LOGITS, TARGET, torch.tensor([1.0, -1.0, 1.0, 1.0]), ["sample_weight", "-1.0 for item 1"]),
+    (LOGITS, TARGET, torch.tensor([1.0, 1.0, 1.0, torch.nan]), ["sample_weight", "nan for item 3"]),
 ]
 
 
