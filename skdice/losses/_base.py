@@ -225,7 +225,8 @@ def _check_weights(what: str, unit: str, weight: Tensor) -> None:
     if bad.any():
         index = int(bad.nonzero()[0])
         raise ValueError(
-            f"{what} must be finite and not negative; got {float(weight[index])} for {unit} {index}."
+            f"{what} must be finite and not negative; got {float(weight[index])} for {unit} "
+            f"{index}."
         )
 
 
