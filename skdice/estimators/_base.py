@@ -234,6 +234,8 @@ class TextEstimator(BaseEstimator):
     def _load_tokenizer(self) -> None:
         """Set ``tokenizer_`` and the longest window, ``max_length_`` and ``stride_``."""
         model = os.fspath(self.model)
+        # A fit that fails from here on must not leave new classes on the old network.
+        self.__dict__.pop("net_", None)
         self.tokenizer_ = WordTokenizer(model)
         limit = position_limit(model)
         known = [n for n in (limit, self.tokenizer_.tokenizer.model_max_length) if n and n < 10**9]

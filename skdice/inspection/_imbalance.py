@@ -1,7 +1,6 @@
 """Counts of negatives and positives, over all of a data set and for each of its classes."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
@@ -9,7 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-_CHUNK_TAG = re.compile(r"[BIESLMU]-.+", re.DOTALL)
+from ..text._tags import are_chunk_tags
+
 _OUTSIDE = "O"
 _Row = tuple[int, int | None, int | None, float]  # count, negatives, positives, ratio
 
@@ -183,10 +183,10 @@ def _count_outside(counts: Counter[Any]) -> int | None:
     """Count the tags outside of all chunks, None if the tags are not of that kind."""
     if _OUTSIDE not in counts:
         return None
-    others = [tag for tag in counts if tag != _OUTSIDE]
-    has_chunks_only = all(isinstance(tag, str) and _CHUNK_TAG.fullmatch(tag) for tag in others)
     is_largest = counts[_OUTSIDE] == max(counts.values())
-    return counts[_OUTSIDE] if has_chunks_only or is_largest else None
+    are_words = all(isinstance(tag, str) for tag in counts)
+    is_background = is_largest or (are_words and are_chunk_tags(list(counts)))
+    return counts[_OUTSIDE] if is_background else None
 
 
 def _count_smaller_label(counts: Counter[Any]) -> int | None:

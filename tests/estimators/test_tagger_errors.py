@@ -172,6 +172,15 @@ def test_ctrl_c_is_not_swallowed(tiny_bert):
         DiceTokenTagger(tiny_bert, **FAST, callbacks=[Interrupt()]).fit(X, Y)
 
 
+def test_failed_refit_is_not_half_of_two(tiny_bert):
+    tagger = DiceTokenTagger(tiny_bert, **FAST).fit(X, Y)
+    other = [[tag.replace("PER", "ORG") for tag in row] for row in Y]
+    with pytest.raises(ValueError, match="which is not in y"):
+        tagger.set_params(class_weight={"B-PER": 2.0}).fit(X, other)
+    with pytest.raises(NotFittedError):
+        tagger.predict(X)
+
+
 def test_failed_fit_leaves_no_parameter_changed(tiny_bert):
     tagger = DiceTokenTagger(tiny_bert, **FAST)
     before = tagger.get_params()
