@@ -13,22 +13,30 @@ from ._parameters import check_number, check_option
 class Items(NamedTuple):
     """The validated input of a loss, ignored items included with weight zero.
 
+    There are two forms: one softmax over the classes of an item, or independent columns with a
+    sigmoid each (one column if binary, one for each label if multi-label).
+
     Attributes
     ----------
-    logits : Tensor of shape (n_items, n_classes) or, for one binary column, (n_items,)
-        At least float32; zero in ignored rows.
-    target : Tensor of shape (n_items,), int64
-        Zero for ignored items.
-    weight : Tensor of shape (n_items,)
-        ``sample_weight`` times class weight; zero for ignored items.
-    sample_weight : Tensor of shape (n_items,)
-        Zero for ignored items; its sum is what means divide by.
+    logits : Tensor of shape (n_items, n_classes)
+        At least float32; zero where ignored.
+    target : Tensor of shape (n_items,) or, for columns, (n_items, n_classes), int64
+        Class indices, or 0 and 1; zero where ignored.
+    weight : Tensor of the shape of target
+        ``sample_weight`` times class weight; zero where ignored.
+    sample_weight : Tensor of the shape of target
+        Zero where ignored; its sum is what means divide by.
     """
 
     logits: Tensor
     target: Tensor
     weight: Tensor
     sample_weight: Tensor
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether every class is a column of its own."""
+        return self.target.ndim == 2
 
 
 class Loss(BaseEstimator, nn.Module):
@@ -56,16 +64,19 @@ class Loss(BaseEstimator, nn.Module):
         Parameters
         ----------
         logits : Tensor of shape (n_items, n_classes), or (n_items,) or (n_items, 1) if binary
-            Unnormalised scores: softmax over the classes, sigmoid for one binary column.
-        target : Tensor of shape (n_items,), integers
-            Class of each item (0 or 1 if binary), or ``ignore_index``.
+            Unnormalised scores: softmax over the classes, sigmoid for one binary column and for
+            each label if multi-label.
+        target : Tensor of shape (n_items,), or (n_items, n_classes) if multi-label, integers
+            Class of each item (0 or 1 if binary), or ``ignore_index``. Multi-label: 0 or 1 for each
+            label, or ``ignore_index`` where it is not known.
         sample_weight : Tensor of shape (n_items,), optional
             Weight of each item: 2 counts as repetition, 0 as absence.
 
         Returns
         -------
         Tensor
-            A scalar; of shape (n_items,) with ``reduction="none"``, zero for ignored items.
+            A scalar; of shape (n_items,) with ``reduction="none"``, zero for ignored items
+            (multi-label losses that are no set losses: (n_items, n_classes)).
 
         Raises
         ------
@@ -76,7 +87,8 @@ class Loss(BaseEstimator, nn.Module):
             self._check_parameters()
             items = self._prepare(logits, target, sample_weight)
             with _autocast_off(logits):
-                return self._item_losses(items) * items.weight
+                losses = self._weighted_losses(items)
+            return losses.squeeze(1) if losses.ndim == 2 and losses.shape[1] == 1 else losses
         return self.value(self.sums(logits, target, sample_weight))
 
     def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
@@ -101,6 +113,17 @@ class Loss(BaseEstimator, nn.Module):
         # All weights zero: 0 / 1, so that a scaled gradient stays zero as well.
         return sums[0] / sums[1].masked_fill(sums[1] == 0, 1.0)
 
+    def total_weight(self, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        """Return what the mean over some items is divided by, a scalar tensor; it adds up.
+
+        Parameters are those of :meth:`forward`; it needs no logits.
+        """
+        valid = target != self.ignore_index
+        weight = valid.float()
+        if sample_weight is not None:
+            weight = weight * (sample_weight if target.ndim == 1 else sample_weight.unsqueeze(1))
+        return self._unit_weight(weight, valid).sum()
+
     @property
     def additive(self) -> bool:
         """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
@@ -116,12 +139,20 @@ class Loss(BaseEstimator, nn.Module):
         return None
 
     def _sums(self, items: Items) -> Tensor:
-        losses = self._item_losses(items)
-        return torch.stack([(losses * items.weight).sum(), items.sample_weight.sum()])
+        divisor = self._unit_weight(items.sample_weight, items.sample_weight > 0).sum()
+        return torch.stack([self._weighted_losses(items).sum(), divisor])
+
+    def _weighted_losses(self, items: Items) -> Tensor:
+        weight = self._unit_weight(items.weight, items.sample_weight > 0)
+        return self._item_losses(items) * weight
 
     def _item_losses(self, items: Items) -> Tensor:
-        """Return the unweighted loss of each item, of shape (n_items,)."""
+        """Return the unweighted loss of each unit: an item, or a cell of the columns."""
         raise NotImplementedError
+
+    def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
+        """Return the weights of what :meth:`_item_losses` returns, from those of the targets."""
+        return weight
 
     def _check_parameters(self) -> None:
         owner = type(self).__name__
@@ -134,19 +165,22 @@ class Loss(BaseEstimator, nn.Module):
             raise ValueError(f"{owner} takes logits of a float dtype, got {logits.dtype}.")
         if logits.dtype in (torch.float16, torch.bfloat16):
             logits = logits.float()
-        if logits.ndim == 2 and logits.shape[1] == 1:
-            logits = logits.squeeze(1)
-            if target.shape == (len(logits), 1):
-                target = target.squeeze(1)
-        if logits.ndim not in (1, 2) or target.shape != logits.shape[:1]:
+        shape, target_shape = tuple(logits.shape), tuple(target.shape)
+        if logits.ndim == target.ndim == 1:
+            logits = logits.unsqueeze(1)
+        if target.ndim == 1 and logits.ndim == 2 and logits.shape[1] == 1:
+            target = target.unsqueeze(1)
+        has_columns = target.ndim == 2
+        if logits.ndim != 2 or target.shape != (logits.shape if has_columns else logits.shape[:1]):
             raise ValueError(
                 f"{owner} takes logits of shape (n_items, n_classes) with targets of shape "
-                f"(n_items,), or binary logits of shape (n_items,) or (n_items, 1); got logits of "
-                f"shape {tuple(logits.shape)} with targets of shape {tuple(target.shape)}. "
-                f"Sequences are flattened first: logits.flatten(0, 1), target.flatten()."
+                f"(n_items,), or (n_items, n_classes) if multi-label, or binary logits of shape "
+                f"(n_items,) or (n_items, 1); got logits of shape {shape} with targets of shape "
+                f"{target_shape}. Sequences are flattened first: logits.flatten(0, 1), "
+                f"target.flatten()."
             )
-        n_classes = 2 if logits.ndim == 1 else logits.shape[1]
-        if torch.is_floating_point(target) and logits.ndim == 2:
+        n_classes = 2 if has_columns else logits.shape[1]
+        if torch.is_floating_point(target) and not has_columns:
             raise ValueError(f"{owner} takes integer targets (int64), got {target.dtype}.")
         valid = target != self.ignore_index
         if target.device.type == "cpu" and not torch.compiler.is_compiling():
@@ -157,12 +191,11 @@ class Loss(BaseEstimator, nn.Module):
         target = target.long()
         if not all_valid:
             target = target.masked_fill(~valid, 0)
-            mask = ~valid if logits.ndim == 1 else ~valid.unsqueeze(1)
-            logits = logits.masked_fill(mask, 0.0)
+            logits = logits.masked_fill(~valid if has_columns else ~valid.unsqueeze(1), 0.0)
         sample_weight = self._sample_weight(logits, valid, sample_weight)
         weight = sample_weight
         if self.class_weight is not None:
-            weight = weight * self._class_weight(logits, n_classes)[target]
+            weight = weight * self._gold_weight(logits, target)
         return Items(logits, target, weight, sample_weight)
 
     def _sample_weight(self, logits: Tensor, valid: Tensor, sample_weight: Tensor | None) -> Tensor:
@@ -173,35 +206,50 @@ class Loss(BaseEstimator, nn.Module):
                 f"sample_weight must have shape ({len(logits)},), one weight per item; got "
                 f"{tuple(sample_weight.shape)}."
             )
-        weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
+        # Those of ignored items may be anything.
+        used = valid.any(1) if valid.ndim == 2 else valid
+        weight = sample_weight.to(logits).masked_fill(~used, 0.0)
         _check_weights("sample_weight", "item", weight)
-        return weight
+        return weight if valid.ndim == 1 else weight.unsqueeze(1) * valid
 
-    def _class_weight(self, logits: Tensor, n_classes: int) -> Tensor:
+    def _gold_weight(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the class weight of each target, of the shape of target."""
+        if target.ndim == 1:
+            return self._class_weight(logits, (logits.shape[1],))[target]
+        n_columns = target.shape[1]
+        if n_columns == 1:
+            return self._class_weight(logits, (2,))[target]
+        weight = self._class_weight(logits, (n_columns, 2))
+        return torch.where(target == 1, weight[:, 1], weight[:, 0])
+
+    def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
+        meaning = "one weight per class"
+        if len(shape) == 2:
+            meaning = "the weights of 0 and 1 for each label"
         try:
             weight = torch.as_tensor(self.class_weight, dtype=logits.dtype, device=logits.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
                 f"The 'class_weight' parameter of {type(self).__name__} must be None or an array "
-                f"of shape ({n_classes},), one weight per class. Got {self.class_weight!r} instead."
+                f"of shape {shape}, {meaning}. Got {self.class_weight!r} instead."
             ) from error
-        if weight.shape != (n_classes,):
+        if weight.shape != shape:
             raise ValueError(
                 f"The 'class_weight' parameter of {type(self).__name__} must have shape "
-                f"({n_classes},), one weight per class; got {tuple(weight.shape)}."
+                f"{shape}, {meaning}; got {tuple(weight.shape)}."
             )
         _check_weights(f"The 'class_weight' parameter of {type(self).__name__}", "class", weight)
         return weight
 
 
 def gold_logits(items: Items) -> Tensor:
-    """Return the logit of "the gold class against all others", of shape (n_items,).
+    """Return the logit of "the gold class against all others", of the shape of the targets.
 
     With m this logit, p_gold = sigmoid(m), so cross-entropy is softplus(-m), and value and gradient
     stay exact however large m is.
     """
     logits, target = items.logits, items.target
-    if logits.ndim == 1:
+    if items.has_columns:
         return torch.where(target == 1, logits, -logits)
     gold = target.unsqueeze(1)
     # Not -inf: where all other classes are masked by -inf, that would be inf - inf.
@@ -223,10 +271,10 @@ def _check_weights(what: str, unit: str, weight: Tensor) -> None:
         return
     bad = ~(weight.isfinite() & (weight >= 0))
     if bad.any():
-        index = int(bad.nonzero()[0])
+        index = tuple(bad.nonzero()[0].tolist())
         raise ValueError(
             f"{what} must be finite and not negative; got {float(weight[index])} for {unit} "
-            f"{index}."
+            f"{index[0]}."
         )
 
 
@@ -235,8 +283,11 @@ def _check_targets(
 ) -> None:
     wrong = valid & ((target < 0) | (target >= n_classes) | (target != target.long()))
     if wrong.any():
-        index = int(wrong.nonzero()[0])
+        index = tuple(wrong.nonzero()[0].tolist())
+        where = f"item {index[0]}"
+        if target.ndim == 2 and target.shape[1] > 1:
+            where += f", column {index[1]}"
         raise ValueError(
-            f"{owner} got target {target[index].item()} for item {index}; allowed are "
+            f"{owner} got target {target[index].item()} for {where}; allowed are "
             f"0..{n_classes - 1} and ignore_index={ignore_index}."
         )

@@ -14,8 +14,8 @@ class CrossEntropyLoss(Loss):
     Parameters
     ----------
     class_weight : array-like of shape (n_classes,), optional
-        Multiplies the loss of every item by the weight of its gold class. For one binary column it
-        has shape (2,).
+        Multiplies the loss of every item by the weight of its gold class. Of shape (2,) for
+        one binary column, (n_classes, 2) if multi-label.
     ignore_index : int, default=-100
         Items with this target take no part and get exactly zero gradient.
     reduction : {"mean", "none"}, default="mean"
@@ -53,8 +53,8 @@ class CrossEntropyLoss(Loss):
 
 
 def cross_entropy(items: Items) -> Tensor:
-    """Return ``-log p_gold`` of each item, of shape (n_items,)."""
-    if items.logits.ndim == 1:
+    """Return ``-log p_gold``, of the shape of the targets."""
+    if items.has_columns:
         target = items.target.to(items.logits.dtype)
         return F.binary_cross_entropy_with_logits(items.logits, target, reduction="none")
     return F.cross_entropy(items.logits, items.target, reduction="none")

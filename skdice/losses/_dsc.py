@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
+from ._base import Items
 from ._dice import DiceLoss
 from ._parameters import check_bool, check_number
 from ._scores import adjusted_scores
@@ -41,7 +42,8 @@ class SelfAdjustingDiceLoss(DiceLoss):
     ce_weight : float in [0, 1], default=0.0
         ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``.
     class_weight : array-like of shape (n_classes,), optional
-        Weight of the items of each gold class. For one binary column it has shape (2,).
+        Weight of the items of each gold class. Of shape (2,) for one binary column,
+        (n_classes, 2) if multi-label.
     ignore_index : int, default=-100
         Items with this target take no part and get exactly zero gradient.
     reduction : {"mean", "none"}, default="mean"
@@ -100,8 +102,10 @@ class SelfAdjustingDiceLoss(DiceLoss):
             )
         return None
 
-    def _scores(self, logits: Tensor) -> Tensor:
-        return adjusted_scores(logits, float(self.alpha), self.detach_weight)
+    def _scores(self, items: Items) -> Tensor:
+        return adjusted_scores(
+            items.logits, float(self.alpha), self.detach_weight, has_columns=items.has_columns
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -17,7 +17,8 @@ class FocalLoss(Loss):
     gamma : float, default=2.0
         Focusing exponent; 0 is cross-entropy.
     class_weight : array-like of shape (n_classes,), optional
-        Weight of each gold class (the ``alpha_i`` of the focal loss paper).
+        Weight of each gold class (the ``alpha_i`` of the focal loss paper). Of shape (2,) for
+        one binary column, (n_classes, 2) if multi-label.
     ignore_index : int, default=-100
         Items with this target take no part and get exactly zero gradient.
     reduction : {"mean", "none"}, default="mean"

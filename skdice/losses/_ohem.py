@@ -23,14 +23,16 @@ def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tenso
     average : {"micro", "macro", "sum"}
     """
     logits = items.logits.detach()
-    if logits.ndim == 1:
-        p = logits.sigmoid().unsqueeze(1)
-        positive = (items.target == 1).unsqueeze(1)
+    # A sum of repetitions must be exact.
+    weight = accumulator(items.sample_weight)
+    if items.has_columns:
+        p = logits.sigmoid()
+        positive = items.target == 1
     else:
         p = logits.softmax(1)
         positive = torch.nn.functional.one_hot(items.target, p.shape[1]).bool()
-    # A sum of repetitions must be exact.
-    weight = accumulator(items.sample_weight).unsqueeze(1) * keep
+        weight = weight.unsqueeze(1)
+    weight = weight * keep
     shape = p.shape
     if average == "micro":
         p, positive, weight = (x.reshape(-1, 1) for x in (p, positive, weight))

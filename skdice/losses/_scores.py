@@ -12,19 +12,22 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 
-def adjusted_scores(logits: Tensor, alpha: float = 0.0, detach_weight: bool = False) -> Tensor:
+def adjusted_scores(
+    logits: Tensor, alpha: float = 0.0, detach_weight: bool = False, *, has_columns: bool
+) -> Tensor:
     """Return ``f = (1 - p)^alpha * p`` for every item and class (Eq. 12 of the paper).
 
     Parameters
     ----------
-    logits : Tensor of shape (n_items, n_classes) or (n_items,)
-        Two dimensions: softmax over the classes. One dimension: sigmoid.
+    logits : Tensor of shape (n_items, n_classes)
     alpha : float
         Exponent of ``1 - p``; 0 gives the probabilities.
     detach_weight : bool
         Whether ``(1 - p)^alpha`` is a constant for the gradient.
+    has_columns : bool
+        Whether p is the sigmoid of each column, not the softmax over the classes.
     """
-    if logits.ndim == 1:
+    if has_columns:
         if alpha == 0:
             # Not sigmoid, whose gradient p (1 - p) is 0 from p = 1 in float32 on.
             return logsigmoid(logits).exp()

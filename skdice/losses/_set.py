@@ -18,6 +18,8 @@ class SetLoss(Loss):
     N and D are sums over the cells (item, class) of a set. The set is the whole batch
     (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says
     what a gold cell adds to N and to D, and what any other cell adds to D.
+
+    With one softmax the gold cell of an item is that of its class; with columns every 1 is one.
     """
 
     gamma: float
@@ -36,8 +38,8 @@ class SetLoss(Loss):
         """Return what cells of other classes with scores f add to D."""
         raise NotImplementedError
 
-    def _scores(self, logits: Tensor) -> Tensor:
-        return adjusted_scores(logits)
+    def _scores(self, items: Items) -> Tensor:
+        return adjusted_scores(items.logits, has_columns=items.has_columns)
 
     @property
     def additive(self) -> bool:
@@ -64,65 +66,77 @@ class SetLoss(Loss):
         numerator, denominator = self._cells(items)
         n_classes = denominator.shape[1]
         weighted = items.weight * numerator
-        if n_classes == 1:
-            numerators = weighted.sum(0, keepdim=True)
+        if items.has_columns:
+            cell_weight = items.weight
+            numerators = weighted.sum(0)
         else:
+            cell_weight = items.weight.unsqueeze(1)
             # index_add is a running sum: in float32, 65,536 items would cost four digits.
             wide = accumulator(weighted)
             numerators = wide.new_zeros(n_classes).index_add(0, items.target, wide)
             numerators = numerators.to(weighted.dtype)
         if self.ohem_ratio:
-            kept = kept_weight(
+            cell_weight = kept_weight(
                 items, self._kept_classes(n_classes, weighted.device), self.ohem_ratio, self.average
             )
             if self.class_weight is not None:
-                kept = kept * self._class_weight(items.logits, max(n_classes, 2))[
-                    items.target
-                ].unsqueeze(1)
-            denominators = (kept * denominator).sum(0)
-        else:
-            # Not a matrix product: that too is a running sum, and may be set to less than float32.
-            denominators = (items.weight.unsqueeze(1) * denominator).sum(0)
+                gold = self._gold_weight(items.logits, items.target)
+                cell_weight = cell_weight * (gold if items.has_columns else gold.unsqueeze(1))
+        # Not a matrix product: that too is a running sum, and may be set to less than float32.
+        denominators = (cell_weight * denominator).sum(0)
         sums = [numerators, denominators]
         if self.ce_weight:
-            sums.append((cross_entropy(items) * items.weight).sum(0, keepdim=True))
-            sums.append(items.sample_weight.sum(0, keepdim=True))
+            sums.append((cross_entropy(items) * items.weight).sum().unsqueeze(0))
+            sums.append(items.sample_weight.sum().unsqueeze(0))
         return torch.cat(sums)
 
     def _item_losses(self, items: Items) -> Tensor:
-        gold, denominator = self._cells(items)
-        if denominator.shape[1] == 1:
-            numerator = gold.unsqueeze(1)
+        numerator, denominator = self._cells(items)
+        keep = self._kept_classes(denominator.shape[1], denominator.device)
+        losses = cross_entropy(items) if self.ce_weight else None
+        if items.has_columns:
+            valid = items.sample_weight > 0  # Items without weight do not count anyway.
+            keep = keep & valid
+            if losses is not None:
+                losses = _mean(losses, valid)
         else:
             numerator = torch.zeros_like(denominator).scatter(
-                1, items.target.unsqueeze(1), gold.unsqueeze(1)
+                1, items.target.unsqueeze(1), numerator.unsqueeze(1)
             )
-        keep = self._kept_classes(denominator.shape[1], denominator.device)
-        losses = self._ratio(numerator, denominator, keep)
-        if self.ce_weight:
-            losses = self.ce_weight * cross_entropy(items) + (1 - self.ce_weight) * losses
-        return losses
+        ratios = self._ratio(numerator, denominator, keep)
+        return ratios if losses is None else self.ce_weight * losses + (1 - self.ce_weight) * ratios
+
+    def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
+        # The valid columns of an item differ in class weight only.
+        return weight if weight.ndim == 1 else _mean(weight, valid)
 
     def _cells(self, items: Items) -> tuple[Tensor, Tensor]:
-        """Return what cells add: gold ones to N, (n_items,), all to D, (n_items, n_classes).
+        """Return what cells add: gold ones to N, all to D.
 
-        A binary column is one class; items of class 0 have no gold cell there.
+        Returns
+        -------
+        numerator : Tensor of the shape of the targets
+            With columns, zero where the target is 0.
+        denominator : Tensor of shape (n_items, n_classes)
         """
-        f = self._scores(items.logits)
+        f = self._scores(items)
         other = self._other_cell(f)
-        if f.ndim == 1:
+        if items.has_columns:
             numerator, denominator = self._gold_cell(f)
             positive = items.target == 1
             return (
                 numerator.masked_fill(~positive, 0.0),
-                torch.where(positive, denominator, other).unsqueeze(1),
+                torch.where(positive, denominator, other),
             )
         target = items.target.unsqueeze(1)
         numerator, denominator = self._gold_cell(f.gather(1, target))
         return numerator.squeeze(1), other.scatter(1, target, denominator)
 
     def _ratio(self, numerator: Tensor, denominator: Tensor, keep: Tensor) -> Tensor:
-        """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes)."""
+        """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes).
+
+        ``keep`` says which classes count, for all sets alike or, with two dimensions, for each.
+        """
         if self.average == "micro":
             numerator = numerator.masked_fill(~keep, 0.0).sum(1, keepdim=True)
             denominator = denominator.masked_fill(~keep, 0.0).sum(1, keepdim=True)
@@ -137,7 +151,7 @@ class SetLoss(Loss):
         if self.average == "micro":
             return losses.squeeze(1)
         total = losses.masked_fill(~keep, 0.0).sum(1)
-        return total / keep.sum() if self.average == "macro" else total
+        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
 
     def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
         """Return a bool mask, (n_classes,), that is False for the background."""
@@ -183,3 +197,8 @@ class SetLoss(Loss):
                 f"The 'ohem_ratio' parameter of {owner} must be 0 with level='example': hard "
                 f"examples are chosen within a batch. Got {self.ohem_ratio!r} instead."
             )
+
+
+def _mean(values: Tensor, valid: Tensor) -> Tensor:
+    """Return the mean of the valid values of each row; 0 for rows without any."""
+    return values.masked_fill(~valid, 0.0).sum(1) / valid.sum(1).clamp_min(1)

@@ -38,7 +38,8 @@ class TverskyLoss(SetLoss):
     ce_weight : float in [0, 1], default=0.0
         ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``.
     class_weight : array-like of shape (n_classes,), optional
-        Weight of the items of each gold class. For one binary column it has shape (2,).
+        Weight of the items of each gold class. Of shape (2,) for one binary column,
+        (n_classes, 2) if multi-label.
     ignore_index : int, default=-100
         Items with this target take no part and get exactly zero gradient.
     reduction : {"mean", "none"}, default="mean"

@@ -17,8 +17,8 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
     Parameters
     ----------
     class_weight : array-like of shape (n_classes,)
-        Weight of each class, for instance :func:`log_class_weight`. For one binary column it has
-        shape (2,).
+        Weight of each class, for instance :func:`log_class_weight`. Of shape (2,) for one
+        binary column, (n_classes, 2) if multi-label.
     ignore_index : int, default=-100
         Items with this target take no part and get exactly zero gradient.
     reduction : {"mean", "none"}, default="mean"

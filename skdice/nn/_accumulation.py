@@ -69,7 +69,9 @@ def _weighted_mean(
     loss: Loss, batches: Sequence[Batch], forward: Callable[[Batch], Tensor], scale: float
 ) -> Tensor:
     """One pass: what the mean is divided by is known before, from targets and weights."""
-    total = torch.stack([_total_weight(loss, batch) for batch in batches]).sum()
+    total = torch.stack(
+        [loss.total_weight(batch["target"], batch.get("weight")) for batch in batches]
+    ).sum()
     shares = []
     for batch in batches:
         numerator = _sums(loss, forward(batch), batch)[0]
@@ -77,11 +79,6 @@ def _weighted_mean(
         (share * scale).backward()
         shares.append(share.detach())
     return torch.stack(shares).sum()
-
-
-def _total_weight(loss: Loss, batch: Batch) -> Tensor:
-    valid = batch["target"] != loss.ignore_index
-    return (batch["weight"] * valid if "weight" in batch else valid).sum()
 
 
 def _sums(loss: Loss, logits: Tensor, batch: Batch) -> Tensor:
