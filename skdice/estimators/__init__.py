@@ -1,6 +1,14 @@
 """The estimators, one a file."""
 
 from ._checks import check_text_estimator, text_estimator_checks
+from ._pair import DicePairClassifier
 from ._tagger import DiceTokenTagger
+from ._text import DiceTextClassifier
 
-__all__ = ["DiceTokenTagger", "check_text_estimator", "text_estimator_checks"]
+__all__ = [
+    "DicePairClassifier",
+    "DiceTextClassifier",
+    "DiceTokenTagger",
+    "check_text_estimator",
+    "text_estimator_checks",
+]

@@ -19,6 +19,7 @@ from ..nn._net import TextNet
 from ..nn._progress import FitProgress
 from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision, seeded
 from ..text._encoding import EncodedDataset
+from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
@@ -38,6 +39,10 @@ class TextEstimator(BaseEstimator):
 
     def _more_parameters(self) -> None:
         """Check the parameters that only this estimator has."""
+
+    def _frame(self) -> Frame:
+        """Return the special tokens around the texts of a row."""
+        return self.tokenizer_.frame
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -145,8 +150,8 @@ class TextEstimator(BaseEstimator):
 
         Parameters
         ----------
-        counts : ndarray of shape (n_classes,)
-            Training items of each class.
+        counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
+            Training items of each class, or without and with each label.
         background : int or None
             What ``background="auto"`` means here.
         binary : bool
@@ -172,14 +177,13 @@ class TextEstimator(BaseEstimator):
         return loss
 
     def _class_weight_values(self, counts: np.ndarray) -> np.ndarray | None:
-        """Return a weight per class, 1 for classes without training items (never gold there)."""
+        """Return weights of the shape of the counts, 1 where there are no training items."""
         kind = self.class_weight
         if kind is None and (self.K is not None or self.loss == "wce"):
             kind = "log"
         if kind is None:
             return None
-        weights = np.ones(len(counts))
-        present = counts > 0
+        weights = np.ones(counts.shape)
         if isinstance(kind, dict):
             labels = self.classes_.tolist()
             unknown = [label for label in kind if label not in labels]
@@ -190,13 +194,14 @@ class TextEstimator(BaseEstimator):
                 )
             for label, value in kind.items():
                 check_number("class_weight", str(label), value, low=0)
-                weights[labels.index(label)] = value
-        elif kind == "balanced":
-            weights[present] = counts.sum() / (present.sum() * counts[present])
-        else:
-            labels = self.classes_[present].tolist()
-            by_label = dict(zip(labels, counts[present].tolist()))
-            weights[present] = log_class_weight(by_label, _DEFAULT_K if self.K is None else self.K)
+                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
+            return weights
+        K = None if kind == "balanced" else _DEFAULT_K if self.K is None else self.K
+        if counts.ndim == 1:
+            return _weights_from_counts(self.classes_.tolist(), counts, K)
+        for row, label in enumerate(self.classes_.tolist()):
+            names = [f"without {label!r}", f"with {label!r}"]
+            weights[row] = _weights_from_counts(names, counts[row], K)
         return weights
 
     # -- fitting ---------------------------------------------------------------------------------
@@ -217,8 +222,14 @@ class TextEstimator(BaseEstimator):
             f"numpy RandomState or a Generator. Got {state!r} instead."
         )
 
-    def _split(self, n_texts: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows to train on and, if asked for, those to validate on."""
+    def _split(
+        self, n_texts: int, rng: np.random.Generator, classes: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to train on and, if asked for, those to validate on.
+
+        With the class of each row, the classes have equal shares in both parts, and all of them
+        are trained on.
+        """
         rows = np.arange(n_texts)
         if self.validation_fraction is None:
             return rows, rows[:0]
@@ -229,10 +240,23 @@ class TextEstimator(BaseEstimator):
                 f"{n_texts} rows."
             )
         order = rng.permutation(n_texts)
-        return np.sort(order[n_valid:]), np.sort(order[:n_valid])
+        if classes is None:
+            valid = order[:n_valid]
+        else:
+            order = order[np.argsort(classes[order], kind="stable")]
+            free = order[np.diff(classes[order], prepend=-1) == 0]
+            n_valid = min(n_valid, len(free))
+            if not n_valid:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction!r} needs a class with two rows "
+                    f"or more; got one row of each class."
+                )
+            # Equal steps through the rows, which are sorted by class.
+            valid = free[((np.arange(n_valid) + rng.random()) * len(free) / n_valid).astype(int)]
+        return np.setdiff1d(rows, valid), np.sort(valid)
 
     def _load_tokenizer(self) -> None:
-        """Set ``tokenizer_`` and the longest window, ``max_length_`` and ``stride_``."""
+        """Set ``tokenizer_`` and the longest window, ``max_length_``."""
         model = os.fspath(self.model)
         # A fit that fails from here on must not leave new classes on the old network.
         self.__dict__.pop("net_", None)
@@ -240,7 +264,7 @@ class TextEstimator(BaseEstimator):
         limit = position_limit(model)
         known = [n for n in (limit, self.tokenizer_.tokenizer.model_max_length) if n and n < 10**9]
         longest = min(known, default=_DEFAULT_MAX_LENGTH)
-        n_special = self.tokenizer_.frame.n_special
+        n_special = self._frame().n_special
         if self.max_length is None:
             self.max_length_ = longest
         elif n_special < self.max_length <= min(known, default=self.max_length):
@@ -251,7 +275,10 @@ class TextEstimator(BaseEstimator):
                 f"the range [{n_special + 1}, {longest}] for {model!r}. Got {self.max_length!r} "
                 f"instead."
             )
-        capacity = self.max_length_ - n_special
+
+    def _set_stride(self) -> None:
+        """Set ``stride_``, the pieces that neighbouring windows share."""
+        capacity = self.max_length_ - self._frame().n_special
         self.stride_ = capacity // 4 if self.stride is None else self.stride
         if self.stride_ >= capacity:
             raise ValueError(
@@ -326,6 +353,18 @@ class TextEstimator(BaseEstimator):
         tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:
+    """Return the "log" weight of each class, or with K None the "balanced" one."""
+    weights = np.ones(len(counts))
+    present = counts > 0
+    if K is None:
+        weights[present] = counts.sum() / (present.sum() * counts[present])
+    elif present.sum() > 1:
+        by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
+        weights[present] = log_class_weight(by_label, K)
+    return weights
 
 
 def _unusable(name: str, value: Any, loss: str) -> str:

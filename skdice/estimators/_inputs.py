@@ -1,7 +1,7 @@
 """Checks of X, y and sample_weight; errors name what was got, what is allowed and which row."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     """
     if isinstance(rows, str | bytes | dict | set | frozenset) or not hasattr(rows, "__len__"):
         raise TypeError(
-            f"{name} must be a list, Series or object array of {what}; got {_describe(rows)}."
+            f"{name} must be a list, Series or object array of {what}; got {describe(rows)}."
         )
     if getattr(rows, "ndim", 1) == 0:
         raise TypeError(f"{name} must be a list, Series or object array of {what}; got a scalar.")
@@ -39,12 +39,57 @@ def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
 
 
 def check_texts(X: Any) -> list[str]:
-    """Return raw texts as a list of str."""
+    """Return raw texts as a list of str; a table of one column is one text per row."""
+    if getattr(X, "ndim", 1) == 2:
+        X = _table(X, 1)[:, 0]
     texts = check_rows(X, "X", "str")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"Each row of X must be a str; row {i} is {_describe(text)}.")
+    _check_all_str(texts, lambda i: f"row {i}")
     return [str(text) for text in texts]
+
+
+def check_pairs(X: Any) -> list[tuple[str, str]]:
+    """Return pairs of texts as a list of tuples."""
+    rows = check_rows(_table(X, 2) if getattr(X, "ndim", 1) == 2 else X, "X", "pairs of str")
+    for i, row in enumerate(rows):
+        if not isinstance(row, tuple | list | np.ndarray) or len(row) != 2:
+            hint = ""
+            if len(rows) == 2 and isinstance(row, list | tuple):
+                hint = " Two lists of texts become pairs by list(zip(first, second))."
+            n_texts = f" of length {len(row)}" if hasattr(row, "__len__") else ""
+            raise ValueError(
+                f"Each row of X must be a pair (a tuple of two str); row {i} is "
+                f"{describe(row)}{n_texts}.{hint}"
+            )
+    texts = [text for row in rows for text in row]
+    _check_all_str(texts, lambda i: f"the {('first', 'second')[i % 2]} text of row {i // 2}")
+    return [(str(first), str(second)) for first, second in rows]
+
+
+def _table(X: Any, n_columns: int) -> np.ndarray:
+    if X.shape[1] != n_columns:
+        names = f": {list(X.columns)}" if hasattr(X, "columns") else ""
+        wanted = "one column of texts" if n_columns == 1 else "two columns of texts, the pairs"
+        raise ValueError(f"A table X must have {wanted}; got {X.shape[1]} columns{names}.")
+    return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+
+
+def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
+    bad = [i for i, text in enumerate(texts) if not isinstance(text, str)]
+    if bad:
+        others = "; ".join(where(i) for i in bad[1:5])
+        others = f" No str either: {others}{', ...' if len(bad) > 5 else ''}." if others else ""
+        raise ValueError(
+            f"Texts of X must be str (empty ones are allowed); {where(bad[0])} is "
+            f"{describe(texts[bad[0]])}.{others}"
+        )
+
+
+def list_rows(rows: Sequence[int], most: int = 5) -> str:
+    """Return "row 3", "rows 3, 5 and 9" or the first of many with their number."""
+    shown = ", ".join(map(str, rows[:most]))
+    if len(rows) > most:
+        return f"{len(rows)} rows, the first of them {shown}"
+    return f"row{'s' if len(rows) > 1 else ''} {shown}"
 
 
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -99,19 +144,20 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
         )
     if row is None or isinstance(row, numbers.Number | dict | set) or not hasattr(row, "__len__"):
         raise ValueError(
-            f"Each row of {name} must be a list of {what} (str); row {i} is {_describe(row)}."
+            f"Each row of {name} must be a list of {what} (str); row {i} is {describe(row)}."
         )
     row = list(row)
     for j, token in enumerate(row):
         if not isinstance(token, str):
             raise ValueError(
                 f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
-                f"{_describe(token)}."
+                f"{describe(token)}."
             )
     return [str(token) for token in row]
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
+    """Say what a value is, for an error."""
     if value is None:
         return "None"
     if isinstance(value, numbers.Number):

@@ -1,6 +1,7 @@
 """Token tagging: part-of-speech tags and named entities."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity, Splitter, checked_split, split_words
 from ..text._tags import are_chunk_tags, infer_scheme
 from ._base import TextEstimator, list_some
+from ._documentation import documented
 from ._inputs import check_sample_weight, check_tags, check_texts, check_token_lists
 from ._rows import object_array, take
 
@@ -21,62 +23,18 @@ from ._rows import object_array, take
 _STREAM_SENTENCES = 512
 
 
+@documented
 class DiceTokenTagger(TextEstimator):
     """Tag every word of a sentence with a fine-tuned transformer.
 
     Parameters
     ----------
-    model : str or PathLike, default="bert-base-cased"
-        Hub id, or directory with a model that transformers can load.
-    loss : str or skdice.losses.Loss, default="dsc"
-        ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
-        (``"dsc-paper"``, ``"dsc-official"``) or a loss object.
-    alpha, beta, gamma, ce_weight : float, optional
-        Parameters of a loss given by name; None is the loss's own default.
-    class_weight : {"balanced", "log"} or dict of label to weight, optional
-        Weight of each gold class, from the counts of the training words. "log" is
-        ``log10((n - n_t) / n_t + K)``.
-    K : float, optional
-        Constant of the "log" class weight, which it implies; 3 by default.
-    max_epochs : int, default=3
-    batch_size : int, default=16
-        Sentences per batch. A set loss is taken over one optimiser step, so this is a parameter of
-        the loss too.
-    lr : float, default=5e-5
-        Learning rate after the warm-up.
-    head_lr : float, optional
-        Learning rate of the new head; ``lr`` by default.
-    weight_decay : float, default=0.01
-        Of AdamW; not applied to biases and norms.
-    warmup : float or int, default=0.1
-        Warm-up as a share of all optimiser steps (float) or in steps (int).
-    schedule : {"linear", "cosine", "constant"}, default="linear"
-        How the learning rate goes on after the warm-up.
-    clip_norm : float, optional, default=1.0
-        Largest norm of the gradient.
-    accumulate : int, default=1
-        Batches per optimiser step; the loss is that of one large batch, exactly.
+    %(shared_parameters)s
     max_length : int, optional
         Longest window in pieces, special ones included; the model's limit by default. Longer
         sentences are cut into windows, and nothing is lost.
     stride : int, optional
         Pieces that neighbouring windows share; a quarter of the window by default.
-    n_frozen_layers : int, optional
-        Freeze the embeddings and the first so many layers; None trains everything, 0 freezes the
-        embeddings only.
-    validation_fraction : float, optional
-        Share of the sentences that is kept from training and scored after every epoch.
-    patience : int, optional
-        Stop after so many epochs without a better validation score and restore the best weights.
-    precision : {"auto", "fp32", "bf16", "fp16"}, default="auto"
-        Of the training steps; "auto" is bf16 where the hardware computes in it.
-    device : str, default="auto"
-        A torch device; "auto" is a GPU if there is one.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of everything random in a fit. Global generators are neither used nor changed.
-    verbose : int, default=1
-        0 shows nothing.
-    callbacks : list of skorch callbacks, optional
     decode : {"constrained", "argmax"}, default="constrained"
         "constrained" gives the best sequence that is well-formed in the scheme of the training
         tags; "argmax" the best tag of each word.
@@ -227,6 +185,7 @@ class DiceTokenTagger(TextEstimator):
         seed = self._draw_seed()
         rng = np.random.default_rng(seed)
         self._load_tokenizer()
+        self._set_stride()
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
         self.background_bias_ = 0.0 if self.background_bias == "auto" else self.background_bias
@@ -248,11 +207,7 @@ class DiceTokenTagger(TextEstimator):
         loss = self._make_loss(self._count(dataset), self._background(), binary=False)
         self._train(dataset, loss, len(classes), seed, rng, validate)
         if self.background_bias == "auto":
-            self.background_bias_ = self._decoder().tune_bias(
-                self._predict_logits(valid_set),
-                valid_set.item_offsets,
-                lambda predicted: self._score(valid_tags, predicted),
-            )
+            self._tune_bias(valid_set, lambda predicted: self._score(valid_tags, predicted))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -384,6 +339,27 @@ class DiceTokenTagger(TextEstimator):
         while chunk := list(islice(rows, _STREAM_SENTENCES)):
             yield from self._predict(self._encode(check_token_lists(chunk, first_row)))
             first_row += len(chunk)
+
+    def _tune_decision(self, X: Any, y: Any, metric: Any, sample_weight: Any) -> None:
+        """Set ``background_bias_`` to what is best on held-out sentences."""
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None for a tagger: it is scored by entities.")
+        if self._background() is None:
+            raise TypeError(
+                f"The decision of a tagger is the bias of 'O' among chunk tags; the tags of this "
+                f"one are {list_some(self.classes_.tolist())}."
+            )
+        sentences = check_token_lists(X)
+        tags = check_tags(y, sentences)
+        score = self._score if metric is None else metric
+        self._tune_bias(self._encode(sentences), lambda predicted: float(score(tags, predicted)))
+
+    def _tune_bias(
+        self, dataset: EncodedDataset, score: Callable[[list[list[str]]], float]
+    ) -> None:
+        decoder = replace(self._decoder(), bias=0.0)
+        logits = self._predict_logits(dataset)
+        self.background_bias_ = decoder.tune_bias(logits, dataset.item_offsets, score)
 
     def _more_parameters(self) -> None:
         owner = type(self).__name__

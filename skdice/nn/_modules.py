@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from .._pretrained import loading
 
 
-class TokenModule(nn.Module):
-    """A transformer with a linear head on each piece; gives the logits of the scored pieces.
+class TextModule(nn.Module):
+    """A pretrained transformer with a head; gives the logits of the items of a batch.
 
     Parameters
     ----------
@@ -21,11 +21,15 @@ class TokenModule(nn.Module):
         None trains everything; k freezes the embeddings and the first k layers.
     """
 
+    _auto_class: str  # of transformers
+
     def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
-        from transformers import AutoModelForTokenClassification
+        import transformers
 
         super().__init__()
-        self.transformer = _load(AutoModelForTokenClassification, model, num_labels=n_classes)
+        auto_class = getattr(transformers, self._auto_class)
+        self.transformer, new_names = _load(auto_class, model, num_labels=n_classes)
+        self._new_in_encoder = new_names
         self._takes_types = _takes_token_types(self.transformer)
         self._frozen: list[str] = []
         if n_frozen_layers is not None:
@@ -43,9 +47,13 @@ class TokenModule(nn.Module):
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         if self._takes_types:
             inputs["token_type_ids"] = token_type_ids
-        return self.transformer(**inputs).logits[row, column].float()
+        return self._item_logits(self.transformer(**inputs).logits, row, column).float()
 
-    def train(self, mode: bool = True) -> "TokenModule":
+    def _item_logits(self, logits: Tensor, row: Tensor, column: Tensor) -> Tensor:
+        """Pick the logits of the items from those of the transformer."""
+        raise NotImplementedError
+
+    def train(self, mode: bool = True) -> "TextModule":
         """Set training mode; frozen parts stay without dropout."""
         super().train(mode)
         for name in self._frozen:
@@ -54,8 +62,9 @@ class TokenModule(nn.Module):
 
     def head_parameters(self) -> set[nn.Parameter]:
         """Return the parameters that are not part of the pretrained encoder."""
+        named = dict(self.transformer.named_parameters())
         encoder = set(self.transformer.base_model.parameters())
-        return set(self.parameters()) - encoder
+        return set(named.values()) - encoder | {named[name] for name in self._new_in_encoder}
 
     def _freeze(self, n_layers: int) -> None:
         layers = _layers(self.transformer)
@@ -115,6 +124,24 @@ class TokenModule(nn.Module):
         return modules, _parameters_behind([x for x in reached if isinstance(x, Tensor)])
 
 
+class TokenModule(TextModule):
+    """A transformer with a linear head on each piece; an item is a piece."""
+
+    _auto_class = "AutoModelForTokenClassification"
+
+    def _item_logits(self, logits: Tensor, row: Tensor, column: Tensor) -> Tensor:
+        return logits[row, column]
+
+
+class SequenceModule(TextModule):
+    """A transformer with a head on the whole window, as its family has it; an item is a window."""
+
+    _auto_class = "AutoModelForSequenceClassification"
+
+    def _item_logits(self, logits: Tensor, row: Tensor, column: Tensor) -> Tensor:
+        return logits[row]
+
+
 def position_limit(model: str) -> int | None:
     """Return how many positions a model has, special tokens included; None if unlimited.
 
@@ -134,8 +161,17 @@ def position_limit(model: str) -> int | None:
     return limit if isinstance(limit, int) and limit > 0 else None
 
 
-def _load(auto_class: Any, model: str, **config: Any) -> Any:
-    """Load a model in float32; its head may be new, its encoder must be in the checkpoint."""
+def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str]]:
+    """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
+
+    A pooler, which some families count as encoder, belongs to the head if it is new.
+
+    Returns
+    -------
+    transformer : transformers.PreTrainedModel
+    new_in_encoder : list of str
+        Names of the new parameters of its ``base_model``.
+    """
     with loading(model):
         transformer, info = auto_class.from_pretrained(
             model,
@@ -149,13 +185,14 @@ def _load(auto_class: Any, model: str, **config: Any) -> Any:
         for name, _ in transformer.base_model.named_parameters()
     }
     mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
-    absent = sorted((set(info["missing_keys"]) | mismatched) - head)
+    new_in_encoder = sorted((set(info["missing_keys"]) | mismatched) - head)
+    absent = [name for name in new_in_encoder if ".pooler." not in name]
     if absent:
         raise ValueError(
             f"The checkpoint {model!r} has no weights of the right shape for {len(absent)} "
             f"parameters of {type(transformer).__name__}'s encoder, among them {absent[0]!r}."
         )
-    return transformer
+    return transformer, new_in_encoder
 
 
 def _takes_token_types(transformer: nn.Module) -> bool:

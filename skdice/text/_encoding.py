@@ -6,8 +6,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ._frame import Frame
 from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._tokenizer import Frame, WordTokenizer
+from ._tokenizer import WordTokenizer
+from ._truncation import truncated_lengths
 from ._windows import central_window, cut_windows
 
 
@@ -15,8 +17,8 @@ from ._windows import central_window, cut_windows
 class EncodedDataset:
     """Texts as windows of piece ids, and the items in them that are scored.
 
-    An *item* is what gets a row of logits: a word of a tagger, for instance. Every item is scored
-    in one window only. Items keep the order of the texts.
+    An *item* is what gets a row of logits: a word of a tagger, a row of a classifier. Every item is
+    scored in one window only. Windows and items keep the order of the texts.
 
     Attributes
     ----------
@@ -30,8 +32,8 @@ class EncodedDataset:
         Index of the text that each window belongs to.
     item_offsets : ndarray of shape (n_texts + 1,), int64
         Text i has the items ``item_offsets[i]:item_offsets[i + 1]``.
-    target : ndarray of shape (n_items,), int64, or None
-        Class index of each item.
+    target : ndarray of shape (n_items,) or (n_items, n_labels), int64, or None
+        Class index of each item; multi-label, 0 or 1 for each label.
     weight : ndarray of shape (n_texts,), float32, or None
         Weight of each text.
     """
@@ -56,6 +58,23 @@ class EncodedDataset:
     def n_items(self) -> int:
         """Number of items of all texts."""
         return int(self.item_offsets[-1])
+
+    def take(self, texts: np.ndarray) -> "EncodedDataset":
+        """Return the data set of the given texts, in that order."""
+        first = np.searchsorted(self.text, np.arange(self.n_texts + 1))
+        start, stop = first[texts], first[texts + 1]
+        windows = ranges(start, stop)
+        item_start, item_stop = self.item_offsets[texts], self.item_offsets[texts + 1]
+        items = ranges(item_start, item_stop)
+        return EncodedDataset(
+            input_ids=self.input_ids.take(windows),
+            token_type_ids=self.token_type_ids.take(windows),
+            items=self.items.take(windows),
+            text=np.repeat(np.arange(len(texts)), stop - start),
+            item_offsets=offsets_from_lengths(item_stop - item_start),
+            target=None if self.target is None else self.target[items],
+            weight=None if self.weight is None else self.weight[texts],
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -123,9 +142,11 @@ def encode_words(
         owner[of_text] += central_window(first[of_text], start[mine], stop[mine])
 
     n_items = np.bincount(owner, minlength=len(start))
-    position = first - start[owner] + len(tokenizer.frame.prefix)
+    position = first - start[owner] + tokenizer.frame.n_before
     scored = n_items > 0
-    input_ids, token_type_ids = _frame(pieces.values, start[scored], stop[scored], tokenizer.frame)
+    start, stop = start[scored], stop[scored]
+    windows = Ragged(pieces.values[ranges(start, stop)], offsets_from_lengths(stop - start))
+    input_ids, token_type_ids = tokenizer.frame.put_around(windows)
     return EncodedDataset(
         input_ids=input_ids,
         token_type_ids=token_type_ids,
@@ -137,21 +158,55 @@ def encode_words(
     )
 
 
-def _frame(
-    pieces: np.ndarray, start: np.ndarray, stop: np.ndarray, frame: Frame
-) -> tuple[Ragged, Ragged]:
-    """Put the special tokens around each window; return ids and token types."""
-    offsets = offsets_from_lengths(stop - start + frame.n_special)
-    ids = np.empty(offsets[-1], dtype=np.int32)
-    types = np.full(offsets[-1], frame.text_type, dtype=np.int32)
-    body = np.ones(offsets[-1], dtype=bool)
-    for special, special_types, first in (
-        (frame.prefix, frame.prefix_types, offsets[:-1]),
-        (frame.suffix, frame.suffix_types, offsets[1:] - len(frame.suffix)),
-    ):
-        for i, (token, token_type) in enumerate(zip(special, special_types)):
-            ids[first + i] = token
-            types[first + i] = token_type
-            body[first + i] = False
-    ids[body] = pieces[ranges(start, stop)]
-    return Ragged(ids, offsets), Ragged(types, offsets)
+def encode_rows(
+    rows: Sequence[Sequence[str]],
+    tokenizer: WordTokenizer,
+    frame: Frame,
+    max_length: int,
+    truncation: str,
+    *,
+    target: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+) -> tuple[EncodedDataset, np.ndarray]:
+    """Encode rows of one or two texts, a window and an item per row.
+
+    Parameters
+    ----------
+    rows : sequence of tuples of str
+        All of one length, 1 or 2.
+    tokenizer : WordTokenizer
+    frame : Frame
+        The special tokens around so many texts.
+    max_length : int
+        Longest row in pieces, special ones included.
+    truncation : {"longest_first", "second", "error"}
+        What is done with longer rows, see :func:`truncated_lengths`.
+    target : ndarray of shape (n_rows,) or (n_rows, n_labels), optional
+    weight : ndarray of shape (n_rows,), optional
+
+    Returns
+    -------
+    dataset : EncodedDataset
+    cut : ndarray
+        The rows that were too long.
+    """
+    n_rows = len(rows)
+    n_texts = len(frame.text_types)
+    pieces = tokenizer.encode_texts([text for row in rows for text in row])
+    texts = [pieces.take(np.arange(i, len(pieces), n_texts)) for i in range(n_texts)]
+    lengths = [text.lengths for text in texts]
+    kept = truncated_lengths(lengths, max_length - frame.n_special, truncation)
+    input_ids, token_type_ids = frame.put_around(
+        *(text.heads(length) for text, length in zip(texts, kept))
+    )
+    one_each = np.arange(n_rows + 1, dtype=np.int64)
+    dataset = EncodedDataset(
+        input_ids=input_ids,
+        token_type_ids=token_type_ids,
+        items=Ragged(np.zeros(n_rows, dtype=np.int32), one_each),
+        text=one_each[:-1],
+        item_offsets=one_each,
+        target=target,
+        weight=weight,
+    )
+    return dataset, np.flatnonzero(np.sum(kept, axis=0) < np.sum(lengths, axis=0))

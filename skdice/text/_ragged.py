@@ -45,6 +45,11 @@ class Ragged:
         start, stop = self.offsets[rows], self.offsets[rows + 1]
         return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
 
+    def heads(self, lengths: np.ndarray) -> "Ragged":
+        """Return the first values of each row, as many as ``lengths`` says."""
+        start = self.offsets[:-1]
+        return Ragged(self.values[ranges(start, start + lengths)], offsets_from_lengths(lengths))
+
 
 def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
     """Return ``start[0]..stop[0]-1, start[1]..stop[1]-1, ...`` in one array."""

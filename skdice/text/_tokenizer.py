@@ -1,43 +1,19 @@
-"""A model's tokenizer, reduced to what the estimators need: words to pieces, special tokens."""
+"""A model's tokenizer, reduced to what the estimators need: pieces and special tokens."""
 
 import copy
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._pretrained import loading
+from ._frame import Frame
 from ._ragged import Ragged
 
 
-class Frame(NamedTuple):
-    """The special tokens around a text.
-
-    Attributes
-    ----------
-    prefix, suffix : tuple of int
-        Ids before and after the text.
-    prefix_types, suffix_types : tuple of int
-        Their token types.
-    text_type : int
-        Token type of the text itself.
-    """
-
-    prefix: tuple[int, ...]
-    suffix: tuple[int, ...]
-    prefix_types: tuple[int, ...]
-    suffix_types: tuple[int, ...]
-    text_type: int
-
-    @property
-    def n_special(self) -> int:
-        """Number of special tokens."""
-        return len(self.prefix) + len(self.suffix)
-
-
 class WordTokenizer:
-    """Cuts words into the pieces of a pretrained model.
+    """Cuts words or whole texts into the pieces of a pretrained model.
 
     Every word gets at least one piece: one of which the tokenizer keeps nothing (empty, zero-width,
     control characters) becomes the unknown token, so that nothing is lost between words and pieces.
@@ -51,14 +27,16 @@ class WordTokenizer:
     Attributes
     ----------
     tokenizer : transformers.PreTrainedTokenizerFast
-    frame : Frame
+    frame, pair_frame : Frame
+        The special tokens around one text, and around two.
     """
 
     def __init__(self, model: str) -> None:
         self.tokenizer = _load_tokenizer(model)
         self._backend = _plain_backend(self.tokenizer)
         self._word_prefix = " " if _lacks_prefix_space(json.loads(self._backend.to_str())) else ""
-        self.frame = self._find_frame()
+        self.frame = self._find_frame(self._backend.encode("a"))
+        self.pair_frame = self._find_frame(self._backend.encode("a", "a"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_backend"}
@@ -79,18 +57,28 @@ class WordTokenizer:
 
     def encode(self, words: Sequence[str]) -> Ragged:
         """Return the piece ids of each word, at least one each; a word is looked at once."""
-        index: dict[str, int] = {}
-        order = np.fromiter((index.setdefault(word, len(index)) for word in words), np.int64)
+        distinct, order = _distinct(words)
         encodings = self._backend.encode_batch(
-            [[self._word_prefix + _without_surrogates(word)] for word in index],
+            [[self._word_prefix + _without_surrogates(word)] for word in distinct],
             is_pretokenized=True,
             add_special_tokens=False,
         )
-        unknown = self._unknown_id()
-        pieces = Ragged.from_rows([encoding.ids or [unknown] for encoding in encodings], np.int32)
+        unknown = [self._unknown_id()]
+        return self._pieces([encoding.ids or unknown for encoding in encodings]).take(order)
+
+    def encode_texts(self, texts: Sequence[str]) -> Ragged:
+        """Return the piece ids of each text, none if it is empty; a text is looked at once."""
+        distinct, order = _distinct(texts)
+        encodings = self._backend.encode_batch(
+            [_without_surrogates(text) for text in distinct], add_special_tokens=False
+        )
+        return self._pieces([encoding.ids for encoding in encodings]).take(order)
+
+    def _pieces(self, rows: list[list[int]]) -> Ragged:
+        pieces = Ragged.from_rows(rows, np.int32)
         # Unigram models have the special tokens among their pieces.
-        pieces.values[np.isin(pieces.values, self.tokenizer.all_special_ids)] = unknown
-        return pieces.take(order)
+        pieces.values[np.isin(pieces.values, self.tokenizer.all_special_ids)] = self._unknown_id()
+        return pieces
 
     def _unknown_id(self) -> int:
         for token_id in (
@@ -102,22 +90,34 @@ class WordTokenizer:
                 return int(token_id)
         return 0
 
-    def _find_frame(self) -> Frame:
-        """Find the special tokens by looking at an encoded probe."""
-        probe = self._backend.encode([self._word_prefix + "a"], is_pretokenized=True)
-        text = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
-        if not text:
+    def _find_frame(self, probe: Any) -> Frame:
+        """Find the special tokens around and between the texts of an encoded probe."""
+        special: list[list[tuple[int, int]]] = [[]]
+        text_types: list[int] = []
+        text = None
+        for token, token_type, sequence in zip(probe.ids, probe.type_ids, probe.sequence_ids):
+            if sequence is None:
+                special[-1].append((token, token_type))
+            elif sequence != text:
+                text = sequence
+                text_types.append(token_type)
+                special.append([])
+        if not text_types:
             raise ValueError(
-                f"The tokenizer of {self.tokenizer.name_or_path!r} gives no piece for the word 'a'."
+                f"The tokenizer of {self.tokenizer.name_or_path!r} gives no piece for the text 'a'."
             )
-        first, last = text[0], text[-1] + 1
         return Frame(
-            tuple(probe.ids[:first]),
-            tuple(probe.ids[last:]),
-            tuple(probe.type_ids[:first]),
-            tuple(probe.type_ids[last:]),
-            probe.type_ids[first],
+            tuple(tuple(token for token, _ in group) for group in special),
+            tuple(tuple(token_type for _, token_type in group) for group in special),
+            tuple(text_types),
         )
+
+
+def _distinct(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts, and the index of each text in them."""
+    index: dict[str, int] = {}
+    order = np.fromiter((index.setdefault(text, len(index)) for text in texts), np.int64)
+    return list(index), order
 
 
 def _without_surrogates(word: str) -> str:

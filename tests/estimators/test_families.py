@@ -71,10 +71,9 @@ def test_special_tokens(family, model):
     tokenizer = WordTokenizer(model)
     to_tokens = tokenizer.tokenizer.convert_ids_to_tokens
     frame = tokenizer.frame
-    assert to_tokens(frame.prefix) == family.prefix
-    assert to_tokens(frame.suffix) == family.suffix
-    assert frame.prefix_types + frame.suffix_types == family.special_types
-    assert frame.text_type == 0
+    assert [to_tokens(group) for group in frame.special] == [family.prefix, family.suffix]
+    assert sum(frame.special_types, ()) == family.special_types
+    assert frame.text_types == (0,)
     assert tokenizer.pads_left is family.pads_left
     assert tokenizer.pad_id == tokenizer.tokenizer.pad_token_id
 

@@ -43,17 +43,19 @@ def tokenizer(request):
 def body(dataset, window, frame):
     """Return the pieces of a window, after a look at the special tokens around them."""
     ids = dataset.input_ids[window].tolist()
-    n_prefix, n_body = len(frame.prefix), len(ids) - frame.n_special
-    assert tuple(ids[:n_prefix]) == frame.prefix
-    assert tuple(ids[n_prefix + n_body :]) == frame.suffix
-    types = [*frame.prefix_types, *[frame.text_type] * n_body, *frame.suffix_types]
+    n_prefix, n_body = frame.n_before, len(ids) - frame.n_special
+    prefix, suffix = frame.special
+    assert tuple(ids[:n_prefix]) == prefix
+    assert tuple(ids[n_prefix + n_body :]) == suffix
+    before, after = frame.special_types
+    types = [*before, *[frame.text_types[0]] * n_body, *after]
     assert dataset.token_type_ids[window].tolist() == types
     return ids[n_prefix : n_prefix + n_body]
 
 
 def check_encoding(dataset, sentences, tokenizer, max_length, stride):
     """Compare a data set with its definition, sentence by sentence."""
-    n_prefix = len(tokenizer.frame.prefix)
+    n_prefix = tokenizer.frame.n_before
     capacity = max_length - tokenizer.frame.n_special
     assert dataset.n_texts == len(sentences)
     assert dataset.n_items == sum(len(sentence) for sentence in sentences)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from skdice.text._frame import Frame
 from skdice.text._tokenizer import WordTokenizer
 
 SPECIAL_TEXT = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>"]
@@ -158,7 +159,7 @@ def test_byte_level_step_among_others(tiny_roberta, roberta, tmp_path):
 def test_frame(request, name, prefix, suffix, pad):
     tokenizer = request.getfixturevalue(name)
     token_id = tokenizer.tokenizer.convert_tokens_to_ids
-    assert tokenizer.frame == ((token_id(prefix),), (token_id(suffix),), (0,), (0,), 0)
+    assert tokenizer.frame == Frame(((token_id(prefix),), (token_id(suffix),)), ((0,), (0,)), (0,))
     assert tokenizer.frame.n_special == 2
     assert tokenizer.pad_id == token_id(pad)
     assert not tokenizer.pads_left
@@ -177,7 +178,7 @@ def test_frame_with_the_special_tokens_last(tmp_path):
         single="$A:0 <sep>:0 <cls>:2", special_tokens=[("<sep>", 1), ("<cls>", 2)]
     )
     tokenizer = WordTokenizer(save_fast(backend, tmp_path, padding_side="left"))
-    assert tokenizer.frame == ((), (1, 2), (), (0, 2), 0)
+    assert tokenizer.frame == Frame(((), (1, 2)), ((), (0, 2)), (0,))
     assert tokenizer.frame.n_special == 2
     assert tokenizer.pads_left
     assert tokenizer.pad_id == 0  # it has no padding token
@@ -185,7 +186,7 @@ def test_frame_with_the_special_tokens_last(tmp_path):
 
 def test_frame_of_a_tokenizer_without_special_tokens(tmp_path):
     tokenizer = WordTokenizer(save_fast(unigram(["<unk>", "▁", "a"]), tmp_path))
-    assert tokenizer.frame == ((), (), (), (), 0)
+    assert tokenizer.frame == Frame(((), ()), ((), ()), (0,))
     assert as_lists(tokenizer.encode(["a"])) == [[1, 2]]
 
 
@@ -265,7 +266,7 @@ def test_slow_tokenizer_is_refused(monkeypatch):
 def test_tokenizer_that_drops_every_text_is_refused(tmp_path):
     backend = unigram(["<unk>", "a"])
     backend.normalizer = normalizers.Replace(Regex("."), "")
-    with pytest.raises(ValueError, match="gives no piece for the word 'a'"):
+    with pytest.raises(ValueError, match="gives no piece for the text 'a'"):
         WordTokenizer(save_fast(backend, tmp_path))
 
 

@@ -1,0 +1,61 @@
+"""The documentation of the parameters that all estimators share, written once."""
+
+from typing import Any
+
+_MARK = "    %(shared_parameters)s\n"
+
+_SHARED_PARAMETERS = """\
+    model : str or PathLike, default="bert-base-cased"
+        Hub id, or directory with a model that transformers can load.
+    loss : str or skdice.losses.Loss, default="dsc"
+        ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
+        (``"dsc-paper"``, ``"dsc-official"``) or a loss object.
+    alpha, beta, gamma, ce_weight : float, optional
+        Parameters of a loss given by name; None is the loss's own default.
+    class_weight : {"balanced", "log"} or dict of label to weight, optional
+        Weight of each gold class, from the counts of the training data (words of a tagger, rows of
+        a classifier). "log" is ``log10((n - n_t) / n_t + K)``.
+    K : float, optional
+        Constant of the "log" class weight, which it implies; 3 by default.
+    max_epochs : int, default=3
+    batch_size : int, default=16
+        Texts per batch. A set loss is taken over one optimiser step, so this is a parameter of the
+        loss too.
+    lr : float, default=5e-5
+        Learning rate after the warm-up.
+    head_lr : float, optional
+        Learning rate of the new head; ``lr`` by default.
+    weight_decay : float, default=0.01
+        Of AdamW; not applied to biases and norms.
+    warmup : float or int, default=0.1
+        Warm-up as a share of all optimiser steps (float) or in steps (int).
+    schedule : {"linear", "cosine", "constant"}, default="linear"
+        How the learning rate goes on after the warm-up.
+    clip_norm : float, optional, default=1.0
+        Largest norm of the gradient.
+    accumulate : int, default=1
+        Batches per optimiser step; the loss is that of one large batch, exactly.
+    n_frozen_layers : int, optional
+        Freeze the embeddings and the first so many layers; None trains everything, 0 freezes the
+        embeddings only.
+    validation_fraction : float, optional
+        Share of the rows that is kept from training and scored after every epoch.
+    patience : int, optional
+        Stop after so many epochs without a better validation score and restore the best weights.
+    precision : {"auto", "fp32", "bf16", "fp16"}, default="auto"
+        Of the training steps; "auto" is bf16 where the hardware computes in it.
+    device : str, default="auto"
+        A torch device; "auto" is a GPU if there is one.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of everything random in a fit. Global generators are neither used nor changed.
+    verbose : int, default=1
+        0 shows nothing.
+    callbacks : list of skorch callbacks, optional
+"""
+
+
+def documented(cls: Any) -> Any:
+    """Put the documentation of the shared parameters where a class docstring asks for it."""
+    if cls.__doc__:  # None under python -OO.
+        cls.__doc__ = cls.__doc__.replace(_MARK, _SHARED_PARAMETERS)
+    return cls

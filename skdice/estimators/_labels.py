@@ -1,0 +1,120 @@
+"""Checks of the labels of a classifier: one label per row, or a 0/1 indicator matrix."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.utils.validation import column_or_1d
+
+from ._inputs import check_rows, describe, list_rows
+
+
+def is_indicator(y: Any) -> bool:
+    """Whether y has a row of several numbers for each row of X."""
+    if sparse.issparse(y) or hasattr(y, "shape"):
+        return len(y.shape) == 2 and y.shape[1] != 1
+    return (
+        isinstance(y, list | tuple) and len(y) > 0 and isinstance(y[0], list | tuple | np.ndarray)
+    )
+
+
+def check_labels(y: Any, n_rows: int) -> np.ndarray:
+    """Return the labels as an array of shape (n_rows,): of numbers, of bool, or of str objects.
+
+    Raises
+    ------
+    ValueError
+        If a label is missing, no class (0.5), or of another type than the first one; the message
+        has the row.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: one label per row.")
+    if getattr(y, "ndim", 1) == 2:
+        y = column_or_1d(y, warn=True)
+    labels = check_rows(y, "y", "labels")
+    _check_length(len(labels), n_rows)
+    missing = [i for i, label in enumerate(labels) if is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"Every row of X needs a label in y; it is missing in {list_rows(missing)}."
+        )
+    kinds = [_kind(label) for label in labels]
+    for i, (label, kind) in enumerate(zip(labels, kinds)):
+        if kind is None:
+            raise ValueError(f"Labels must be str, int or bool; row {i} of y is {describe(label)}.")
+        if kind != kinds[0]:
+            raise ValueError(
+                f"All labels must be of one type; row 0 of y is {labels[0]!r} and row {i} is "
+                f"{label!r}."
+            )
+        if kind == "number" and label != math.floor(label):
+            raise ValueError(
+                f"Labels must be classes, not continuous values; row {i} of y is {label!r}. "
+                f"Unknown label type: continuous."
+            )
+    if kinds and kinds[0] == "str":
+        array = np.empty(len(labels), dtype=object)  # A numpy str loses trailing NULs.
+        array[:] = [str(label) for label in labels]
+        return array
+    return np.array(labels)
+
+
+def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a matrix of 0 and 1, (n_rows, n_labels) of int64, and the names of its columns.
+
+    Raises
+    ------
+    ValueError
+        If there are other values; the message has the row and the column.
+    """
+    names = np.array(y.columns) if hasattr(y, "columns") else None
+    try:
+        matrix = np.asarray(y.toarray() if sparse.issparse(y) else y)
+    except ValueError as error:  # numpy's of rows of different lengths
+        raise ValueError(
+            "Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
+            "got rows of different lengths. sklearn.preprocessing.MultiLabelBinarizer makes one of "
+            "lists of labels."
+        ) from error
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
+            f"got an array of shape {matrix.shape}."
+        )
+    _check_length(len(matrix), n_rows)
+    bad = np.argwhere(~np.isin(matrix, [0, 1]))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(
+            f"A multi-label y must have 0 and 1 only; row {row}, column {column} is "
+            f"{matrix[row, column]!r}. sklearn.preprocessing.MultiLabelBinarizer makes such a "
+            f"matrix of lists of labels."
+        )
+    matrix = matrix.astype(np.int64)
+    return matrix, np.arange(matrix.shape[1]) if names is None else names
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA."""
+    return value is None or value is pd.NA or (pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+def _kind(label: Any) -> str | None:
+    if isinstance(label, str):
+        return "str"
+    if isinstance(label, bool | np.bool_):
+        return "bool"
+    if isinstance(label, numbers.Real) and math.isfinite(label):
+        return "number"
+    return None
+
+
+def _check_length(n_labels: int, n_rows: int) -> None:
+    if n_labels != n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows; got {n_rows} rows of X and {n_labels} of "
+            f"y."
+        )

@@ -1,0 +1,92 @@
+"""Text classification, with one label or several."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, f1_score
+
+from ._classifier import TextClassifier
+from ._documentation import documented
+from ._inputs import check_texts
+from ._labels import check_indicator, check_labels, is_indicator
+
+
+@documented
+class DiceTextClassifier(TextClassifier):
+    """Classify texts with a fine-tuned transformer.
+
+    X is a list, Series or object array of str, or a table of one column; y has a label for each
+    row, or is a 0/1 indicator matrix (multi-label, one sigmoid per label). ``score`` is accuracy,
+    multi-label micro F1.
+
+    Parameters
+    ----------
+    %(shared_parameters)s
+    max_length : int, optional
+        Longest text in pieces, special ones included; the model's limit by default.
+    stride : None
+        Not for classifiers, which truncate.
+    pos_label : label, optional
+        The positive one of two classes, the larger label by default: the set losses leave out the
+        other one. None with more classes or labels.
+    truncation : {"longest_first", "error"}, default="longest_first"
+        Longer texts lose their end, with a warning that counts them, or are an error.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
+    threshold_ : float or ndarray of shape (n_classes,)
+        What the decision function is held against: 0 after ``fit``, see
+        :func:`skdice.model_selection.tune_decision`.
+    feature_names_in_ : ndarray of shape (1,), object
+        Only if X was a DataFrame.
+    history_ : DataFrame
+        A row per epoch: training loss, validation score, learning rate, seconds.
+    best_epoch_ : int
+        Epoch of the weights that are kept.
+    max_length_ : int
+    net_ : skorch net
+
+    See Also
+    --------
+    skdice.DicePairClassifier : The same for pairs of texts.
+
+    Notes
+    -----
+    ``predict_proba`` is a softmax whatever the loss. A set loss makes scores, not calibrated
+    probabilities; sklearn's ``CalibratedClassifierCV`` works on top.
+
+    Examples
+    --------
+    >>> from skdice import DiceTextClassifier
+    >>> classifier = DiceTextClassifier("bert-base-cased", loss="ce", random_state=0)
+    >>> classifier.fit(texts, labels)  # doctest: +SKIP
+    >>> classifier.predict(["You have won a prize! Call now."])  # doctest: +SKIP
+    array(['spam'], dtype=object)
+    """
+
+    _truncations = ("longest_first", "error")
+    _metric_name = "accuracy"
+
+    def _check_rows(self, X: Any) -> list[tuple[str, ...]]:
+        return [(text,) for text in check_texts(X)]
+
+    def _check_y(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+        return check_indicator(y, n_rows) if is_indicator(y) else (check_labels(y, n_rows), None)
+
+    def _metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        if y_pred.ndim == 1:
+            return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
+        return float(
+            f1_score(
+                y_true, y_pred, average="micro", sample_weight=sample_weight, zero_division=0.0
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
