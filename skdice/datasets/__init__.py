@@ -3,6 +3,17 @@
 from ._characters import split_into_characters
 from ._conll import read_conll
 from ._conllu import read_conllu
+from ._labeled_text import read_labeled_text
+from ._make_pairs import make_pairs
 from ._make_tagging import make_tagging
+from ._pairs import read_pairs
 
-__all__ = ["make_tagging", "read_conll", "read_conllu", "split_into_characters"]
+__all__ = [
+    "make_pairs",
+    "make_tagging",
+    "read_conll",
+    "read_conllu",
+    "read_labeled_text",
+    "read_pairs",
+    "split_into_characters",
+]

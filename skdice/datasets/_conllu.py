@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-from ._files import read_lines
+from ._files import read_lines, shorten
 
 _COLUMNS = {"upos": 3, "xpos": 4}
 _N_COLUMNS = 10
@@ -112,7 +112,7 @@ def _split(line: str) -> list[str]:
     fields = line.split("\t")
     if len(fields) != _N_COLUMNS:
         raise ValueError(
-            f"got {len(fields)} column{'' if len(fields) == 1 else 's'} in {_shorten(line)}, "
+            f"got {len(fields)} column{'' if len(fields) == 1 else 's'} in {shorten(line)}, "
             f"expected {_N_COLUMNS}, separated by a TAB."
         )
     return fields
@@ -149,7 +149,7 @@ def _read_id(node: str, n_words: int, last: int) -> int | None:
             )
         return last
     raise ValueError(
-        f"got the ID {_shorten(node)}, expected that of a word (3), a multi-word token (3-4) or an "
+        f"got the ID {shorten(node)}, expected that of a word (3), a multi-word token (3-4) or an "
         "empty node (3.1)."
     )
 
@@ -174,13 +174,8 @@ def _check_tag(fields: list[str], tag: str) -> str:
     if value in ("", "_"):
         other = "xpos" if tag == "upos" else "upos"
         raise ValueError(
-            f"the word {_shorten(fields[1])} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
+            f"the word {shorten(fields[1])} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
             f"{value!r}). Every word needs one; perhaps the file has {other} tags: "
             f"tag={other!r}."
         )
     return value
-
-
-def _shorten(text: str) -> str:
-    shown = repr(text)
-    return shown if len(shown) <= 80 else shown[:76] + "...'"

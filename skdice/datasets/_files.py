@@ -95,3 +95,8 @@ def _read_bytes(path: Path) -> bytes:
             f"{path}: the suffix says {suffix[1:]}, but the file cannot be decompressed ({error})."
         ) from error
     return data
+
+
+def shorten(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 80 else shown[:76] + "...'"

@@ -1,0 +1,166 @@
+"""Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from ._files import read_text, shorten
+from ._tables import drop_header, is_integer, make_labels, split_records
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where both texts and the label stand: names in a header, or positions without one."""
+
+    columns: tuple[str, str, str] | tuple[int, int, int]
+    description: str
+    n_columns: int | None = None
+    is_quoted: bool = False
+
+    @property
+    def has_header(self) -> bool:
+        return isinstance(self.columns[0], str)
+
+
+_LAYOUTS = {
+    "mrpc": _Layout(
+        ("#1 String", "#2 String", "Quality"),
+        "header with 'Quality', '#1 String' and '#2 String'",
+    ),
+    "bimpm": _Layout((1, 2, 0), "no header, 4 columns: label, text, text, id", 4),
+    "quora": _Layout(
+        ("question1", "question2", "is_duplicate"),
+        "header with 'question1', 'question2' and 'is_duplicate', fields may be quoted",
+        is_quoted=True,
+    ),
+    "glue": _Layout(
+        ("sentence1", "sentence2", "label"), "header with 'sentence1', 'sentence2' and 'label'"
+    ),
+    "er": _Layout((0, 1, 2), "no header, 3 columns: text, text, label", 3),
+}
+
+
+def read_pairs(
+    path: str | os.PathLike[str], *, layout: str = "auto", encoding: str = "utf-8"
+) -> tuple[list[tuple[str, str]], npt.NDArray[Any]]:
+    r"""Read pairs of texts and their labels from a file with columns separated by TABs.
+
+    Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
+    before it). Nothing is skipped but blank lines at the very end of the file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, plain or compressed (``.gz``, ``.xz``).
+    layout : {"auto", "mrpc", "bimpm", "quora", "glue", "er"}, default="auto"
+        Where the texts and the label stand. Quotes are characters like any other, save in
+        ``"quora"``.
+
+        - ``"mrpc"``: the Microsoft Research Paraphrase Corpus, with the columns ``#1 String``,
+          ``#2 String`` and ``Quality`` in its header.
+        - ``"bimpm"``: the Quora question pairs as partitioned for BiMPM: label, two texts and an
+          id, without a header.
+        - ``"quora"``: the Quora question pairs as released and as in GLUE, with the columns
+          ``question1``, ``question2`` and ``is_duplicate`` in the header. Fields may be quoted
+          with ``"``, then they may have line breaks and doubled quotes in them.
+        - ``"glue"``: any other file with the columns ``sentence1``, ``sentence2`` and ``label`` in
+          its header.
+        - ``"er"``: entity resolution as in Ditto: two texts and the label, without a header.
+        - ``"auto"``: the layout whose columns are in the first line; else ``"bimpm"`` or ``"er"``
+          if the first line has 4 or 3 columns and its label is an integer.
+    encoding : str, default="utf-8"
+        Encoding of the file. A byte order mark at its start is dropped.
+
+    Returns
+    -------
+    X : list of tuple of (str, str)
+        The pairs.
+    y : ndarray of shape (n_pairs,)
+        The labels: of dtype int64 if all are integers, else objects of type str. Spaces around a
+        label are dropped.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file at `path`, or a directory.
+    ValueError
+        If a row has a wrong number of columns or an empty label, if the layout is unknown or cannot
+        be told, or if the file cannot be decoded or has no rows. Errors in the file name the file
+        and the line.
+
+    See Also
+    --------
+    read_labeled_text : One text for each label.
+    make_pairs : Generator of pairs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skdice.datasets import read_pairs
+    >>> rows = ["sentence1\tsentence2\tlabel", "Hi.\tHello.\t1", "Hi.\tBye.\t0"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.tsv"
+    ...     _ = path.write_text("\n".join(rows), encoding="utf-8")
+    ...     X, y = read_pairs(path)
+    >>> X
+    [('Hi.', 'Hello.'), ('Hi.', 'Bye.')]
+    >>> y
+    array([1, 0])
+    """
+    if not isinstance(layout, str) or layout not in ("auto", *_LAYOUTS):
+        raise ValueError(
+            f"The 'layout' parameter of read_pairs must be a str among {['auto', *_LAYOUTS]}. "
+            f"Got {layout!r} instead."
+        )
+    text = read_text(path, encoding=encoding)
+    if layout == "auto":
+        layout = _find_layout(path, text)
+    chosen = _LAYOUTS[layout]
+    records = split_records(
+        path, text, "\t", is_quoted=chosen.is_quoted, n_columns=chosen.n_columns
+    )
+    first, second, label = _find_columns(path, layout, records[0][1])
+    if chosen.has_header:
+        records = drop_header(path, records)
+    X = [(fields[first], fields[second]) for _, fields in records]
+    return X, make_labels(path, records, label, has_header=chosen.has_header)
+
+
+def _find_layout(path: str | os.PathLike[str], text: str) -> str:
+    line = text.split("\n", 1)[0].removesuffix("\r")
+    fields = line.split("\t")
+    # The file may quote the names in its header.
+    names = {field.removeprefix('"').removesuffix('"') for field in fields}
+    for name, layout in _LAYOUTS.items():
+        if layout.has_header:
+            is_it = names.issuperset(map(str, layout.columns))
+        else:
+            label = int(layout.columns[2])
+            is_it = len(fields) == layout.n_columns and is_integer(fields[label].strip(" "))
+        if is_it:
+            return name
+    listed = "; ".join(f"{name!r} ({layout.description})" for name, layout in _LAYOUTS.items())
+    raise ValueError(
+        f"{os.fspath(path)}, line 1: cannot tell the layout from {shorten(line)}. Pass one as "
+        f"layout=...: {listed}. Columns are separated by a TAB."
+    )
+
+
+def _find_columns(
+    path: str | os.PathLike[str], layout: str, header: list[str]
+) -> tuple[int, int, int]:
+    found = []
+    for column in _LAYOUTS[layout].columns:
+        if isinstance(column, str):
+            if header.count(column) != 1:
+                raise ValueError(
+                    f"{os.fspath(path)}, line 1: the layout {layout!r} needs one column {column!r} "
+                    f"in the header. Got the columns {shorten(', '.join(header))}."
+                )
+            column = header.index(column)
+        found.append(column)
+    first, second, label = found
+    return first, second, label

@@ -1,0 +1,151 @@
+"""Rows and labels of text files with columns."""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._files import shorten
+
+# The line on which a row begins, and its columns; none for a blank line.
+Record = tuple[int, list[str]]
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_INT64 = np.iinfo(np.int64)
+_SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
+
+
+def split_records(
+    path: str | os.PathLike[str],
+    text: str,
+    separator: str,
+    *,
+    is_quoted: bool,
+    n_columns: int | None = None,
+) -> list[Record]:
+    """Cut the text of a file into rows of one number of columns.
+
+    A space only cuts once: it separates a label from the text after it. Blank lines at the end are
+    dropped.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, for errors.
+    text : str
+        What is in the file.
+    separator : str
+        What stands between two columns.
+    is_quoted : bool
+        Whether fields may be quoted with ``"``, as in CSV files.
+    n_columns : int, default=None
+        The number of columns. None means that of the first row.
+
+    Returns
+    -------
+    records : list of tuple of (int, list of str)
+        The line on which each row begins, and its columns. At least one row.
+    """
+    records = list(
+        _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
+    )
+    n_lines = records[-1][0] if records else 1
+    while records and not records[-1][1]:
+        records.pop()
+    if not records:
+        raise ValueError(f"{os.fspath(path)}, line {n_lines}: the file ends without any row.")
+    if n_columns is None:
+        # A file that begins with a blank line is wrong there, not in its other lines.
+        n_columns = max(len(records[0][1]), 1)
+    for number, fields in records:
+        if len(fields) != n_columns:
+            got = "a blank line"
+            if fields:
+                s = "" if len(fields) == 1 else "s"
+                got = f"{len(fields)} column{s} in {shorten(separator.join(fields))}"
+            between = _SEPARATOR_NAMES.get(separator, repr(separator))
+            raise ValueError(
+                f"{os.fspath(path)}, line {number}: got {got}, expected {n_columns} "
+                f"column{'' if n_columns == 1 else 's'}, separated by {between}."
+            )
+    return records
+
+
+def _parse_lines(text: str, separator: str) -> Iterator[Record]:
+    n_cuts = 1 if separator == " " else -1
+    for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
+        line = line.removesuffix("\n").removesuffix("\r")
+        yield number, line.split(separator, n_cuts) if line.strip(" ") else []
+
+
+def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
+    lines = io.StringIO(text, newline="\n")
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    records = []
+    number = 1
+    # The limit is one for the whole process: a text may be longer, others' limit must stay.
+    limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        for fields in reader:
+            is_blank = len(fields) == 1 and not fields[0].strip(" ")
+            records.append((number, [] if is_blank else fields))
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{os.fspath(path)}, line {number}: the row that begins here is badly quoted, at the "
+            f"latest in line {reader.line_num} ({error}). A quoted field begins and ends with one "
+            '", and a " inside it is doubled.'
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+    return records
+
+
+def drop_header(path: str | os.PathLike[str], records: list[Record]) -> list[Record]:
+    """Return the rows after the first one; there must be some."""
+    if len(records) == 1:
+        raise ValueError(f"{os.fspath(path)}, line 1: the file ends after its header.")
+    return records[1:]
+
+
+def make_labels(
+    path: str | os.PathLike[str], records: Sequence[Record], column: int, *, has_header: bool
+) -> npt.NDArray[Any]:
+    """Return the labels in a column: of dtype int64 if all are integers, else of type str.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, for errors.
+    records : sequence of tuple of (int, list of str)
+        The rows without the header.
+    column : int
+        The column of the label.
+    has_header : bool
+        Whether the file has a header. If not, a first label that seems to be one is an error.
+    """
+    labels = [fields[column].strip(" ") for _, fields in records]
+    for (number, _), label in zip(records, labels):
+        if not label:
+            raise ValueError(
+                f"{os.fspath(path)}, line {number}: the label (column {column}) is empty."
+            )
+    are_integers = [is_integer(label) for label in labels]
+    if all(are_integers):
+        return np.array(labels, dtype=np.int64)
+    if not has_header and len(labels) > 1 and not are_integers[0] and all(are_integers[1:]):
+        raise ValueError(
+            f"{os.fspath(path)}, line 1: the label is {shorten(labels[0])}, while all others are "
+            "integers. The line seems to be a header, but the columns are to be read without one."
+        )
+    return np.array(labels, dtype=object)
+
+
+def is_integer(label: str) -> bool:
+    """Whether int64 can hold a label such that it is written the same again."""
+    return bool(_INTEGER.fullmatch(label)) and _INT64.min <= int(label) <= _INT64.max
