@@ -30,3 +30,50 @@ def equal_length_corpus(n: int) -> tuple[list, list]:
     X = [["john", "saw", "the", "oslo"], ["the", "mary", "went", "to"]] * (n // 2)
     y = [["B-PER", "O", "O", "B-LOC"], ["O", "B-PER", "O", "O"]] * (n // 2)
     return X, y
+
+
+def easy_texts(n: int, seed: int = 0, n_classes: int = 2) -> tuple[list, list]:
+    """Texts in which one word decides the class: a person, a place, or neither; mixed."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for i in range(n):
+        label = i % n_classes
+        words = [str(word) for word in rng.choice(FILLERS, int(rng.integers(2, 6)))]
+        if label < 2:
+            words[int(rng.integers(len(words)))] = str(rng.choice(NAMES[["PER", "LOC"][label]]))
+        X.append(" ".join(words))
+        y.append(["person", "place", "neither"][label])
+    return X, y
+
+
+def easy_pairs(n: int, seed: int = 0) -> tuple[list, list]:
+    """Pairs that are 1 if both texts name a place; one in four is."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for i in range(n):
+        named = [i % 4 in (0, 1), i % 4 in (0, 2)]
+        texts = []
+        for has_place in named:
+            words = [str(word) for word in rng.choice(FILLERS, 3)]
+            if has_place:
+                words[int(rng.integers(3))] = str(rng.choice(NAMES["LOC"]))
+            texts.append(" ".join(words))
+        X.append(tuple(texts))
+        y.append(int(all(named)))
+    return X, y
+
+
+def easy_labels(n: int, seed: int = 0) -> tuple[list, np.ndarray]:
+    """Texts with a 0/1 matrix: whether a person, and whether a place is named."""
+    rng = np.random.default_rng(seed)
+    X, Y = [], []
+    for i in range(n):
+        row = [int(i % 3 == 0), int(i % 4 == 0)]
+        words = [str(word) for word in rng.choice(FILLERS, 3)]
+        for kind, label in zip(("PER", "LOC"), row):
+            if label:
+                words.append(str(rng.choice(NAMES[kind])))
+        rng.shuffle(words)
+        X.append(" ".join(words))
+        Y.append(row)
+    return X, np.array(Y)

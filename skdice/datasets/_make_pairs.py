@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ._make_tagging import _make_rng
+from .._random_state import RandomState, make_rng
 from ._tagging_language import ADJECTIVES, PEOPLE, THINGS, make_language
 
 _T = TypeVar("_T")
@@ -110,7 +110,7 @@ def make_pairs(
     n_samples: int = 100,
     *,
     positive_share: float = 0.2,
-    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
     r"""Generate pairs of English-like sentences, of which some say the same.
 
@@ -162,10 +162,7 @@ def make_pairs(
     Nelcorp Group was taken over by Veldyne Group in Port Zorford.
     """
     n_positive = _count_positive(n_samples, positive_share)
-    try:
-        rng = _make_rng(random_state)
-    except ValueError as error:
-        raise ValueError(str(error).replace("make_tagging", "make_pairs")) from None
+    rng = make_rng(random_state, "make_pairs")
     writer = _PairWriter(rng)
     rows: list[tuple[tuple[str, str], int]] = []
     seen: set[frozenset[str]] = set()

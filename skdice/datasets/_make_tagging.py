@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
+from .._random_state import RandomState, make_rng
 from ._tagging_language import (
     ADJECTIVES,
     CONNECTIVES,
@@ -41,7 +40,7 @@ def make_tagging(
     n_types: int = 3,
     ambiguity: float = 0.2,
     scheme: str = "IOB2",
-    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Generate English-like sentences with tagged entities.
 
@@ -105,7 +104,7 @@ def make_tagging(
     _check_parameters(
         n_sentences=n_sentences, ratio=ratio, n_types=n_types, ambiguity=ambiguity, scheme=scheme
     )
-    rng = _make_rng(random_state)
+    rng = make_rng(random_state, "make_tagging")
     writer = _Writer(rng, make_language(n_types, ambiguity))
     sentences: list[_Sentence] = []
     n_inside = n_outside = 0
@@ -148,23 +147,6 @@ def _check_parameters(**parameters: Any) -> None:
             raise ValueError(
                 f"The {name!r} parameter of make_tagging must be {allowed}. Got {value!r} instead."
             )
-
-
-def _make_rng(random_state: Any) -> random.Random:
-    """Return a private generator; one given by the user is advanced, as scikit-learn does."""
-    if random_state is None:
-        return random.Random()
-    if isinstance(random_state, np.random.RandomState):
-        return random.Random(int(random_state.randint(2**31 - 1)))
-    if isinstance(random_state, np.random.Generator):
-        return random.Random(int(random_state.integers(2**63 - 1)))
-    is_int = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if is_int and random_state >= 0:
-        return random.Random(int(random_state))
-    raise ValueError(
-        "The 'random_state' parameter of make_tagging must be an int >= 0, a numpy RandomState, a "
-        f"numpy Generator or None. Got {random_state!r} instead."
-    )
 
 
 def _draw_entity_lengths(

@@ -1,0 +1,42 @@
+"""From a user's random_state to a private generator."""
+
+import random
+from numbers import Integral
+from typing import TypeAlias
+
+import numpy as np
+
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+
+def make_rng(random_state: RandomState, owner: str) -> random.Random:
+    """Return a private generator; one given by the user is advanced, as scikit-learn does.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+    owner : str
+        What the error calls the function.
+
+    Returns
+    -------
+    random.Random
+
+    Raises
+    ------
+    ValueError
+        If `random_state` is of another kind or a negative int.
+    """
+    if random_state is None:
+        return random.Random()
+    if isinstance(random_state, np.random.RandomState):
+        return random.Random(int(random_state.randint(2**31 - 1)))
+    if isinstance(random_state, np.random.Generator):
+        return random.Random(int(random_state.integers(2**63 - 1)))
+    is_int = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if is_int and random_state >= 0:
+        return random.Random(int(random_state))
+    raise ValueError(
+        f"The 'random_state' parameter of {owner} must be an int >= 0, a numpy RandomState, a "
+        f"numpy Generator or None. Got {random_state!r} instead."
+    )

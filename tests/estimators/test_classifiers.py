@@ -1,0 +1,349 @@
+"""DiceTextClassifier and DicePairClassifier: what they learn and give back."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, f1_score
+
+from skdice import DicePairClassifier, DiceTextClassifier
+from skdice.estimators import text_estimator_checks
+from skdice.losses import LOSS_NAMES, DiceLoss
+
+from ..corpora import easy_labels, easy_pairs, easy_texts
+
+FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+LEARNING = [name for name in LOSS_NAMES if name != "dsc-paper"]
+
+
+def make_texts(model, **params):
+    return DiceTextClassifier(model, **{**FAST, **params})
+
+
+def make_pairs(model, **params):
+    return DicePairClassifier(model, **{**FAST, **params})
+
+
+@pytest.fixture(scope="module")
+def texts(tiny_bert):
+    return make_texts(tiny_bert, loss="ce").fit(*easy_texts(64))
+
+
+@pytest.fixture(scope="module")
+def pairs(tiny_bert):
+    return make_pairs(tiny_bert, max_epochs=14).fit(*easy_pairs(160))
+
+
+@pytest.fixture(scope="module")
+def labels(tiny_bert):
+    return make_texts(tiny_bert).fit(*easy_labels(96))
+
+
+class TestLearning:
+    @pytest.mark.parametrize("loss", LEARNING)
+    def test_pairs(self, tiny_bert, loss):
+        classifier = make_pairs(tiny_bert, loss=loss, max_epochs=16).fit(*easy_pairs(160))
+        assert classifier.score(*easy_pairs(40, seed=1)) > 0.75
+
+    @pytest.mark.parametrize("loss", LEARNING)
+    def test_three_classes(self, tiny_bert, loss):
+        classifier = make_texts(tiny_bert, loss=loss, max_epochs=16)
+        classifier.fit(*easy_texts(192, n_classes=3))
+        assert classifier.score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
+
+    @pytest.mark.parametrize("loss", LEARNING)
+    def test_several_labels(self, tiny_bert, loss):
+        classifier = make_texts(tiny_bert, loss=loss, max_epochs=16).fit(*easy_labels(192))
+        assert classifier.score(*easy_labels(40, seed=1)) > 0.75
+
+    @pytest.mark.parametrize(
+        "loss", [DiceLoss(average="macro"), DiceLoss(level="example"), DiceLoss(ohem_ratio=3.0)]
+    )
+    def test_several_labels_with_a_loss_object(self, tiny_bert, loss):
+        classifier = make_texts(tiny_bert, loss=loss, max_epochs=16, accumulate=2)
+        assert classifier.fit(*easy_labels(192)).score(*easy_labels(40, seed=1)) > 0.75
+
+    def test_both_texts_of_a_pair_are_read(self, pairs):
+        both = pairs.decision_function([("in oslo", "in paris")])
+        assert both > pairs.decision_function([("in oslo", "the saw")])
+        assert both > pairs.decision_function([("the saw", "in paris")])
+
+    def test_every_family_takes_pairs(self, tiny_models, family):
+        classifier = make_pairs(tiny_models(family), loss="ce", max_epochs=2)
+        X, y = easy_pairs(32)
+        classifier.fit(X, y)
+        alone = np.concatenate([classifier.decision_function([pair]) for pair in X[:5]])
+        np.testing.assert_allclose(alone, classifier.decision_function(X)[:5], atol=1e-4)
+
+    @pytest.fixture(
+        params=["bert", "roberta", "distilbert", "electra", "deberta_v2", "modernbert", "xlnet"]
+    )
+    def family(self, request):
+        return request.param
+
+    def test_frozen_layers_stay(self, tiny_bert):
+        X, y = easy_texts(16)
+        classifiers = [
+            make_texts(tiny_bert, n_frozen_layers=1, max_epochs=n).fit(X, y) for n in (1, 2)
+        ]
+        one, two = (c.net_.module_.transformer.bert.state_dict() for c in classifiers)
+        same = {name for name in one if torch.equal(one[name], two[name])}
+        assert {name for name in one if name.startswith(("embeddings", "encoder.layer.0."))} <= same
+        assert not {name for name in one if name.startswith("encoder.layer.1.att")} & same
+
+    def test_a_new_pooler_belongs_to_the_head(self, texts):
+        module = texts.net_.module_
+        names = {id(p): name for name, p in module.named_parameters()}
+        assert {names[id(p)].split(".")[-3:-1][-1] for p in module.head_parameters()} == {
+            "dense",
+            "classifier",
+        }
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        "convert, kind",
+        [
+            (list, "O"),
+            (np.array, "O"),
+            (pd.Series, "O"),
+            (lambda y: pd.Series(y, dtype="category"), "O"),
+            (lambda y: [label == "place" for label in y], "b"),
+            (lambda y: pd.Series([len(label) for label in y], dtype="Int64"), "i"),
+            (lambda y: [float(len(label)) for label in y], "f"),
+        ],
+    )
+    def test_types(self, tiny_bert, convert, kind):
+        X, y = easy_texts(24)
+        y = convert(y)
+        classifier = make_texts(tiny_bert, max_epochs=1).fit(X, y)
+        assert classifier.classes_.dtype.kind == kind
+        assert classifier.predict(X).dtype == classifier.classes_.dtype
+        assert set(classifier.classes_) == set(y)
+        assert classifier.score(X, y) == accuracy_score(list(y), list(classifier.predict(X)))
+
+    def test_columns_have_the_order_of_classes(self, tiny_bert):
+        X, y = easy_texts(96, n_classes=3)
+        classifier = make_texts(tiny_bert, loss="ce", max_epochs=14).fit(X, y)
+        assert classifier.classes_.tolist() == ["neither", "person", "place"]
+        p = classifier.predict_proba(["the saw in", "john said", "by oslo"])
+        assert p.argmax(1).tolist() == [0, 1, 2]
+
+    def test_pos_label_is_the_larger_one(self, pairs):
+        X, y = easy_pairs(40, seed=2)
+        assert pairs.score(X, y) == f1_score(y, pairs.predict(X), pos_label=1)
+        assert pairs.net_.criterion_.background == 0
+
+    def test_pos_label_given(self, tiny_bert):
+        X, y = easy_pairs(40)
+        y = ["same" if label else "other" for label in y]
+        default = make_pairs(tiny_bert, max_epochs=1).fit(X, y)
+        other = make_pairs(tiny_bert, max_epochs=1, pos_label="other").fit(X, y)
+        assert default.net_.criterion_.background == 0  # "other"
+        assert other.net_.criterion_.background == 1
+        expected = f1_score(y, other.predict(X), pos_label="other")
+        assert other.score(X, y) == pytest.approx(expected)
+
+    def test_more_classes_score_as_macro_f1(self, tiny_bert):
+        X, y = easy_texts(60, n_classes=3)
+        X = [(text, "") for text in X]
+        classifier = make_pairs(tiny_bert, max_epochs=2).fit(X, y)
+        assert classifier.score(X, y) == f1_score(y, classifier.predict(X), average="macro")
+        assert classifier.net_.criterion_.background is None
+
+    def test_score_takes_sample_weight(self, texts, pairs):
+        X, y = easy_texts(20, seed=3)
+        weight = np.arange(20)
+        expected = accuracy_score(y, texts.predict(X), sample_weight=weight)
+        assert texts.score(X, y, sample_weight=weight) == pytest.approx(expected)
+        X, y = easy_pairs(20, seed=3)
+        expected = f1_score(y, pairs.predict(X), sample_weight=weight)
+        assert pairs.score(X, y, sample_weight=weight) == pytest.approx(expected)
+
+    def test_presets_know_two_classes(self, tiny_bert):
+        pair = make_pairs(tiny_bert, loss="dsc-official", max_epochs=1).fit(*easy_pairs(16))
+        assert (pair.net_.criterion_.level, pair.net_.criterion_.average) == ("batch", "micro")
+        text = make_texts(tiny_bert, loss="dsc-official", max_epochs=1)
+        text.fit(*easy_texts(16, n_classes=3))
+        assert (text.net_.criterion_.level, text.net_.criterion_.average) == ("example", "sum")
+
+
+class TestSeveralLabels:
+    def test_outputs(self, labels):
+        X, Y = easy_labels(10, seed=1)
+        assert labels.classes_.tolist() == [0, 1]
+        p, decision = labels.predict_proba(X), labels.decision_function(X)
+        assert p.shape == decision.shape == Y.shape
+        np.testing.assert_allclose(p, 1 / (1 + np.exp(-decision)))
+        np.testing.assert_array_equal(labels.predict(X), p > 0.5)
+        assert labels.score(X, Y) == f1_score(Y, labels.predict(X), average="micro")
+
+    def test_names_of_columns(self, tiny_bert):
+        X, Y = easy_labels(16)
+        Y = pd.DataFrame(Y, columns=["person", "place"])
+        classifier = make_texts(tiny_bert, max_epochs=1, class_weight={"place": 5.0}).fit(X, Y)
+        assert classifier.classes_.tolist() == ["person", "place"]
+        weight = np.array(classifier.net_.criterion_.class_weight)
+        np.testing.assert_array_equal(weight, [[1, 1], [1, 5]])
+
+    @pytest.mark.parametrize("convert", [sparse.csr_matrix, np.ndarray.tolist, pd.DataFrame])
+    def test_containers(self, tiny_bert, convert):
+        X, Y = easy_labels(16)
+        expected = make_texts(tiny_bert, max_epochs=1).fit(X, Y).predict_proba(X)
+        got = make_texts(tiny_bert, max_epochs=1).fit(X, convert(Y))
+        np.testing.assert_array_equal(got.predict_proba(X), expected)
+        assert got.score(X, convert(Y)) == got.score(X, Y)
+
+    @pytest.mark.parametrize("kind", ["balanced", "log"])
+    def test_class_weights(self, tiny_bert, kind):
+        X, Y = easy_labels(24)
+        Y = np.column_stack([Y, np.zeros(24, dtype=int)])  # A label that never occurs.
+        classifier = make_texts(tiny_bert, max_epochs=1, class_weight=kind).fit(X, Y)
+        weight = np.array(classifier.net_.criterion_.class_weight)
+        n = np.array([[16, 8], [18, 6]])
+        expected = 12 / n if kind == "balanced" else np.log10((24 - n) / n + 3)
+        np.testing.assert_allclose(weight[:2], expected, rtol=1e-6)
+        assert weight[2].tolist() == [0.5 if kind == "balanced" else 1, 1] or kind == "balanced"
+
+    def test_rare_labels_may_be_missing_in_a_fold(self, tiny_bert):
+        X, Y = easy_labels(16)
+        Y[:, 1] = 0
+        assert make_texts(tiny_bert, max_epochs=1).fit(X, Y).predict(X).shape == (16, 2)
+
+
+class TestPrediction:
+    def test_two_classes(self, texts):
+        X, _ = easy_texts(10, seed=1)
+        p, decision = texts.predict_proba(X), texts.decision_function(X)
+        assert p.shape == (10, 2)
+        assert decision.shape == (10,)
+        np.testing.assert_allclose(p.sum(1), 1)
+        np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), decision)
+        np.testing.assert_array_equal(texts.predict(X), texts.classes_[(decision > 0).astype(int)])
+
+    def test_batch_size_and_order_do_not_matter(self, pairs):
+        X, _ = easy_pairs(30, seed=5)
+        X.append(("", ""))
+        X.append(("the saw " * 8, "oslo"))
+        expected = pairs.predict_proba(X)
+        for batch_size in (1, 64):
+            other = pickle.loads(pickle.dumps(pairs)).set_params(batch_size=batch_size)
+            np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-5)
+        np.testing.assert_allclose(pairs.predict_proba(X[::-1]), expected[::-1], atol=1e-5)
+
+    def test_empty_and_strange_texts(self, texts, pairs):
+        strange = ["", " ", "\u200b", "\x00", "\ud800", "[SEP] [CLS]", "😀", "日本"]
+        assert len(texts.predict(strange)) == len(strange)
+        X = [(a, b) for a in strange for b in strange]
+        assert np.isfinite(pairs.predict_proba(X)).all()
+
+    def test_no_rows(self, texts, pairs, labels):
+        assert texts.predict([]).shape == (0,)
+        assert texts.predict_proba([]).shape == (0, 2)
+        assert texts.decision_function([]).shape == (0,)
+        assert pairs.predict([]).shape == (0,)
+        assert pairs.predict(np.empty((0, 2), dtype=object)).shape == (0,)
+        assert labels.predict([]).shape == (0, 2)
+
+    def test_not_fitted(self):
+        with pytest.raises(NotFittedError):
+            DicePairClassifier().predict(17)
+
+    def test_pickle_and_clone(self, pairs):
+        X, _ = easy_pairs(10, seed=1)
+        again = pickle.loads(pickle.dumps(pairs))
+        np.testing.assert_array_equal(again.predict_proba(X), pairs.predict_proba(X))
+        assert not hasattr(clone(pairs), "net_")
+
+    def test_is_classifier(self):
+        assert is_classifier(DicePairClassifier())
+        assert is_classifier(DiceTextClassifier())
+
+
+class TestContainers:
+    def test_pairs(self, pairs):
+        X, _ = easy_pairs(12, seed=1)
+        expected = pairs.predict_proba(X)
+        objects = np.empty(len(X), dtype=object)
+        objects[:] = X
+        for same in (
+            [list(pair) for pair in X],
+            np.array(X, dtype=object),
+            np.array(X),
+            pd.DataFrame(X),
+            pd.DataFrame(X, columns=["question1", "question2"]),
+            pd.Series(X, index=range(12, 0, -1)),
+            objects,
+        ):
+            np.testing.assert_array_equal(pairs.predict_proba(same), expected)
+
+    def test_texts(self, texts):
+        X, _ = easy_texts(12, seed=1)
+        expected = texts.predict_proba(X)
+        column = np.array(X, dtype=object).reshape(-1, 1)
+        for same in (np.array(X), pd.Series(X), column, pd.DataFrame({"text": X})):
+            np.testing.assert_array_equal(texts.predict_proba(same), expected)
+
+    def test_column_names(self, tiny_bert):
+        X, y = easy_pairs(12)
+        X = pd.DataFrame(X, columns=["left", "right"])
+        classifier = make_pairs(tiny_bert, max_epochs=1).fit(X, y)
+        assert classifier.feature_names_in_.tolist() == ["left", "right"]
+        with pytest.raises(ValueError, match=r"\['left', 'right'\]; got \['right', 'left'\]"):
+            classifier.predict(X[["right", "left"]])
+        classifier.fit(X.to_numpy(), y)
+        assert not hasattr(classifier, "feature_names_in_")
+        assert not hasattr(classifier, "n_features_in_")
+
+
+class TestValidation:
+    def test_every_class_is_in_both_parts(self, tiny_bert):
+        y = np.array(["rare"] * 4 + ["often"] * 76)
+        X = [f"the {label}" for label in y]
+        classifier = make_texts(tiny_bert, validation_fraction=0.25, max_epochs=1)
+        train, valid = classifier._split(
+            80, np.random.default_rng(0), np.unique(y, return_inverse=True)[1]
+        )
+        assert sorted([*train, *valid]) == list(range(80))
+        assert (y[train] == "rare").sum() == 3
+        assert len(valid) == 20
+        assert (y[valid] == "rare").sum() == 1
+        classifier.fit(X, y)
+        assert 0 <= classifier.history_["valid_score"].iloc[0] <= 1
+
+    def test_all_classes_are_trained_on(self):
+        classes = np.array([0, 1, 1, 2, 2, 2])
+        classifier = DiceTextClassifier(validation_fraction=0.8)
+        for seed in range(20):
+            train, valid = classifier._split(6, np.random.default_rng(seed), classes)
+            assert set(classes[train]) == {0, 1, 2}
+            assert len(valid) == 3
+
+    def test_early_stopping_scores_the_task_metric(self, tiny_bert):
+        X, y = easy_pairs(60)
+        classifier = make_pairs(tiny_bert, validation_fraction=0.3, patience=2, max_epochs=30)
+        classifier.fit(X, y)
+        scores = classifier.history_["valid_score"]
+        assert len(scores) < 30
+        assert classifier.best_epoch_ == scores.idxmax()
+
+
+class TestContract:
+    @pytest.mark.parametrize("kind", ["texts", "pairs", "labels"])
+    @pytest.mark.parametrize(
+        "name", [name for name, _ in text_estimator_checks(DiceTextClassifier())]
+    )
+    def test_checks(self, tiny_bert, kind, name):
+        params = {"max_epochs": 1, "lr": 1e-3, "loss": "dice"}
+        if kind == "texts":
+            estimator, (X, y) = make_texts(tiny_bert, **params), easy_texts(24, n_classes=3)
+        elif kind == "pairs":
+            estimator, (X, y) = make_pairs(tiny_bert, **params), easy_pairs(24)
+        else:
+            estimator, (X, y) = make_texts(tiny_bert, **params), easy_labels(24)
+        dict(text_estimator_checks(estimator, X, y))[name]()
