@@ -1,0 +1,190 @@
+"""The classifiers inside scikit-learn's and imbalanced-learn's tools, unchanged."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from imblearn.pipeline import Pipeline as ImbalancedPipeline
+from imblearn.under_sampling import RandomUnderSampler
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, f1_score
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdice import DicePairClassifier, DiceTextClassifier
+from skdice.losses import DiceLoss
+
+from ..corpora import easy_labels, easy_pairs, easy_texts
+
+matplotlib.use("Agg")
+
+FAST = {"max_epochs": 2, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+KINDS = ["pairs", "pairs of str", "texts", "texts of str"]
+
+
+@pytest.fixture(params=KINDS)
+def case(request, tiny_bert):
+    """A classifier of two classes with its rows."""
+    if "pairs" in request.param:
+        estimator, (X, y) = DicePairClassifier(tiny_bert, **FAST), easy_pairs(24)
+        y = np.array(y)
+    else:
+        estimator, (X, y) = DiceTextClassifier(tiny_bert, **FAST), easy_texts(24)
+        y = (np.array(y) == "place").astype(int)
+    if "str" in request.param:
+        y = np.array(["no", "yes"], dtype=object)[y]
+    return estimator, X, y
+
+
+def as_table(X):
+    return np.array(X, dtype=object).reshape(len(X), -1)
+
+
+def check_predictions(fitted, X, y):
+    predicted = fitted.predict(X)
+    assert predicted.shape == (len(y),)
+    assert set(predicted) <= set(y)
+    assert 0 <= fitted.score(X, y) <= 1
+    if hasattr(fitted, "predict_proba"):
+        p = fitted.predict_proba(X)
+        assert p.shape == (len(y), 2)
+        np.testing.assert_allclose(p.sum(1), 1)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda estimator, y: TunedThresholdClassifierCV(
+            estimator, cv=2, scoring="balanced_accuracy", random_state=0
+        ),
+        lambda estimator, y: FixedThresholdClassifier(
+            estimator, threshold=0.3, pos_label=max(y), response_method="predict_proba"
+        ),
+        lambda estimator, y: FixedThresholdClassifier(
+            estimator, threshold=-0.5, pos_label=max(y), response_method="decision_function"
+        ),
+        lambda estimator, y: CalibratedClassifierCV(estimator, cv=2),
+        lambda estimator, y: CalibratedClassifierCV(
+            estimator, cv=2, ensemble=False, method="isotonic"
+        ),
+        lambda estimator, y: VotingClassifier([("a", estimator), ("b", estimator)], voting="soft"),
+        lambda estimator, y: VotingClassifier([("a", estimator), ("b", estimator)]),
+        lambda estimator, y: StackingClassifier(
+            [("a", estimator), ("b", estimator)], LogisticRegression(), cv=2
+        ),
+        lambda estimator, y: Pipeline([("same", FunctionTransformer()), ("classify", estimator)]),
+        lambda estimator, y: GridSearchCV(
+            estimator,
+            [{"loss": ["ce"]}, {"loss": ["dice"], "gamma": [0.1, 1.0]}],
+            cv=2,
+            scoring="f1_macro",
+        ),
+        lambda estimator, y: GridSearchCV(
+            estimator.set_params(loss=DiceLoss()), {"loss__gamma": [0.1, 1.0]}, cv=2
+        ),
+    ],
+    ids=[
+        "TunedThreshold",
+        "FixedThreshold of probabilities",
+        "FixedThreshold of the decision",
+        "Calibrated",
+        "Calibrated once",
+        "Voting soft",
+        "Voting hard",
+        "Stacking",
+        "Pipeline",
+        "GridSearch",
+        "GridSearch over a loss object",
+    ],
+)
+def test_meta_estimators(case, wrap):
+    estimator, X, y = case
+    check_predictions(wrap(estimator, y).fit(X, y), X, y)
+
+
+def test_bagging(case):
+    estimator, X, y = case
+    X = as_table(X)
+    check_predictions(BaggingClassifier(estimator, n_estimators=2, random_state=0).fit(X, y), X, y)
+
+
+def test_under_sampling(case):
+    estimator, X, y = case
+    X = as_table(X)
+    pipeline = ImbalancedPipeline(
+        [("sample", RandomUnderSampler(random_state=0)), ("classify", estimator)]
+    )
+    check_predictions(pipeline.fit(X, y), X, y)
+
+
+def test_tuned_threshold_scores_the_given_metric(tiny_bert):
+    X, y = easy_pairs(48)
+    classifier = DicePairClassifier(tiny_bert, **{**FAST, "loss": "ce"}).fit(X, y)
+    tuned = TunedThresholdClassifierCV(
+        FrozenEstimator(classifier), scoring="f1", cv="prefit", refit=False
+    ).fit(X, y)
+    assert f1_score(y, tuned.predict(X)) > f1_score(y, classifier.predict(X))
+
+
+def test_cross_validation(case):
+    estimator, X, y = case
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    assert cross_val_score(estimator, X, y, cv=cv).shape == (3,)
+    p = cross_val_predict(estimator, pd.Series(X), y, cv=cv, method="predict_proba")
+    assert p.shape == (len(X), 2)
+    sizes, train, test = learning_curve(
+        estimator, X, y, cv=3, train_sizes=[0.5, 1.0], shuffle=True, random_state=0
+    )
+    assert sizes.tolist() == [8, 16]
+    assert np.isfinite(train).all()
+    assert np.isfinite(test).all()
+
+
+def test_cross_validation_in_processes(tiny_bert):
+    X, y = easy_pairs(24)
+    estimator = DicePairClassifier(tiny_bert, **{**FAST, "max_epochs": 1})
+    one = cross_val_score(estimator, X, y, cv=2)
+    np.testing.assert_array_equal(cross_val_score(estimator, X, y, cv=2, n_jobs=2), one)
+
+
+def test_displays(case):
+    estimator, X, y = case
+    estimator.fit(X, y)
+    curve = PrecisionRecallDisplay.from_estimator(estimator, X, y, pos_label=max(y))
+    assert curve.precision[-1] == 1
+    matrix = ConfusionMatrixDisplay.from_estimator(estimator, X, y).confusion_matrix
+    assert matrix.shape == (2, 2)
+    assert matrix.sum() == len(y)
+
+
+def test_several_labels(tiny_bert):
+    X, Y = easy_labels(24)
+    estimator = DiceTextClassifier(tiny_bert, **FAST)
+    assert cross_val_score(estimator, X, Y, cv=3).shape == (3,)
+    assert cross_val_predict(estimator, X, Y, cv=3).shape == Y.shape
+    search = GridSearchCV(estimator, {"loss": ["ce", "dice"]}, cv=2, scoring="f1_micro").fit(X, Y)
+    assert search.predict(X).shape == Y.shape
+
+
+def test_sample_weight_is_routed(tiny_bert):
+    import sklearn
+
+    X, y = easy_pairs(24)
+    weight = np.ones(24)
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = DicePairClassifier(tiny_bert, **{**FAST, "max_epochs": 1})
+        estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scores = cross_val_score(estimator, X, y, cv=2, params={"sample_weight": weight})
+    assert scores.shape == (2,)
