@@ -14,8 +14,7 @@ from ._tagging_language import ADJECTIVES, PEOPLE, THINGS, make_language
 
 _T = TypeVar("_T")
 
-# Shares of the negative pairs with different subjects, and of the others with swapped names.
-_EASY_SHARE = 0.2
+# Share of the hard negative pairs in which the names are swapped.
 _SWAPPED_SHARE = 0.5
 
 # Blocks of relations between two persons, two companies or two places. Each line says one relation
@@ -110,16 +109,18 @@ def make_pairs(
     n_samples: int = 100,
     *,
     positive_share: float = 0.2,
+    hard_share: float = 0.8,
     random_state: RandomState = None,
 ) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
     r"""Generate pairs of English-like sentences, of which some say the same.
 
     The sentences of a positive pair say the same in other words: in active and passive, from either
     side (``"Anna sold 12 lamps to Peter."``, ``"Peter bought twelve lamps from Anna."``), or in
-    another order. Four of five negative pairs are hard: the second sentence is just such another
-    wording, but in it the two names are swapped, or one name, number, thing, place, time or verb is
-    another one. The rest have different subjects. How many words two sentences share therefore
-    tells little, while their meaning always decides.
+    another order. In a hard negative pair the second sentence is just such another wording, but in
+    it the two names are swapped, or one name, number, thing, place, time or verb is another one.
+    The other negative pairs have different subjects. So the more pairs are hard, the less it tells
+    how many words two sentences share; their meaning always decides. Swapped names are more than a
+    small encoder learns from a thousand pairs.
 
     Parameters
     ----------
@@ -128,6 +129,8 @@ def make_pairs(
     positive_share : float, default=0.2
         Share of the paraphrases, between 0 and 1. ``round(positive_share * n_samples)`` pairs are
         positive.
+    hard_share : float, default=0.8
+        Share of the negative pairs that are hard, on average.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the sentences. None gives other pairs in each call. NumPy's global random state is
         neither read nor changed.
@@ -151,19 +154,22 @@ def make_pairs(
     Examples
     --------
     >>> from skdice.datasets import make_pairs
-    >>> X, y = make_pairs(100, positive_share=0.1, random_state=6)
+    >>> X, y = make_pairs(100, positive_share=0.1, random_state=8)
     >>> len(X), int(y.sum())
     (100, 10)
     >>> print(*X[y.argmax()], sep="\n")
-    Barsoft Industries was sued by Raldyne Group at the beginning of September.
-    Raldyne Group took Barsoft Industries to court in early September.
-    >>> print(*X[y.argmin()], sep="\n")
-    Nelcorp Group took over Veldyne Group in Port Zorford.
-    Nelcorp Group was taken over by Veldyne Group in Port Zorford.
+    Lake Talwick lies 79 kilometres west of South Morton.
+    South Morton lies seventy-nine kilometres east of Lake Talwick.
     """
     n_positive = _count_positive(n_samples, positive_share)
+    is_real = isinstance(hard_share, Real) and not isinstance(hard_share, bool)
+    if not is_real or not 0 <= hard_share <= 1:
+        raise ValueError(
+            "The 'hard_share' parameter of make_pairs must be a float in the range [0, 1]. "
+            f"Got {hard_share!r} instead."
+        )
     rng = make_rng(random_state, "make_pairs")
-    writer = _PairWriter(rng)
+    writer = _PairWriter(rng, float(hard_share))
     rows: list[tuple[tuple[str, str], int]] = []
     seen: set[frozenset[str]] = set()
     while len(rows) < n_samples:
@@ -226,8 +232,9 @@ class _Wording:
 class _PairWriter:
     """Draws facts, words them and changes them."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, hard_share: float) -> None:
         self._rng = rng
+        self._hard_share = hard_share
         person, place, company = make_language(3, 0)
         self._names = {
             "person": [f"{first} {last}" for first in person.prefixes for last in person.names]
@@ -245,10 +252,10 @@ class _PairWriter:
         fact = self._draw_fact()
         if label == 1:
             other = fact
-        elif self._rng.random() < _EASY_SHARE:
-            other = self._draw_other_subject(fact)
-        else:
+        elif self._rng.random() < self._hard_share:
             other = self._change(fact)
+        else:
+            other = self._draw_other_subject(fact)
         first = second = self._word(fact, self._draw_wording())
         while second == first:
             second = self._word(other, self._draw_wording())

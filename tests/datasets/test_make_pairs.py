@@ -198,6 +198,7 @@ def test_global_random_states_are_untouched():
             [0, 1, -0.1, 1.5, float("nan"), None, "0.5", True],
             r"a float in the range \(0, 1\)",
         ),
+        ("hard_share", [-0.1, 1.1, None, "0.5", True], r"a float in the range \[0, 1\]"),
         ("random_state", [-1, 1.5, "0", True, random.Random(0)], "an int >= 0, a numpy RandomSt"),
     ],
 )
@@ -206,6 +207,17 @@ def test_errors(name, values, allowed):
         message = f"'{name}' parameter of make_pairs must be {allowed}.* Got .* instead"
         with pytest.raises(ValueError, match=message):
             make_pairs(**{name: value})
+
+
+def test_hard_pairs_share_their_words():
+    overlaps = []
+    for hard_share in (0, 0.5, 1):
+        X, y = make_pairs(1000, positive_share=0.1, hard_share=hard_share, random_state=0)
+        words = [[set(text.lower().split()) for text in pair] for pair in X]
+        shares = [len(first & second) / len(first | second) for first, second in words]
+        overlaps.append(np.mean([share for share, label in zip(shares, y) if not label]))
+    assert overlaps[0] < 0.2
+    assert overlaps[0] + 0.1 < overlaps[1] < overlaps[2] - 0.1
 
 
 def test_a_missing_class_is_an_error():
