@@ -32,13 +32,16 @@ class TextEstimator(BaseEstimator):
     """Base of the estimators; a subclass brings its parameters, encoding and decoding."""
 
     _module_class: type
-    _metric_name: str
 
     net_: TextNet
     tokenizer_: WordTokenizer
 
     def _more_parameters(self) -> None:
         """Check the parameters that only this estimator has."""
+
+    def _metric_name(self) -> str:
+        """Return what the progress bar calls the validation score."""
+        return "F1"
 
     def _frame(self) -> Frame:
         """Return the special tokens around the texts of a row."""
@@ -303,7 +306,7 @@ class TextEstimator(BaseEstimator):
         callbacks = list(self.callbacks or [])
         if self.verbose:
             name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
-            callbacks.append(("progress", FitProgress(name, self._metric_name)))
+            callbacks.append(("progress", FitProgress(name, self._metric_name())))
         net = TextNet(
             self._module_class,
             type(loss),

@@ -27,7 +27,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     _module_class = SequenceModule
     _truncations: tuple[str, ...] = TRUNCATIONS
-    _row = "text"
+    _row_name = "text"
 
     classes_: np.ndarray
     threshold_: Any
@@ -240,7 +240,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         )
         if len(cut):
             warnings.warn(
-                f"{len(cut)} of {len(rows)} {self._row}s are longer than max_length="
+                f"{len(cut)} of {len(rows)} {self._row_name}s are longer than max_length="
                 f"{self.max_length_} pieces and were cut (truncation={self.truncation!r}): "
                 f"{list_rows(cut.tolist())}.",
                 UserWarning,

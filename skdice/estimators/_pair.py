@@ -69,8 +69,7 @@ class DicePairClassifier(TextClassifier):
     array([0])
     """
 
-    _metric_name = "F1"
-    _row = "pair"
+    _row_name = "pair"
 
     def _frame(self) -> Frame:
         return self.tokenizer_.pair_frame

@@ -76,7 +76,6 @@ class DiceTokenTagger(TextEstimator):
     """
 
     _module_class = TokenModule
-    _metric_name = "F1"
 
     def __init__(
         self,

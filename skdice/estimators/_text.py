@@ -54,6 +54,10 @@ class DiceTextClassifier(TextClassifier):
 
     Notes
     -----
+    Multi-label, a set loss pools all labels of a step (a soft micro F1;
+    ``DiceLoss(average="macro")`` takes each by itself), and ``class_weight={label: weight}`` weighs
+    the rows with that label.
+
     ``predict_proba`` is a softmax whatever the loss. A set loss makes scores, not calibrated
     probabilities; sklearn's ``CalibratedClassifierCV`` works on top.
 
@@ -67,13 +71,15 @@ class DiceTextClassifier(TextClassifier):
     """
 
     _truncations = ("longest_first", "error")
-    _metric_name = "accuracy"
 
     def _check_rows(self, X: Any) -> list[tuple[str, ...]]:
         return [(text,) for text in check_texts(X)]
 
     def _check_y(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
         return check_indicator(y, n_rows) if is_indicator(y) else (check_labels(y, n_rows), None)
+
+    def _metric_name(self) -> str:
+        return "F1" if self._is_multilabel else "accuracy"
 
     def _metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
