@@ -1,8 +1,6 @@
-"""The documentation of the parameters that all estimators share, written once."""
+"""The documentation of what several estimators share, written once."""
 
 from typing import Any
-
-_MARK = "    %(shared_parameters)s\n"
 
 _SHARED_PARAMETERS = """\
     model : str or PathLike, default="bert-base-cased"
@@ -53,9 +51,31 @@ _SHARED_PARAMETERS = """\
     callbacks : list of skorch callbacks, optional
 """
 
+_CLASSIFIER_ATTRIBUTES = """\
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
+    threshold_ : float or ndarray of shape (n_classes,)
+        What the decision function is held against: 0 after ``fit``, see
+        :func:`skdice.model_selection.tune_decision`.
+    feature_names_in_ : ndarray of shape (n_columns,), object
+        Only if X was a DataFrame.
+    history_ : DataFrame
+        A row per epoch: training loss, validation score, learning rate, seconds.
+    best_epoch_ : int
+        Epoch of the weights that are kept.
+    max_length_ : int
+    net_ : skorch net
+"""
+
+_TEXTS = {
+    "    %(shared_parameters)s\n": _SHARED_PARAMETERS,
+    "    %(classifier_attributes)s\n": _CLASSIFIER_ATTRIBUTES,
+}
+
 
 def documented(cls: Any) -> Any:
-    """Put the documentation of the shared parameters where a class docstring asks for it."""
+    """Put the shared documentation where a class docstring asks for it."""
     if cls.__doc__:  # None under python -OO.
-        cls.__doc__ = cls.__doc__.replace(_MARK, _SHARED_PARAMETERS)
+        for mark, text in _TEXTS.items():
+            cls.__doc__ = cls.__doc__.replace(mark, text)
     return cls

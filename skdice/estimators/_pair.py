@@ -35,19 +35,7 @@ class DicePairClassifier(TextClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    threshold_ : float or ndarray of shape (n_classes,)
-        What the decision function is held against: 0 after ``fit``, see
-        :func:`skdice.model_selection.tune_decision`.
-    feature_names_in_ : ndarray of shape (2,), object
-        Only if X was a DataFrame.
-    history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
-    best_epoch_ : int
-        Epoch of the weights that are kept.
-    max_length_ : int
-    net_ : skorch net
+    %(classifier_attributes)s
 
     See Also
     --------

@@ -1,0 +1,28 @@
+"""What the class docstrings say of the parameters."""
+
+import ast
+import inspect
+import re
+
+import pytest
+
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+
+
+@pytest.mark.parametrize("cls", [DicePairClassifier, DiceTextClassifier, DiceTokenTagger])
+def test_every_parameter_is_documented(cls):
+    doc = inspect.getdoc(cls)
+    section = doc.split("Parameters\n----------\n")[1].split("\n\n")[0]
+    names = re.findall(r"^([\w, ]+?) :|^(\w+)$", section, re.MULTILINE)
+    documented = [name for pair in names for part in pair if part for name in part.split(", ")]
+    assert sorted(documented) == sorted(inspect.signature(cls).parameters)
+    assert "%(" not in doc
+
+
+@pytest.mark.parametrize("cls", [DicePairClassifier, DiceTextClassifier, DiceTokenTagger])
+def test_defaults_are_those_documented(cls):
+    parameters = inspect.signature(cls).parameters
+    documented = re.findall(r"^(\w+) : .*default=([^\s,]+)$", inspect.getdoc(cls), re.MULTILINE)
+    assert len(documented) > 15
+    for name, default in documented:
+        assert ast.literal_eval(default) == parameters[name].default
