@@ -64,7 +64,7 @@ def easy_pairs(n: int, seed: int = 0) -> tuple[list, list]:
 
 
 def easy_labels(n: int, seed: int = 0) -> tuple[list, np.ndarray]:
-    """Texts with a 0/1 matrix: whether a person, and whether a place is named."""
+    """Texts with a 0/1 matrix: whether one person, and whether one place is named."""
     rng = np.random.default_rng(seed)
     X, Y = [], []
     for i in range(n):
@@ -72,7 +72,7 @@ def easy_labels(n: int, seed: int = 0) -> tuple[list, np.ndarray]:
         words = [str(word) for word in rng.choice(FILLERS, 3)]
         for kind, label in zip(("PER", "LOC"), row):
             if label:
-                words.append(str(rng.choice(NAMES[kind])))
+                words.append(NAMES[kind][0])
         rng.shuffle(words)
         X.append(" ".join(words))
         Y.append(row)
