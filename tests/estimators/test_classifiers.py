@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
-from skdice.estimators import text_estimator_checks
+from skdice.estimators import check_text_estimator, text_estimator_checks
 from skdice.losses import LOSS_NAMES, DiceLoss
 
 from ..corpora import easy_labels, easy_pairs, easy_texts
@@ -347,3 +347,8 @@ class TestContract:
         else:
             estimator, (X, y) = make_texts(tiny_bert, **params), easy_labels(24)
         dict(text_estimator_checks(estimator, X, y))[name]()
+
+    @pytest.mark.parametrize("make", [make_texts, make_pairs])
+    def test_rows_of_the_right_kind_are_made(self, tiny_bert, make):
+        results = check_text_estimator(make(tiny_bert, max_epochs=1))
+        assert {result["status"] for result in results} == {"passed"}
