@@ -172,11 +172,13 @@ def tables(results: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         score=[100 * row[TASKS[row.task].metric] for _, row in results.iterrows()],
         tuned=[100 * row[f"tuned_{TASKS[row.task].metric}"] for _, row in results.iterrows()],
     )
+    drawn = results[results.training_set == "random rows"].set_index("seed").sort_index()
     rows = []
-    for task, part in results[results.training_set == "random rows"].groupby("task", sort=False):
-        baseline = part[part.loss == "ce"].set_index("seed").tuned
-        for loss, runs in part.groupby("loss", sort=False):
-            runs = runs.set_index("seed").sort_index()
+    for task in TASKS:
+        part = drawn[drawn.task == task]
+        baseline = part[part.loss == "ce"].tuned
+        for loss in LOSSES:
+            runs = part[part.loss == loss]
             rows.append(
                 {
                     "task": task,

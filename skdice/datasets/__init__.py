@@ -5,15 +5,19 @@ from ._conll import read_conll
 from ._conllu import read_conllu
 from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs
+from ._make_questions import make_questions
 from ._make_tagging import make_tagging
 from ._pairs import read_pairs
+from ._squad import read_squad
 
 __all__ = [
     "make_pairs",
+    "make_questions",
     "make_tagging",
     "read_conll",
     "read_conllu",
     "read_labeled_text",
     "read_pairs",
+    "read_squad",
     "split_into_characters",
 ]

@@ -1,16 +1,21 @@
 """Counts of negatives and positives, over all of a data set and for each of its classes."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
+from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
 
 _OUTSIDE = "O"
+_HAN = "\u3400-\u9fff"
+_HAN_CHARACTER = re.compile(f"[{_HAN}]")
+_CHARACTER_TOKEN = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+|[^\\w\\s]")
 _Row = tuple[int, int | None, int | None, float]  # count, negatives, positives, ratio
 
 
@@ -20,11 +25,13 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
     Parameters
     ----------
     y : list, Series or array of shape (n_rows,), or array of shape (n_rows, n_classes)
-        Tag sequences (each row a sequence of tags), labels (each row one label), or a 0/1 indicator
-        matrix (a two-dimensional array or a DataFrame).
+        Tag sequences (each row a sequence of tags), labels (each row one label), a 0/1 indicator
+        matrix (a two-dimensional array or a DataFrame), or the answers of extractive question
+        answering: dicts ``{"text": [...], "answer_start": [...]}`` (empty lists: unanswerable), or
+        str (``""``: unanswerable) if `X` has the names ``question`` and ``context``.
     X : sequence of length n_rows, default=None
-        The texts that belong to `y`. Only their number is checked; tags and labels are counted
-        without them.
+        The texts that belong to `y`. Answers need them: a DataFrame or dicts with ``context``, or
+        pairs (question, context). For tags and labels only their number is checked.
 
     Returns
     -------
@@ -35,7 +42,9 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
         Columns:
 
         - ``count``: in class rows the number of items (tags, rows) of the class; in row ``"all"``
-          the number of all items (of an indicator matrix: of its cells).
+          the number of all items (of an indicator matrix: its cells; of answers: the tokens of
+          the contexts, see Notes). The classes of answers are ``"start"``, ``"end"`` and
+          ``"other"``.
         - ``negatives``, ``positives``: in class rows the items of all other classes and of the
           class. In row ``"all"`` the two sides of the task:
 
@@ -45,6 +54,8 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
             tags have an ``"O"`` by mistake;
           - two labels: the smaller and the larger label, scikit-learn's positive class;
           - an indicator matrix: its zeros and its ones;
+          - answers: the other tokens of the contexts, and 2 per answerable question, its start and
+            its end, however many alternative answers it has (the paper's Table 1);
           - everything else (part-of-speech tags, more than two labels): missing, as no class is
             the negative one.
         - ``ratio``: negatives / positives, infinite without positives. Where these are missing,
@@ -53,11 +64,19 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
     Raises
     ------
     TypeError
-        If `y` or one of its rows or tags is of a kind that cannot be counted, such as the answer
-        dicts of extractive question answering.
+        If `y` or one of its rows or tags is of a kind that cannot be counted, or if a row of `X`
+        has no context and `y` has answers.
     ValueError
-        If `y` is empty, has missing values, a matrix has other values than 0 and 1, or `X` has
-        another number of rows.
+        If `y` is empty, has missing values, a matrix has other values than 0 and 1, `X` has another
+        number of rows, or answers have no `X` or (as str) do not occur in their context.
+
+    Notes
+    -----
+    The tokens of a context are its words between white space, counted once for each question about
+    it, answerable or not. A context that has more Chinese characters than such words is cut into
+    its Chinese characters, each run of other letters and digits, and each punctuation mark. Start
+    and end count as two tokens also where the answer is one word, and a context of a single token
+    as two if it has an answer.
 
     Examples
     --------
@@ -77,6 +96,15 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
     ham        2          2          2    1.0
     eggs       1          3          1    3.0
     spam       1          3          1    3.0
+    >>> X = [("Where is Oslo?", "Oslo is in Norway, in the south."), ("Why?", "Oslo is old.")]
+    >>> y = [{"text": ["Norway"], "answer_start": [11]}, {"text": [], "answer_start": []}]
+    >>> imbalance_report(y, X)
+           count  negatives  positives  ratio
+    class
+    all       10          8          2   4.00
+    other      8          2          8   0.25
+    end        1          9          1   9.00
+    start      1          9          1   9.00
     """
     matrix, names = _as_matrix(y)
     rows = _as_rows(y) if matrix is None else []
@@ -87,6 +115,8 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
         raise ValueError(f"X has {len(X)} rows, but y has {n_rows}.")
     if matrix is not None:
         return _report_indicator(matrix, names)
+    if _are_answers(rows, X):
+        return _report_answers(rows, _read_contexts(X))
     has_tags = _is_sequence(rows[0])
     counts = _count_items(rows, has_tags)
     negatives = _count_outside(counts) if has_tags else _count_smaller_label(counts)
@@ -169,8 +199,8 @@ def _raise_at_first_bad_item(rows: Sequence[Any], has_tags: bool) -> NoReturn:
             where = f"y, row {i}, position {position}" if has_tags else f"y, row {i}"
             if isinstance(item, dict):
                 raise TypeError(
-                    f"{where}: got a dict. The answers of extractive question answering cannot be "
-                    "counted; pass tag sequences, labels or an indicator matrix."
+                    f"{where}: got a dict. The answers of extractive question answering cannot "
+                    "stand among tags or labels."
                 )
             error = ValueError if pd.api.types.is_scalar(item) else TypeError
             raise error(
@@ -230,6 +260,70 @@ def _report_classes(counts: Counter[Any], negatives: int | None) -> pd.DataFrame
         positives = n_items - negatives
         summary = (n_items, negatives, positives, _divide(negatives, positives))
     return _make_frame(summary, list(counts.items()), n_items)
+
+
+def _are_answers(rows: Sequence[Any], X: Any) -> bool:
+    """Tell the answers of question answering from labels; bare str need an X that names its parts."""
+    if isinstance(rows[0], Mapping):
+        return True
+    if not isinstance(rows[0], str) or X is None:
+        return False
+    names = X.columns if isinstance(X, pd.DataFrame) else next(iter(X))
+    return isinstance(names, Mapping | pd.Index) and {"question", "context"} <= set(names)
+
+
+def _read_contexts(X: Any) -> list[str]:
+    """Return the contexts of questions, one for each row of `X`."""
+    expected = "X must be a DataFrame or dicts with question and context, or pairs of them"
+    if X is None:
+        raise ValueError(
+            "y has the answers of extractive question answering, which are counted among the "
+            f"tokens of their contexts. {expected}; got None."
+        )
+    if isinstance(X, pd.DataFrame):
+        if "context" not in X.columns:
+            raise ValueError(f"{expected}; got a DataFrame with the columns {list(X.columns)}.")
+        contexts = X["context"].tolist()
+    else:
+        contexts = [_read_context(row) for row in X]
+    for i, context in enumerate(contexts):
+        if not isinstance(context, str):
+            raise TypeError(f"{expected}. X, row {i}: got {_describe(context)} as context.")
+    return contexts
+
+
+def _read_context(row: Any) -> Any:
+    """Return the context of a dict or of a pair, None if `row` is neither."""
+    if isinstance(row, Mapping):
+        return row.get("context")
+    return row[1] if _is_sequence(row) and len(row) == 2 else None
+
+
+def _report_answers(rows: Sequence[Any], contexts: Sequence[str]) -> pd.DataFrame:
+    n_answerable = negatives = 0
+    for i, (row, context) in enumerate(zip(rows, contexts, strict=True)):
+        texts = read_answers(row, f"row {i} of y")
+        has_answer = any(texts)
+        if isinstance(row, str) and row not in context:
+            raise ValueError(
+                f"y, row {i}: got {row!r}, which does not occur in its context. Expected an answer "
+                "copied from the context, or '' for an unanswerable question; X without the names "
+                "question and context makes str labels."
+            )
+        n_answerable += has_answer
+        negatives += max(_count_tokens(context) - 2 * has_answer, 0)
+    positives = 2 * n_answerable
+    n_tokens = negatives + positives
+    summary = (n_tokens, negatives, positives, _divide(negatives, positives))
+    classes = [("start", n_answerable), ("end", n_answerable), ("other", negatives)]
+    return _make_frame(summary, classes, n_tokens)
+
+
+def _count_tokens(context: str) -> int:
+    n_words = len(context.split())
+    if len(_HAN_CHARACTER.findall(context)) > n_words:
+        return len(_CHARACTER_TOKEN.findall(context))
+    return n_words
 
 
 def _make_frame(

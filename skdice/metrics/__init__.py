@@ -1,4 +1,4 @@
-"""Scores for sequence tagging: whole entities and single tags."""
+"""Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
 from ._entities import EntitySpan, get_entities
 from ._entity import (
@@ -6,7 +6,13 @@ from ._entity import (
     entity_f1_score,
     entity_precision_recall_fscore_support,
 )
-from ._scorers import entity_f1_scorer, tag_f1_scorer
+from ._scorers import (
+    entity_f1_scorer,
+    squad_exact_match_scorer,
+    squad_f1_scorer,
+    tag_f1_scorer,
+)
+from ._squad import squad_exact_match, squad_f1_score, squad_report
 from ._tags import tag_f1_score
 
 __all__ = [
@@ -16,6 +22,11 @@ __all__ = [
     "entity_f1_scorer",
     "entity_precision_recall_fscore_support",
     "get_entities",
+    "squad_exact_match",
+    "squad_exact_match_scorer",
+    "squad_f1_score",
+    "squad_f1_scorer",
+    "squad_report",
     "tag_f1_score",
     "tag_f1_scorer",
 ]

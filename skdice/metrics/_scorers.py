@@ -21,7 +21,10 @@ from __future__ import annotations
 from sklearn.metrics import make_scorer
 
 from ._entity import entity_f1_score
+from ._squad import squad_exact_match, squad_f1_score
 from ._tags import tag_f1_score
 
 entity_f1_scorer = make_scorer(entity_f1_score)
+squad_exact_match_scorer = make_scorer(squad_exact_match)
+squad_f1_scorer = make_scorer(squad_f1_score)
 tag_f1_scorer = make_scorer(tag_f1_score)
