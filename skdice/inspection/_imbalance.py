@@ -13,6 +13,7 @@ from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
 
 _OUTSIDE = "O"
+_EXPECTED_QUESTIONS = "X must be a DataFrame or dicts with question and context, or pairs of them"
 _HAN = "\u3400-\u9fff"
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _CHARACTER_TOKEN = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+|[^\\w\\s]")
@@ -263,7 +264,7 @@ def _report_classes(counts: Counter[Any], negatives: int | None) -> pd.DataFrame
 
 
 def _are_answers(rows: Sequence[Any], X: Any) -> bool:
-    """Tell the answers of question answering from labels; bare str need an X that names its parts."""
+    """Tell answers from labels: bare str are answers if `X` names question and context."""
     if isinstance(rows[0], Mapping):
         return True
     if not isinstance(rows[0], str) or X is None:
@@ -274,29 +275,31 @@ def _are_answers(rows: Sequence[Any], X: Any) -> bool:
 
 def _read_contexts(X: Any) -> list[str]:
     """Return the contexts of questions, one for each row of `X`."""
-    expected = "X must be a DataFrame or dicts with question and context, or pairs of them"
     if X is None:
         raise ValueError(
             "y has the answers of extractive question answering, which are counted among the "
-            f"tokens of their contexts. {expected}; got None."
+            f"tokens of their contexts. {_EXPECTED_QUESTIONS}; got None."
         )
     if isinstance(X, pd.DataFrame):
         if "context" not in X.columns:
-            raise ValueError(f"{expected}; got a DataFrame with the columns {list(X.columns)}.")
-        contexts = X["context"].tolist()
+            raise ValueError(
+                f"{_EXPECTED_QUESTIONS}; got a DataFrame with the columns {list(X.columns)}."
+            )
+        X = [{"context": context} for context in X["context"].tolist()]
+    return [_read_context(row, i) for i, row in enumerate(X)]
+
+
+def _read_context(row: Any, i: int) -> str:
+    """Return the context of row `i` of `X`, a dict or a pair."""
+    if isinstance(row, Mapping) and "context" in row:
+        context = row["context"]
+    elif isinstance(row, list | tuple | np.ndarray) and len(row) == 2:
+        context = row[1]
     else:
-        contexts = [_read_context(row) for row in X]
-    for i, context in enumerate(contexts):
-        if not isinstance(context, str):
-            raise TypeError(f"{expected}. X, row {i}: got {_describe(context)} as context.")
-    return contexts
-
-
-def _read_context(row: Any) -> Any:
-    """Return the context of a dict or of a pair, None if `row` is neither."""
-    if isinstance(row, Mapping):
-        return row.get("context")
-    return row[1] if _is_sequence(row) and len(row) == 2 else None
+        raise TypeError(f"{_EXPECTED_QUESTIONS}. X, row {i}: got {_describe(row)}.")
+    if not isinstance(context, str):
+        raise TypeError(f"X, row {i}: got {_describe(context)} as context. Expected a str.")
+    return context
 
 
 def _report_answers(rows: Sequence[Any], contexts: Sequence[str]) -> pd.DataFrame:

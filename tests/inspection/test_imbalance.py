@@ -1,3 +1,5 @@
+import json
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -212,9 +214,10 @@ answers = [{"text": ["Oslo"], "answer_start": [3]}]
         (None, TypeError, "Got None instead"),
         ("B-PER", TypeError, "Got 'B-PER' instead"),
         ({"a": 1}, TypeError, "Got a dict instead"),
-        (answers, TypeError, "y, row 0: got a dict. The answers of extractive question"),
-        (to_object_array(answers), TypeError, "y, row 0: got a dict"),
-        (pd.Series(answers), TypeError, "y, row 0: got a dict"),
+        (answers, ValueError, "y has the answers of extractive question answering.* got None"),
+        (to_object_array(answers), ValueError, "y has the answers of extractive"),
+        (pd.Series(answers), ValueError, "y has the answers of extractive"),
+        (["spam", *answers], TypeError, "y, row 1: got a dict. The answers of extractive question"),
         ([["O"], "O"], TypeError, "y, row 1: got 'O'. Expected a sequence of tags"),
         (["O", "O", ["O"]], TypeError, "y, row 2: got a list. Expected a label"),
         (["a", None], ValueError, "y, row 1: got None. Expected a label"),
@@ -237,6 +240,112 @@ def test_errors(y, error, message):
         imbalance_report(y)
 
 
+QUESTIONS = [
+    {"question": "Where is Oslo?", "context": "Oslo is in  Norway,\nin the south."},
+    {"question": "Why?", "context": "Oslo is old."},
+]
+ANSWERS = [
+    {"text": ["Norway", "in the south"], "answer_start": [12, 20]},
+    {"text": [], "answer_start": []},
+]
+PAIRS = [(row["question"], row["context"]) for row in QUESTIONS]
+EXPECTED = {
+    "all": [10, 8, 2, 4.0],
+    "other": [8, 2, 8, 0.25],
+    "end": [1, 9, 1, 9.0],
+    "start": [1, 9, 1, 9.0],
+}
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        QUESTIONS,
+        pd.DataFrame(QUESTIONS, index=[7, 7]).assign(id=["a", "b"]),
+        pd.Series(QUESTIONS),
+        PAIRS,
+        to_object_array(PAIRS),
+        np.array(PAIRS),
+    ],
+)
+@pytest.mark.parametrize("convert", [list, tuple, pd.Series, to_object_array])
+def test_answers(convert, X):
+    assert as_lists(imbalance_report(convert(ANSWERS), X)) == EXPECTED
+
+
+def test_str_are_answers_if_the_questions_have_names():
+    y = ["Norway", ""]
+    assert as_lists(imbalance_report(y, QUESTIONS)) == EXPECTED
+    assert as_lists(imbalance_report(y, pd.DataFrame(QUESTIONS))) == EXPECTED
+    for X in (PAIRS, pd.DataFrame(PAIRS), np.array(PAIRS), ["a text", "another"]):
+        pd.testing.assert_frame_equal(imbalance_report(y, X), imbalance_report(y))
+
+
+@pytest.mark.parametrize(
+    "context, n_tokens",
+    [
+        ("one two three", 3),
+        ("  one,two .\t\u00a0three\n", 3),
+        ("挪威的首都是奥斯陆。", 10),
+        ("2019年, Oslo有60万人", 8),
+        ("奥斯陆 Oslo is the name", 5),
+        ("奥斯陆 市 Oslo name", 4),
+        ("奥斯陆市 挪 Oslo name", 7),
+    ],
+)
+def test_tokens_of_a_context(context, n_tokens):
+    answer, no_answer = {"text": ["x"]}, {"text": []}
+    report = imbalance_report([answer, no_answer], [("?", context)] * 2)
+    assert as_lists(report)["all"][:3] == [2 * n_tokens, 2 * n_tokens - 2, 2]
+
+
+@pytest.mark.parametrize(
+    "answer, context, expected",
+    [
+        (ANSWERS[0], "Norway", [2, 0, 2, 0.0]),  # one token is both start and end
+        (ANSWERS[1], "Norway", [1, 1, 0, np.inf]),
+        ({"text": [""]}, "a b", [2, 2, 0, np.inf]),
+        (ANSWERS[1], "", [0, 0, 0, np.inf]),
+    ],
+)
+def test_small_contexts(answer, context, expected):
+    assert as_lists(imbalance_report([answer], [("?", context)]))["all"] == expected
+
+
+@pytest.mark.parametrize(
+    "y, X, error, message",
+    [
+        (ANSWERS, QUESTIONS[:1], ValueError, "X has 1 rows, but y has 2"),
+        (ANSWERS, pd.DataFrame({"a": [1, 2]}), ValueError, r"DataFrame with the columns \['a'\]"),
+        (ANSWERS, ["a", "b"], TypeError, "X, row 0: got 'a'"),
+        (ANSWERS, [("a", "b"), ("a", "b", "c")], TypeError, "X, row 1: got a tuple"),
+        (ANSWERS, [("a", "b"), {"question": "a"}], TypeError, "X, row 1: got a dict"),
+        (ANSWERS, [("a", "b"), ("a", None)], TypeError, "X, row 1: got None as context"),
+        (ANSWERS, pd.DataFrame({"context": ["a", 2]}), TypeError, "X, row 1: got 2 as context"),
+        ([ANSWERS[0], 1], QUESTIONS, TypeError, "row 1 of y must be an answer dict"),
+        ([{"text": "Oslo"}] * 2, QUESTIONS, TypeError, "row 0 of y must be an answer dict"),
+        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .* keys \['a'\]"),
+        (["Oslo", "Rome"], QUESTIONS, ValueError, "y, row 1: got 'Rome', which does not occur"),
+    ],
+)
+def test_errors_with_answers(y, X, error, message):
+    with pytest.raises(error, match=message):
+        imbalance_report(y, X)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1))
+def test_answers_add_up(questions):
+    y = [ANSWERS[0] if has_answer else ANSWERS[1] for _, has_answer in questions]
+    X = [("?", " ".join(["word"] * n_words)) for n_words, _ in questions]
+    report = imbalance_report(y, X)
+    rows = [imbalance_report([answer], [row]) for answer, row in zip(y, X)]
+    for column in ("count", "negatives", "positives"):
+        assert report[column].iloc[0] == sum(row[column].iloc[0] for row in rows)
+    assert report["positives"].iloc[0] == 2 * sum(has_answer for _, has_answer in questions)
+    assert report["count"].iloc[1:].sum() == report["count"].iloc[0]
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y"])), min_size=1))
 def test_sums(y):
@@ -253,6 +362,17 @@ def test_sums(y):
         assert summary["positives"] == len(tags) - tags.count("O")
 
 
+def read_questions(path):
+    X, y = [], []
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        articles = json.load(file)["data"]
+    for paragraph in (paragraph for article in articles for paragraph in article["paragraphs"]):
+        for question in paragraph["qas"]:
+            X.append((question["question"], paragraph["context"]))
+            y.append({"text": [answer["text"] for answer in question["answers"]]})
+    return X, y
+
+
 @pytest.mark.parametrize(
     "name, negatives, positives, ratio",
     [
@@ -262,13 +382,19 @@ def test_sums(y):
         ("ner/wikigold/all.conll.xz", 32_576, 6_431, 5.07),
         ("pos/ritter_tweets/all.txt.xz", None, None, 1931),
         ("pos/ritter_tweets/test.txt.xz", None, None, 313),
+        ("mrc/squad_v1.1/dev.json.xz", 1_289_061, 21_140, 60.98),
+        ("mrc/squad_v2.0/dev.json.xz", 1_506_786, 11_856, 127.09),
+        ("mrc/quoref/dev.json.xz", 797_981, 4_836, 165.01),
+        ("mrc/cmrc2018_zh/dev.json.xz", 1_511_311, 6_438, 234.75),
+        ("mrc/cmrc2018_zh/trial.json.xz", 476_592, 2_004, 237.82),
     ],
 )
 def test_published_counts(name, negatives, positives, ratio):
     if not (CORPORA / name).exists():
         pytest.skip(f"needs the corpus {name} in ../shared/data")
-    _, y = read_conll(CORPORA / name)
-    count, *sides, got = as_lists(imbalance_report(y))["all"]
-    assert count == sum(map(len, y))
+    has_questions = name.startswith("mrc")
+    X, y = (read_questions if has_questions else read_conll)(CORPORA / name)
+    count, *sides, got = as_lists(imbalance_report(y, X))["all"]
+    assert count == (negatives + positives if has_questions else sum(map(len, y)))
     assert sides == [negatives, positives]
     assert round(got, 2) == ratio

@@ -13,7 +13,15 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 
 import skdice.metrics
-from skdice.metrics import entity_f1_score, entity_f1_scorer, tag_f1_score, tag_f1_scorer
+from skdice.metrics import (
+    entity_f1_score,
+    entity_f1_scorer,
+    squad_exact_match_scorer,
+    squad_f1_score,
+    squad_f1_scorer,
+    tag_f1_score,
+    tag_f1_scorer,
+)
 
 SENTENCES = [["Ada", "Byron", "sleeps"], ["in", "Paris"], ["Ada", "sleeps"]] * 4
 TAGS = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["B-PER", "O"]] * 4
@@ -37,6 +45,27 @@ class MostFrequentTag(BaseEstimator):
     def predict(self, X):
         known = {word: tag for word, tag in self.tag_of_.items() if word not in self.ignore}
         return [[known.get(word, self.unknown) for word in words] for words in X]
+
+
+class FirstWords(BaseEstimator):
+    """Answers each question with the first words of its context."""
+
+    def __init__(self, n_words=1):
+        self.n_words = n_words
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        contexts = X["context"] if isinstance(X, pd.DataFrame) else [row[1] for row in X]
+        return object_array([" ".join(context.split()[: self.n_words]) for context in contexts])
+
+
+QUESTIONS = [("Who?", "Ada Byron sleeps."), ("Where?", "In Paris or Rome.")] * 3
+ANSWERS = [
+    {"text": ["Ada Byron", "Ada Byron sleeps"], "answer_start": [0, 0]},
+    {"text": [], "answer_start": []},
+] * 3
 
 
 def object_array(rows):
@@ -90,6 +119,24 @@ def test_scorers_are_the_micro_averages():
     predicted = tagger.predict(SENTENCES)
     assert entity_f1_scorer(tagger, SENTENCES, TAGS) == entity_f1_score(TAGS, predicted)
     assert tag_f1_scorer(tagger, SENTENCES, TAGS) == tag_f1_score(TAGS, predicted)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [QUESTIONS, object_array(QUESTIONS), pd.DataFrame(QUESTIONS, columns=["question", "context"])],
+)
+@pytest.mark.parametrize("container", [list, pd.Series, object_array])
+def test_answers(container, X):
+    y = container(ANSWERS)
+    scoring = {"exact_match": squad_exact_match_scorer, "f1": squad_f1_scorer}
+    scores = cross_validate(FirstWords(), X, y, cv=KFold(3), scoring=scoring)
+    np.testing.assert_array_equal(scores["test_exact_match"], [0, 0, 0])
+    np.testing.assert_allclose(scores["test_f1"], [1 / 3] * 3)
+    search = GridSearchCV(FirstWords(), {"n_words": [0, 1, 2]}, scoring=squad_f1_scorer, cv=3)
+    search.fit(X, y)
+    assert list(search.cv_results_["mean_test_score"]) == pytest.approx([1 / 2, 1 / 3, 1 / 2])
+    old = make_scorer(squad_f1_score, version="1.1")
+    assert pickle.loads(pickle.dumps(old))(FirstWords(2), X[::2], y[::2]) == 1
 
 
 def test_package_imports_neither_torch_nor_seqeval_nor_its_siblings():

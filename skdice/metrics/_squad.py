@@ -1,0 +1,382 @@
+"""Scores of extractive question answering, counted as the official SQuAD scripts count them."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ._validation import _as_list, _describe, check_option
+
+Answer: TypeAlias = "str | Sequence[str] | Mapping[str, Any]"
+Answers: TypeAlias = "Sequence[Answer] | np.ndarray[Any, Any] | pd.Series[Any]"
+Predictions: TypeAlias = "Sequence[str] | np.ndarray[Any, Any] | pd.Series[Any]"
+Numbers: TypeAlias = "Sequence[float] | np.ndarray[Any, Any] | pd.Series[Any]"
+
+_VERSIONS = ("2.0", "1.1")
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_ANSWER_KINDS = (
+    "an answer dict {'text': [...], 'answer_start': [...]}, a str or a list of str, where an empty "
+    "one is no answer"
+)
+
+
+class _RowScores(NamedTuple):
+    has_answer: NDArray[np.bool_]
+    is_answered: NDArray[np.bool_]
+    exact_match: NDArray[np.float64]
+    f1: NDArray[np.float64]
+
+
+def squad_f1_score(y_true: Answers, y_pred: Predictions, *, version: str = "2.0") -> float:
+    r"""Compute the F1 score of SQuAD: how many words of the answer are right, mean over questions.
+
+    Parameters
+    ----------
+    y_true : list, tuple, Series or array of answers
+        One row per question: an answer dict ``{"text": [...], "answer_start": [...]}`` of which
+        only ``"text"`` is used, a str, or a list of str. Several texts are alternatives and the
+        best one counts. A row without a text that is not empty is a question without an answer.
+    y_pred : list, tuple, Series or array of str
+        The predicted answers, ``""`` for no answer.
+    version : {"2.0", "1.1"}, default="2.0"
+        The official script to follow, see Notes. With ``"1.1"`` every row of `y_true` must have an
+        answer.
+
+    Returns
+    -------
+    float
+        In [0, 1]; the official scripts print percentages.
+
+    Raises
+    ------
+    TypeError
+        If `y_true` or `y_pred` is no sequence, or one of its rows is of another kind.
+    ValueError
+        If there are no rows, their numbers differ, an answer dict has no ``"text"``, the version is
+        unknown, or a row has no answer and `version` is ``"1.1"``.
+
+    See Also
+    --------
+    squad_exact_match : The share of the answers that are right as a whole.
+    squad_report : Both scores, with and without an answer, and the best no-answer threshold.
+
+    Notes
+    -----
+    Texts are compared in lower case, without ASCII punctuation and without the words a, an and the,
+    as multisets of the words between white space. F1 is ``2PR / (P + R)`` with the shares P of the
+    predicted and R of the true words that the two have in common; the scripts differ where one of
+    them has no words:
+
+    - ``"2.0"`` (evaluate-v2.0.py): F1 is 1 if both have none, else 0. Answers without words are
+      left out of the alternatives, and where none is left "no answer" is the true one.
+    - ``"1.1"`` (evaluate-v1.1.py): F1 is 0, also if both have none (which is an exact match). All
+      alternatives count.
+
+    Both find articles with ``\b(a|an|the)\b``. Version 2.0 adds ``re.UNICODE``, which changes
+    nothing in Python 3. Only under Python 2 do the two differ: without it letters outside ASCII end
+    a word there, so that version 1.1 takes the end of "océan" for an article.
+
+    Examples
+    --------
+    >>> from skdice.metrics import squad_f1_score
+    >>> y_true = [{"text": ["the Eiffel Tower"], "answer_start": [10]}, ["1999", "in 1999"], ""]
+    >>> squad_f1_score(y_true, ["Eiffel Tower!", "1999", ""])
+    1.0
+    >>> squad_f1_score(y_true, ["tower", "1999", "Paris"])
+    0.555...
+    """
+    return float(np.mean(_score_rows(y_true, y_pred, version).f1))
+
+
+def squad_exact_match(y_true: Answers, y_pred: Predictions, *, version: str = "2.0") -> float:
+    """Compute the exact match of SQuAD: the share of the questions whose answer is right.
+
+    Parameters
+    ----------
+    y_true : list, tuple, Series or array of answers
+        One row per question: an answer dict ``{"text": [...], "answer_start": [...]}`` of which
+        only ``"text"`` is used, a str, or a list of str. Several texts are alternatives. A row
+        without a text that is not empty is a question without an answer.
+    y_pred : list, tuple, Series or array of str
+        The predicted answers, ``""`` for no answer.
+    version : {"2.0", "1.1"}, default="2.0"
+        The official script to follow. ``"2.0"`` leaves answers that consist of punctuation and
+        articles out of the alternatives. With ``"1.1"`` every row of `y_true` must have an answer.
+
+    Returns
+    -------
+    float
+        In [0, 1]; the official scripts print percentages.
+
+    Raises
+    ------
+    TypeError
+        If `y_true` or `y_pred` is no sequence, or one of its rows is of another kind.
+    ValueError
+        If there are no rows, their numbers differ, an answer dict has no ``"text"``, the version is
+        unknown, or a row has no answer and `version` is ``"1.1"``.
+
+    See Also
+    --------
+    squad_f1_score : Counts words in common; its Notes say how texts are compared.
+
+    Examples
+    --------
+    >>> from skdice.metrics import squad_exact_match
+    >>> y_true = [{"text": ["the Eiffel Tower"], "answer_start": [10]}, ["1999", "in 1999"], ""]
+    >>> squad_exact_match(y_true, ["Eiffel Tower!", "In 1999", "Paris"])
+    0.666...
+    """
+    return float(np.mean(_score_rows(y_true, y_pred, version).exact_match))
+
+
+def squad_report(
+    y_true: Answers,
+    y_pred: Predictions,
+    *,
+    no_answer_score: Numbers | None = None,
+    version: str = "2.0",
+) -> pd.DataFrame:
+    """Compute exact match and F1 of all questions and of those with and without an answer.
+
+    Parameters
+    ----------
+    y_true : list, tuple, Series or array of answers
+        One row per question: an answer dict ``{"text": [...], "answer_start": [...]}``, a str or a
+        list of str, as in :func:`squad_f1_score`.
+    y_pred : list, tuple, Series or array of str
+        The predicted answers, ``""`` for no answer. For a threshold that can do more than empty
+        further answers, give the best answer to every question.
+    no_answer_score : list, tuple, Series or array of shape (n_questions,), default=None
+        The larger, the more likely is it that the question has no answer: a probability or any
+        other finite number. With version ``"2.0"`` only.
+    version : {"2.0", "1.1"}, default="2.0"
+        The official script to follow, as in :func:`squad_f1_score`.
+
+    Returns
+    -------
+    report : DataFrame
+        The rows ``"total"``, ``"HasAns"`` and ``"NoAns"`` with the columns ``exact_match`` and
+        ``f1`` in [0, 1] (missing where there is no question) and ``n``, the number of questions.
+
+        With `no_answer_score` a row ``"best"`` follows: the highest total scores that a threshold
+        reaches, each with its own, in two more columns, ``exact_match_threshold`` and
+        ``f1_threshold`` (missing in the other rows). A threshold turns the answers to questions
+        whose `no_answer_score` is larger into ``""``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no sequence, or one of its rows is of another kind.
+    ValueError
+        If there are no rows, their numbers differ, an answer dict has no ``"text"``, the version is
+        unknown, a row has no answer or `no_answer_score` is given and `version` is ``"1.1"``, or
+        `no_answer_score` is not finite.
+
+    See Also
+    --------
+    squad_f1_score : Its Notes say how texts are compared.
+
+    Notes
+    -----
+    Row ``"best"`` is ``find_best_thresh`` of evaluate-v2.0.py with its ways: of equally good
+    thresholds the smallest counts; the threshold is 0 if no answer at all is best, which is right
+    for positive scores only, so that it is minus infinity here if a score is negative; rows with
+    equal scores are taken one after the other, so that the best score may lie between two of them,
+    where no threshold does; and a question without an answer is right only if the prediction is
+    ``""``, not if it is merely punctuation and articles.
+
+    Examples
+    --------
+    >>> from skdice.metrics import squad_report
+    >>> y_true = ["Oslo", "the North Sea", "", ""]
+    >>> y_pred = ["Oslo", "North Sea coast", "Bergen", ""]
+    >>> squad_report(y_true, y_pred)
+               exact_match   f1  n
+    questions
+    total              0.5  0.7  4
+    HasAns             0.5  0.9  2
+    NoAns              0.5  0.5  2
+    >>> report = squad_report(y_true, y_pred, no_answer_score=[0.1, 0.3, 0.8, 0.9])
+    >>> report.loc["best", ["f1", "f1_threshold"]]
+    f1              0.95
+    f1_threshold    0.30
+    Name: best, dtype: float64
+    """
+    scores = _score_rows(y_true, y_pred, version)
+    has_answer = scores.has_answer
+    groups = {"total": np.full(len(has_answer), True), "HasAns": has_answer, "NoAns": ~has_answer}
+    rows: dict[str, dict[str, float]] = {
+        name: {
+            "exact_match": _mean(scores.exact_match[is_member]),
+            "f1": _mean(scores.f1[is_member]),
+            "n": int(is_member.sum()),
+        }
+        for name, is_member in groups.items()
+    }
+    if no_answer_score is not None:
+        if version != "2.0":
+            raise ValueError(
+                "no_answer_score needs version='2.0', as version 1.1 has no questions without an "
+                f"answer; got version={version!r}."
+            )
+        numbers = _check_numbers(no_answer_score, len(has_answer))
+        exact_match, exact_match_threshold = _find_best_threshold(
+            scores.exact_match, scores, numbers
+        )
+        f1, f1_threshold = _find_best_threshold(scores.f1, scores, numbers)
+        rows["best"] = {
+            "exact_match": exact_match,
+            "f1": f1,
+            "n": len(has_answer),
+            "exact_match_threshold": exact_match_threshold,
+            "f1_threshold": f1_threshold,
+        }
+    report = pd.DataFrame.from_dict(rows, orient="index").astype({"n": "int64"})
+    return report.rename_axis("questions")
+
+
+def read_answers(row: Any, where: str) -> list[str]:
+    """Return the texts of the answers to one question.
+
+    Parameters
+    ----------
+    row : dict with the key "text", str, or sequence of str
+    where : str
+        What error messages call the row.
+
+    Returns
+    -------
+    list of str
+        The alternatives; a question has an answer if one of them is not empty.
+
+    Raises
+    ------
+    TypeError
+        If `row` is of another kind.
+    ValueError
+        If `row` is a dict without "text".
+    """
+    if isinstance(row, str):
+        return [row]
+    values = row
+    if isinstance(row, Mapping):
+        if "text" not in row:
+            raise ValueError(
+                f"{where} must be {_ANSWER_KINDS}; got a dict with the keys {list(row)}."
+            )
+        values = row["text"]
+    texts = _as_list(values)
+    if texts is None or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{where} must be {_ANSWER_KINDS}; got {_describe(row)}.")
+    return texts
+
+
+def _score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
+    """Check the input and score every question."""
+    check_option("version", version, _VERSIONS)
+    true_rows = _list_rows(y_true, "y_true", "answers")
+    predictions = _list_rows(y_pred, "y_pred", "str")
+    if len(true_rows) != len(predictions):
+        raise ValueError(
+            "y_true and y_pred must have the same number of rows; "
+            f"got {len(true_rows)} and {len(predictions)}."
+        )
+    if not true_rows:
+        raise ValueError("y_true and y_pred must have at least one row; got none.")
+    answers = [read_answers(row, f"row {i} of y_true") for i, row in enumerate(true_rows)]
+    has_answer = np.array([any(texts) for texts in answers], dtype=bool)
+    if version == "1.1" and not has_answer.all():
+        i = int(np.argmin(has_answer))
+        raise ValueError(
+            f"With version='1.1' every row of y_true must have an answer; row {i} is "
+            f"{_describe(true_rows[i])}. Use version='2.0' for questions without an answer."
+        )
+    for i, text in enumerate(predictions):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"row {i} of y_pred must be a str ('' is no answer); got {_describe(text)}."
+            )
+    pairs = [_score_answer(*row, version) for row in zip(answers, predictions)]
+    exact_match, f1 = np.array(pairs, dtype=float).T
+    is_answered = np.array([text != "" for text in predictions], dtype=bool)
+    return _RowScores(has_answer, is_answered, exact_match, f1)
+
+
+def _score_answer(answers: Sequence[str], prediction: str, version: str) -> tuple[float, float]:
+    """Return exact match and F1 with the best of the alternatives."""
+    alternatives = [_find_words(text) for text in answers]
+    if version == "2.0":
+        alternatives = [words for words in alternatives if words] or [[]]
+    predicted = _find_words(prediction)
+    both_empty = float(version == "2.0")
+    f1 = max(_score_words(words, predicted, both_empty) for words in alternatives)
+    return float(predicted in alternatives), f1
+
+
+def _find_words(text: str) -> list[str]:
+    return _ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split()
+
+
+def _score_words(words: list[str], predicted: list[str], both_empty: float) -> float:
+    if not words and not predicted:
+        return both_empty
+    n_common = (Counter(words) & Counter(predicted)).total()
+    if n_common == 0:
+        return 0.0
+    precision, recall = n_common / len(predicted), n_common / len(words)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _find_best_threshold(
+    row_scores: NDArray[np.float64], scores: _RowScores, no_answer_score: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return the best mean of `row_scores` under a threshold, and the threshold."""
+    # What the answer to a question adds to the score of giving none.
+    gains = np.where(scores.has_answer, row_scores, -scores.is_answered.astype(float))
+    total = best = float(np.sum(~scores.has_answer))
+    threshold = 0.0 if no_answer_score.min() >= 0 else -math.inf
+    for i in np.argsort(no_answer_score, kind="stable"):
+        total += gains[i]
+        if total > best:
+            best, threshold = total, no_answer_score[i]
+    return float(best / len(gains)), float(threshold)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _list_rows(rows: Any, name: str, what: str) -> list[Any]:
+    values = _as_list(rows)
+    if values is None:
+        raise TypeError(
+            f"{name} must be a list, tuple, Series or array of {what}, one row per question; "
+            f"got {_describe(rows)}."
+        )
+    return values
+
+
+def _check_numbers(no_answer_score: Any, n_rows: int) -> NDArray[np.float64]:
+    values = _list_rows(no_answer_score, "no_answer_score", "numbers")
+    if len(values) != n_rows:
+        raise ValueError(
+            f"no_answer_score must have one number per row; got {len(values)} numbers and "
+            f"{n_rows} rows."
+        )
+    for i, value in enumerate(values):
+        if not isinstance(value, Real):
+            raise TypeError(f"row {i} of no_answer_score must be a number; got {_describe(value)}.")
+        if not math.isfinite(value):
+            raise ValueError(f"row {i} of no_answer_score must be finite; got {value!r}.")
+    return np.array(values, dtype=float)

@@ -1,0 +1,283 @@
+"""Scores of question answering against the rules of the two official scripts."""
+
+import math
+import string
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.metrics import squad_exact_match, squad_f1_score, squad_report
+
+
+def answer(*texts):
+    return {"text": list(texts), "answer_start": [0] * len(texts)}
+
+
+def slow_words(text):
+    """Drop punctuation, then the articles among runs of word characters, letter by letter."""
+    pieces = [""]
+    for character in text.lower():
+        if character in string.punctuation:
+            continue
+        is_word = character.isalnum()
+        if pieces[-1] and pieces[-1][-1].isalnum() != is_word:
+            pieces.append("")
+        pieces[-1] += character
+    return "".join(" " if piece in ("a", "an", "the") else piece for piece in pieces).split()
+
+
+def slow_scores(texts, prediction, version):
+    """Return exact match and F1 of one question."""
+    if version == "2.0":
+        texts = [text for text in texts if slow_words(text)] or [""]
+    best_match, best_f1 = 0, 0
+    for text in texts:
+        gold, predicted = slow_words(text), slow_words(prediction)
+        match = int(" ".join(gold) == " ".join(predicted))
+        rest, common = list(gold), 0
+        for word in predicted:
+            if word in rest:
+                rest.remove(word)
+                common += 1
+        if version == "2.0" and (not gold or not predicted):
+            f1 = match
+        elif common == 0:
+            f1 = 0
+        else:
+            f1 = 2 * common / (len(gold) + len(predicted))
+        best_match, best_f1 = max(best_match, match), max(best_f1, f1)
+    return best_match, best_f1
+
+
+HAND_TABLE = [
+    # true, predicted, exact match and F1 by version 2.0, the same by version 1.1 (None: an error)
+    ("Oslo", "Oslo", (1, 1), (1, 1)),
+    ("Oslo", "Rome", (0, 0), (0, 0)),
+    ("the  Eiffel\tTower.", "an eiffel TOWER", (1, 1), (1, 1)),
+    ("North Sea", "the North Sea coast", (0, 0.8), (0, 0.8)),
+    ("to be or not to be", "be to to to", (0, 0.6), (0, 0.6)),
+    ("well-known", "well known", (0, 0), (0, 0)),
+    ("well-known", "wellknown", (1, 1), (1, 1)),
+    ("1,000", "1000", (1, 1), (1, 1)),
+    ("“Oslo”", "Oslo", (0, 0), (0, 0)),
+    ("“the” Oslo", "“ ” oslo", (1, 1), (1, 1)),
+    ("x\u00a0y", "x y", (1, 1), (1, 1)),
+    ("a-the", "athe", (1, 1), (1, 1)),
+    ("theory", "ory", (0, 0), (0, 0)),
+    ("océan", "océ", (0, 0), (0, 0)),
+    ("ÎLE", "île", (1, 1), (1, 1)),
+    ("Oslo", "", (0, 0), (0, 0)),
+    ("Oslo", "The ...", (0, 0), (0, 0)),
+    ("the", "", (1, 1), (1, 0)),
+    ("the", "a.", (1, 1), (1, 0)),
+    ("the", "Oslo", (0, 0), (0, 0)),
+    (["the", "Oslo"], "", (0, 0), (1, 0)),
+    (["the", "Oslo"], "an Oslo", (1, 1), (1, 1)),
+    (["", "Oslo"], "", (0, 0), (1, 0)),
+    (["Oslo Norway", "Oslo in Norway"], "in Oslo, Norway", (0, 1), (0, 1)),
+    (["north sea", "sea"], "the sea", (1, 1), (1, 1)),
+    (["the north sea of x", "sea north"], "north sea", (0, 1), (0, 1)),
+    ("", "", (1, 1), None),
+    ("", "the", (1, 1), None),
+    ("", "Oslo", (0, 0), None),
+    ([], "", (1, 1), None),
+    ([""], "", (1, 1), None),
+]
+
+
+@pytest.mark.parametrize("y_true, y_pred, new, old", HAND_TABLE)
+def test_hand_table(y_true, y_pred, new, old):
+    texts = [y_true] if isinstance(y_true, str) else y_true
+    for version, expected in (("2.0", new), ("1.1", old)):
+        for row in (y_true, texts, answer(*texts)):
+            if expected is None:
+                with pytest.raises(ValueError, match=r"row 0 is .* Use version='2\.0'"):
+                    squad_f1_score([row], [y_pred], version=version)
+                continue
+            exact_match = squad_exact_match([row], [y_pred], version=version)
+            f1 = squad_f1_score([row], [y_pred], version=version)
+            assert (exact_match, f1) == pytest.approx(expected)
+            assert type(exact_match) is type(f1) is float
+
+
+FRAGMENTS = ["a", "an", "the", "The", "oslo", "sea", "é", "ñan", " ", "\t", "\u00a0", ".", "_", "’"]
+TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=7).map("".join) | st.text(max_size=6)
+ROWS = st.lists(st.tuples(st.lists(TEXTS, max_size=3), TEXTS), min_size=1, max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ROWS, st.sampled_from(["2.0", "1.1"]))
+def test_equals_the_rules(rows, version):
+    if version == "1.1":
+        rows = [([*texts, "x"], prediction) for texts, prediction in rows]
+    y_true, y_pred = [answer(*texts) for texts, _ in rows], [prediction for _, prediction in rows]
+    expected = np.mean([slow_scores(*row, version) for row in rows], axis=0)
+    np.testing.assert_allclose(
+        [
+            squad_exact_match(y_true, y_pred, version=version),
+            squad_f1_score(y_true, y_pred, version=version),
+        ],
+        expected,
+        rtol=1e-12,
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS, st.randoms(use_true_random=False))
+def test_report_splits_the_scores(rows, random):
+    def make_report(rows):
+        return squad_report([answer(*texts) for texts, _ in rows], [row[1] for row in rows])
+
+    report = make_report(rows)
+    parts = {
+        "total": rows,
+        "HasAns": [row for row in rows if any(row[0])],
+        "NoAns": [row for row in rows if not any(row[0])],
+    }
+    assert list(report.index) == list(parts)
+    for name, part in parts.items():
+        expected = (
+            np.mean([slow_scores(*row, "2.0") for row in part], axis=0) if part else [math.nan] * 2
+        )
+        np.testing.assert_allclose(report.loc[name, ["exact_match", "f1"]].astype(float), expected)
+        assert report.loc[name, "n"] == len(part)
+    shuffled = [(random.sample(texts, len(texts)), text) for texts, text in rows]
+    pd.testing.assert_frame_equal(make_report(random.sample(shuffled, len(rows))), report)
+
+
+def apply_threshold(rows, scores, no_answer_score, threshold):
+    """Return the mean score if answers above the threshold are withdrawn."""
+    total = 0
+    for (texts, prediction), score, number in zip(rows, scores, no_answer_score):
+        if any(texts):
+            total += score if number <= threshold else 0
+        else:
+            total += number > threshold or prediction == ""
+    return total / len(rows)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ROWS, st.randoms(use_true_random=False), st.sampled_from([0.5, -3.1]))
+def test_best_threshold(rows, random, lowest):
+    no_answer_score = random.sample([lowest + step / 4 for step in range(30)], len(rows))
+    y_true, y_pred = [answer(*texts) for texts, _ in rows], [prediction for _, prediction in rows]
+    best = squad_report(y_true, y_pred, no_answer_score=no_answer_score).loc["best"]
+    raw = np.array([slow_scores(*row, "2.0") for row in rows])
+    for name, scores in (("exact_match", raw[:, 0]), ("f1", raw[:, 1])):
+        thresholds = [-math.inf, *sorted(no_answer_score)]
+        means = [apply_threshold(rows, scores, no_answer_score, t) for t in thresholds]
+        assert best[name] == pytest.approx(max(means))
+        found = best[f"{name}_threshold"]
+        assert apply_threshold(rows, scores, no_answer_score, found) == pytest.approx(max(means))
+
+
+@pytest.mark.parametrize(
+    "y_true, y_pred, no_answer_score, exact_match, f1",
+    [
+        pytest.param(
+            ["Oslo", "the North Sea", "", ""],
+            ["Oslo", "sea", "Bergen", ""],
+            [0.1, 0.9, 0.5, 0.7],
+            (3 / 4, 0.1),
+            (3 / 4, 0.1),
+            id="the smallest of equally good thresholds",
+        ),
+        pytest.param(
+            ["", "x", "x y z u"],
+            ["b", "x", "x"],
+            [0.6, 0.2, 0.4],
+            (2 / 3, 0.2),
+            ((1 + 1 + 0.4) / 3, 0.4),
+            id="one threshold for each score",
+        ),
+        pytest.param(["", "x"], ["b", "y"], [1, 2], (1 / 2, 0), (1 / 2, 0), id="no answer"),
+        pytest.param(
+            ["", "x"], ["b", "y"], [1, -2], (1 / 2, -math.inf), (1 / 2, -math.inf), id="negative"
+        ),
+        pytest.param(["x", ""], ["x", "b"], [1, 1], (1, 1), (1, 1), id="tie, the gain comes first"),
+        pytest.param(["", "x"], ["b", "x"], [1, 1], (1 / 2, 0), (1 / 2, 0), id="tie, it does not"),
+        pytest.param(["", "x"], ["the", "x"], [1, 2], (1 / 2, 0), (1 / 2, 0), id="an article"),
+    ],
+)
+def test_best_threshold_by_hand(y_true, y_pred, no_answer_score, exact_match, f1):
+    for convert in (list, np.array, pd.Series):
+        report = squad_report(y_true, y_pred, no_answer_score=convert(no_answer_score))
+        best = report.loc["best"]
+        assert (best["exact_match"], best["exact_match_threshold"]) == pytest.approx(exact_match)
+        assert (best["f1"], best["f1_threshold"]) == pytest.approx(f1)
+        plain = squad_report(y_true, y_pred)
+        pd.testing.assert_frame_equal(report.loc[plain.index, plain.columns], plain)
+        assert report.loc[plain.index].drop(columns=plain.columns).isna().all(axis=None)
+
+
+def test_report_layout():
+    report = squad_report(["Oslo", "x y"], ["Oslo", "x"], version="1.1")
+    expected = pd.DataFrame(
+        {"exact_match": [0.5, 0.5, math.nan], "f1": [5 / 6, 5 / 6, math.nan], "n": [2, 2, 0]},
+        index=pd.Index(["total", "HasAns", "NoAns"], name="questions"),
+    )
+    pd.testing.assert_frame_equal(report, expected)
+
+
+def object_array(rows):
+    array = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        array[i] = row
+    return array
+
+
+@pytest.mark.parametrize("convert", [tuple, pd.Series, object_array])
+def test_containers(convert):
+    y_true = [answer("Oslo"), {"text": np.array(["x y"])}, ("x", "y"), ["Oslo", "Rome"], "", []]
+    y_pred = ["Oslo", "x", "y", "no", "", "b"]
+    expected = squad_report(y_true, y_pred)
+    assert expected.loc["total", "exact_match"] == 3 / 6
+    pd.testing.assert_frame_equal(squad_report(convert(y_true), convert(y_pred)), expected)
+    assert squad_f1_score(np.array(["a b", "c"]), np.array(["b", "d"])) == 0.5
+
+
+@pytest.mark.parametrize("score", [squad_f1_score, squad_exact_match, squad_report])
+@pytest.mark.parametrize(
+    "y_true, y_pred, version, error, message",
+    [
+        (["a"], ["a", "b"], "2.0", ValueError, "same number of rows; got 1 and 2"),
+        ([], [], "2.0", ValueError, "at least one row; got none"),
+        (["a"], ["a"], "1.0", ValueError, "version must be one of '2.0', '1.1'; got '1.0'"),
+        (["a"], ["a"], 2.0, ValueError, "version must be one of '2.0', '1.1'; got 2.0"),
+        ("a", ["a"], "2.0", TypeError, "y_true must be a list, .* got 'a' of type str"),
+        (answer("a"), ["a"], "2.0", TypeError, "y_true must be a list, .* of type dict"),
+        (["a"], {"id": "a"}, "2.0", TypeError, "y_pred must be a list, .* of type dict"),
+        (["a", 1], ["a", "b"], "2.0", TypeError, "row 1 of y_true must be an answer dict .* got 1"),
+        (["a", None], ["a", "b"], "2.0", TypeError, "row 1 of y_true must be .* got None"),
+        (["a", ["b", 1]], ["a", "b"], "2.0", TypeError, "row 1 of y_true must be"),
+        ([[answer("a")]], ["a"], "2.0", TypeError, "row 0 of y_true must be"),
+        ([{"text": "a"}], ["a"], "2.0", TypeError, "row 0 of y_true must be"),
+        ([{"answer_start": [1]}], ["a"], "2.0", ValueError, r"row 0 .* keys \['answer_start'\]"),
+        (["a", "b"], ["a", None], "2.0", TypeError, "row 1 of y_pred must be a str .* got None"),
+        (["a", "b"], ["a", ["b"]], "2.0", TypeError, "row 1 of y_pred must be a str"),
+        (["a", answer()], ["a", "b"], "1.1", ValueError, "must have an answer; row 1 is {"),
+    ],
+)
+def test_errors(score, y_true, y_pred, version, error, message):
+    with pytest.raises(error, match=message):
+        score(y_true, y_pred, version=version)
+
+
+@pytest.mark.parametrize(
+    "no_answer_score, version, error, message",
+    [
+        ([0.1], "2.0", ValueError, "got 1 numbers and 2 rows"),
+        (0.1, "2.0", TypeError, "no_answer_score must be a list, .* got 0.1 of type float"),
+        ([0.1, "b"], "2.0", TypeError, "row 1 of no_answer_score must be a number; got 'b'"),
+        ([0.1, None], "2.0", TypeError, "row 1 of no_answer_score must be a number; got None"),
+        ([0.1, math.nan], "2.0", ValueError, "row 1 of no_answer_score must be finite; got nan"),
+        ([math.inf, 1], "2.0", ValueError, "row 0 of no_answer_score must be finite; got inf"),
+        ([0.1, 0.2], "1.1", ValueError, "no_answer_score needs version='2.0'.* got version='1.1'"),
+    ],
+)
+def test_errors_of_the_no_answer_score(no_answer_score, version, error, message):
+    with pytest.raises(error, match=message):
+        squad_report(["a", "b"], ["a", "b"], no_answer_score=no_answer_score, version=version)
