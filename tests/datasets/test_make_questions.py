@@ -1,0 +1,330 @@
+import random
+import re
+from collections import Counter, defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from skdice.datasets import make_questions
+
+NAME = r"(?:[A-Z][a-z]+ )?[A-Z][a-z]+"
+VALUE = rf"{NAME}|\d+ [a-z]+"
+SENTENCE = re.compile(
+    r"(?:^|(?<=\. ))(?:In (?P<first>\d{4}), )?(?P<body>[^.,]+?)(?: in (?P<last>\d{4}))?\."
+)
+IRREGULAR = {
+    "teach": "taught",
+    "forgive": "forgave",
+    "sell": "sold",
+    "lend": "lent",
+    "lose": "lost",
+    "hide": "hid",
+    "steal": "stole",
+    "leave": "left",
+    "outbid": "outbid",
+}
+
+
+def get_pasts(base):
+    regular = {f"{base}ed", f"{base}d", f"{base}{base[-1]}ed", f"{base[:-1]}ied"}
+    return {IRREGULAR[base]} if base in IRREGULAR else regular
+
+
+def get_question_pasts(question):
+    """Return what the verb of the question may be in a sentence."""
+    if match := re.search(rf" did {NAME} ([a-z]+)", question):
+        return get_pasts(match[1])
+    return {re.match("(?:Who|Which company) ([a-z]+)", question)[1]}
+
+
+def solve(question, context):
+    """Answer a question by the form of the sentences: a list of (text, start)."""
+    found = []
+    for match in SENTENCE.finditer(context):
+        for part, answer in read_sentence(question.removesuffix("?"), match):
+            start = match.start(part) + match[part].index(answer)
+            found.append((answer, start))
+    return found
+
+
+def read_sentence(question, match):
+    """Yield what the sentence answers and the part of the sentence where it is."""
+    body = match["body"]
+    if not (parts := re.fullmatch(rf"(.+) did ({NAME}) ([a-z]+) ?(.*)", question)):
+        rest = re.sub("^(Who|Which company)", "", question)
+        if body.endswith(rest):
+            yield "body", body.removesuffix(rest)
+        return
+    asks, subject, base, rest = parts.groups()
+    opened = re.match(rf"{subject} ([a-z]+) (.+)", body)
+    if not opened or opened[1] not in get_pasts(base):
+        return
+    tail = opened[2]
+    if asks == "When":
+        part = "first" if match["first"] else "last"
+        if tail == rest and match[part]:
+            yield part, match[part]
+    elif asks == "What" and tail.endswith(f" {rest}"):
+        yield "body", tail.removesuffix(f" {rest}")
+    elif asks in ("To whom", "Where"):
+        pattern = rf"{rest} (?:to|in) ({NAME})"
+        if tail_match := re.fullmatch(pattern, tail):
+            yield "body", tail_match[1]
+    elif asks in ("Whom", "Which company", "Which place"):
+        assert rest == ""
+        yield "body", tail
+
+
+def count_tokens(X, y):
+    """Count (negative, positive) tokens as Table 1 of the paper does."""
+    n_positive = 2 * sum(bool(answers["text"]) for answers in y)
+    return X["context"].str.split().str.len().sum() - n_positive, n_positive
+
+
+def get_sentences(context):
+    return context.removesuffix(".").split(". ")
+
+
+@pytest.mark.parametrize("ratio", [10, 11.5, 20.0, 50, 127.1, 500])
+@pytest.mark.parametrize("n_samples, share", [(300, 0.0), (300, 0.3), (2000, 0.5)])
+def test_ratio(n_samples, share, ratio):
+    # The fewest words that contexts can have, see test_short_contexts_are_an_error.
+    ratio = max(ratio, 11 / (1 - share) - 1)
+    if ratio * n_samples > 300_000:
+        n_samples //= 10
+    X, y = make_questions(n_samples, ratio=ratio, unanswerable_share=share, random_state=3)
+    n_negative, n_positive = count_tokens(X, y)
+    assert n_positive == 2 * (n_samples - round(share * n_samples))
+    assert abs(n_negative - ratio * n_positive) <= 4
+    assert n_negative / n_positive == pytest.approx(ratio, rel=0.005)
+
+
+@pytest.mark.parametrize("random_state", range(10))
+@pytest.mark.parametrize("n_samples, ratio", [(1, 10), (2, 10), (1, 40), (3, 300)])
+def test_ratio_of_few_samples(n_samples, ratio, random_state):
+    X, y = make_questions(n_samples, ratio=ratio, random_state=random_state)
+    n_negative, n_positive = count_tokens(X, y)
+    # The three sentences that are always there may be longer than contexts shall be.
+    assert abs(n_negative - ratio * n_positive) <= (6 if ratio == 10 else 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n_samples=st.integers(1, 40),
+    ratio=st.floats(30, 150),
+    share=st.floats(0, 0.5),
+    random_state=st.integers(0, 2**40),
+)
+def test_form(n_samples, ratio, share, random_state):
+    if round(share * n_samples) == n_samples:
+        return
+    X, y = make_questions(
+        n_samples, ratio=ratio, unanswerable_share=share, random_state=random_state
+    )
+    assert type(X) is pd.DataFrame
+    assert list(X.columns) == ["id", "title", "question", "context"]
+    assert set(X.dtypes) == {np.dtype(object)}
+    assert X.index.tolist() == list(range(n_samples))
+    assert X["id"].nunique() == n_samples
+    assert X.map(lambda value: type(value) is str and bool(value)).all(axis=None)
+    assert type(y) is np.ndarray
+    assert y.dtype == object
+    assert y.shape == (n_samples,)
+    assert sum(not answers["text"] for answers in y) == round(share * n_samples)
+    for context, answers in zip(X["context"], y):
+        assert list(answers) == ["text", "answer_start"]
+        assert len(answers["text"]) == len(answers["answer_start"]) <= 1
+        for text, start in zip(answers["text"], answers["answer_start"]):
+            assert type(start) is int
+            assert context[start : start + len(text)] == text
+            before, after = context[:start][-1:], context[start + len(text)]
+            assert before in ("", " ")
+            assert after in " .,"
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return make_questions(3000, ratio=50, unanswerable_share=0.4, random_state=0)
+
+
+def test_defaults():
+    X, y = make_questions()
+    assert len(X) == 100
+    assert all(answers["text"] for answers in y)
+    n_negative, n_positive = count_tokens(X, y)
+    assert n_negative / n_positive == pytest.approx(20, rel=0.005)
+
+
+def test_sentences_are_well_formed(sample):
+    X, _ = sample
+    for context, question in zip(X["context"], X["question"]):
+        sentences = get_sentences(context)
+        assert 3 <= len(sentences) == len(set(sentences))
+        for sentence in sentences:
+            assert re.fullmatch(
+                rf"(In \d{{4}}, )?{NAME} [a-z]+ ({VALUE})( (to|in) {NAME})?( in \d{{4}})?", sentence
+            )
+            assert len(re.findall(r"\d{4}", sentence)) <= 1
+            names = re.findall(NAME, sentence.removeprefix("In "))
+            assert len(set(names)) == len(names)
+        assert re.fullmatch(
+            r"(Who|Whom|What|When|Where|To whom|Which (company|place)) [\w ]+\?", question
+        )
+
+
+def test_the_context_has_just_the_answer(sample):
+    X, y = sample
+    asked = Counter()
+    for question, context, answers in zip(X["question"], X["context"], y):
+        expected = list(zip(answers["text"], answers["answer_start"]))
+        assert solve(question, context) == expected, question
+        asked[question.split()[0]] += bool(expected)
+    assert {"Who", "Whom", "What", "When", "Where", "To", "Which"} == set(asked)
+    assert min(asked.values()) > 30
+
+
+def test_verb_and_names_occur_in_other_sentences(sample):
+    X, y = sample
+    for question, context, answers in zip(X["question"], X["context"], y):
+        sentences = get_sentences(context)
+        pasts = get_question_pasts(question)
+        has_verb = [bool(pasts & set(sentence.split())) for sentence in sentences]
+        values = re.findall(VALUE, question.split(" ", 1)[1])
+        has_values = [all(value in sentence for value in values) for sentence in sentences]
+        # The sentence that answers has both, others have the verb or the names.
+        n_both = sum(map(min, has_verb, has_values))
+        if answers["text"]:
+            assert n_both >= 1
+            assert sum(has_verb) >= 2
+            assert sum(has_values) >= 2
+        else:
+            assert any(has_verb), question
+            assert any(has_values), question
+
+
+@pytest.mark.parametrize("ratio", [10, 20, 100])
+def test_answers_are_mentioned_more_than_once(ratio):
+    X, y = make_questions(1000, ratio=ratio, random_state=0)
+    rows = [(c, *a["text"], *a["answer_start"]) for c, a in zip(X["context"], y)]
+    assert 0.25 < np.mean([context.count(text) > 1 for context, text, _ in rows]) < 0.9
+    assert np.mean([context.index(text) < start for context, text, start in rows]) > 0.15
+
+
+def test_questions_alone_tell_nothing(sample):
+    X, y = sample
+    counts = defaultdict(lambda: [0, 0])
+    for question, answers in zip(X["question"], y):
+        for word in set(question.split()):
+            counts[word][bool(answers["text"])] += 1
+    for n_unanswerable, n_answerable in counts.values():
+        n = n_unanswerable + n_answerable
+        assert abs(n_answerable - 0.6 * n) < 4.5 * np.sqrt(0.24 * n) + 1
+
+
+def test_numbers_of_mentions_do_not_decide(sample):
+    X, y = sample
+    is_answerable = [bool(answers["text"]) for answers in y]
+    n_mentions = [
+        min(context.count(value) for value in re.findall(VALUE, question.split(" ", 1)[1]))
+        for question, context in zip(X["question"], X["context"])
+    ]
+    assert 0.4 < roc_auc_score(is_answerable, n_mentions) < 0.6
+    assert 0.4 < roc_auc_score(is_answerable, X["context"].str.len()) < 0.6
+
+
+def test_answers_are_anywhere(sample):
+    X, y = sample
+    positions = [
+        answers["answer_start"][0] / len(context)
+        for context, answers in zip(X["context"], y)
+        if answers["text"]
+    ]
+    counts, _ = np.histogram(positions, bins=4, range=(0, 1))
+    assert counts.min() > 0.6 * counts.mean()
+
+
+def test_unanswerable_questions_are_shuffled():
+    _, y = make_questions(1000, unanswerable_share=0.4, random_state=0)
+    has_answer = np.array([bool(answers["text"]) for answers in y])
+    assert 400 < (has_answer[1:] != has_answer[:-1]).sum() < 560
+
+
+def test_lengths_vary():
+    X, _ = make_questions(500, ratio=20, random_state=0)
+    assert X["context"].str.split().str.len().std() > 8
+
+
+@pytest.mark.parametrize("n, share, expected", [(10, 0.25, 2), (10, 0.35, 4), (3, 0.5, 2)])
+def test_unanswerable_are_rounded(n, share, expected):
+    _, y = make_questions(n, ratio=60, unanswerable_share=share)
+    assert sum(not answers["text"] for answers in y) == expected == round(n * share)
+
+
+@pytest.mark.parametrize(
+    "make_state",
+    [
+        lambda: 7,
+        lambda: np.int64(7),
+        lambda: np.random.RandomState(7),
+        lambda: np.random.default_rng(7),
+    ],
+)
+def test_random_state(make_state):
+    state = make_state()
+    X, y = make_questions(30, unanswerable_share=0.2, random_state=state)
+    X_same, y_same = make_questions(30, unanswerable_share=0.2, random_state=make_state())
+    pd.testing.assert_frame_equal(X, X_same)
+    assert y.tolist() == y_same.tolist()
+    is_int = isinstance(state, int | np.integer)
+    X_next, _ = make_questions(30, unanswerable_share=0.2, random_state=state)
+    assert X_next.equals(X) is is_int
+
+
+def test_global_random_states_are_untouched():
+    before, before_numpy = random.getstate(), np.random.get_state()[1].copy()
+    assert not make_questions(20)[0].equals(make_questions(20)[0])
+    make_questions(20, random_state=0)
+    assert random.getstate() == before
+    np.testing.assert_array_equal(np.random.get_state()[1], before_numpy)
+
+
+@pytest.mark.parametrize(
+    "name, values, allowed",
+    [
+        ("n_samples", [0, -1, 10.0, True, None, "9"], r"an int in the range \[1, inf\]"),
+        (
+            "ratio",
+            [9.9, 0, -1, 10_001, float("nan"), float("inf"), None, "20", True],
+            r"a float in the range \[10, 10000\]",
+        ),
+        (
+            "unanswerable_share",
+            [1, 1.0, -0.1, float("nan"), None, "0.5", True],
+            r"a float in the range \[0, 1\)",
+        ),
+        ("random_state", [-1, 1.5, "0", True, random.Random(0)], "an int >= 0, a numpy RandomSt"),
+    ],
+)
+def test_errors(name, values, allowed):
+    for value in values:
+        message = f"'{name}' parameter of make_questions must be {allowed}.* Got .* instead"
+        with pytest.raises(ValueError, match=message):
+            make_questions(**{name: value})
+
+
+def test_no_answerable_question_is_an_error():
+    with pytest.raises(ValueError, match=r"unanswerable_share=0.9 of n_samples=3 makes none\. Tak"):
+        make_questions(3, unanswerable_share=0.9)
+
+
+@pytest.mark.parametrize(
+    "share, ratio, needed", [(0.5, 20, "21.0"), (0.9, 100, "109.0"), (0.15, 11, "12.0")]
+)
+def test_short_contexts_are_an_error(share, ratio, needed):
+    with pytest.raises(ValueError, match=rf"ratio={ratio} with .* Take a ratio of {needed} or m"):
+        make_questions(100, ratio=ratio, unanswerable_share=share)
+    make_questions(100, ratio=float(needed), unanswerable_share=share)
