@@ -85,11 +85,9 @@ def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
 
 
 def list_rows(rows: Sequence[int], most: int = 5) -> str:
-    """Return "row 3", "rows 3, 5 and 9" or the first of many with their number."""
+    """Return "row 3", "rows 3, 5, 9" or the first of many."""
     shown = ", ".join(map(str, rows[:most]))
-    if len(rows) > most:
-        return f"{len(rows)} rows, the first of them {shown}"
-    return f"row{'s' if len(rows) > 1 else ''} {shown}"
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{', ...' if len(rows) > most else ''}"
 
 
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
