@@ -84,6 +84,11 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
             f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
             f"got an array of shape {matrix.shape}."
         )
+    if matrix.shape[1] == 1:
+        raise ValueError(
+            "A multi-label y must have two columns or more; got one. For one label pass a label "
+            "(0 or 1) per row, not a list."
+        )
     _check_length(len(matrix), n_rows)
     bad = np.argwhere(~np.isin(matrix, [0, 1]))
     if len(bad):

@@ -2,9 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdice.augmentation import find_mentions
+from skdice import DiceTokenTagger
+from skdice.augmentation import find_mentions, make_training_sets
 from skdice.text._entities import Entity
 
+from ..corpora import NAMES, easy_corpus
 from .toy import FakeTagger, find
 
 TEXTS = ["Bo left Oslo", "nothing", "OSLO", "Bo left Oslo"]
@@ -97,3 +99,15 @@ class ShortTagger:
 def test_errors(tagger, X, error, message):
     with pytest.raises(error, match=message):
         find_mentions(tagger, X)
+
+
+def test_a_fitted_tagger(tiny_bert):
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=8, lr=1e-2, random_state=0, verbose=0)
+    tagger.fit(*easy_corpus(96))
+    X = [("john saw the", "the saw john"), ("went to oslo", "by mary"), ("mary went", "in rome")]
+    found = find_mentions(tagger, X)
+    assert [[e[:3] for e in text] for text in found[0]] == [[(0, 4, "PER")], [(8, 12, "PER")]]
+    sets = make_training_sets(X, [1, 0, 0], gazetteer=NAMES, tagger=tagger, random_state=0)
+    (first, second), label = sets["+positive"][0][-1], sets["+positive"][1][-1]
+    assert label == 1
+    assert first.removesuffix(" saw the") == second.removeprefix("the saw ") != "john"

@@ -57,6 +57,7 @@ BAD_MATRICES = {
     "values": ([[0, 1], [1, 2], [0, 0]], ["row 1, column 1", "2", "MultiLabelBinarizer"]),
     "names": ([["a", "b"], ["b", "c"], ["c", "a"]], ["row 0, column 0", "MultiLabelBinarizer"]),
     "lists of labels": ([["a"], ["a", "b"], []], ["different lengths", "MultiLabelBinarizer"]),
+    "one column": ([[0], [1], [0]], ["two columns or more", "per row"]),
     "no label": (np.zeros((3, 2), dtype=int), ["no 1 in y"]),
     "length": (np.eye(2, dtype=int), ["3 rows of X and 2 of y"]),
 }
