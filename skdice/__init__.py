@@ -1,7 +1,18 @@
 """scikit-learn estimators for imbalanced text: transformers trained with F1-oriented losses."""
 
-from .estimators import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from .estimators import (
+    DicePairClassifier,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
 from .inspection import imbalance_report
 
-__all__ = ["DicePairClassifier", "DiceTextClassifier", "DiceTokenTagger", "imbalance_report"]
+__all__ = [
+    "DicePairClassifier",
+    "DiceSpanExtractor",
+    "DiceTextClassifier",
+    "DiceTokenTagger",
+    "imbalance_report",
+]
 __version__ = "0.1.0.dev0"

@@ -2,11 +2,13 @@
 
 from ._checks import check_text_estimator, text_estimator_checks
 from ._pair import DicePairClassifier
+from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier
 
 __all__ = [
     "DicePairClassifier",
+    "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",
     "check_text_estimator",

@@ -148,11 +148,14 @@ class TextEstimator(BaseEstimator):
 
     # -- the loss --------------------------------------------------------------------------------
 
-    def _make_loss(self, counts: np.ndarray, background: int | None, binary: bool) -> Loss:
+    def _make_loss(
+        self, labels: list[Any], counts: np.ndarray, background: int | None, binary: bool
+    ) -> Loss:
         """Return the loss of one fit, on a private copy.
 
         Parameters
         ----------
+        labels : list of n_classes labels
         counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
             Training items of each class, or without and with each label.
         background : int or None
@@ -160,7 +163,7 @@ class TextEstimator(BaseEstimator):
         binary : bool
             Whether one class is searched among the rest.
         """
-        class_weight = self._class_weight_values(counts)
+        class_weight = self._class_weight_values(labels, counts)
         if isinstance(self.loss, Loss):
             loss = clone(self.loss)
             if class_weight is not None:
@@ -179,7 +182,7 @@ class TextEstimator(BaseEstimator):
             warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)
         return loss
 
-    def _class_weight_values(self, counts: np.ndarray) -> np.ndarray | None:
+    def _class_weight_values(self, labels: list[Any], counts: np.ndarray) -> np.ndarray | None:
         """Return weights of the shape of the counts, 1 where there are no training items."""
         kind = self.class_weight
         if kind is None and (self.K is not None or self.loss == "wce"):
@@ -188,7 +191,6 @@ class TextEstimator(BaseEstimator):
             return None
         weights = np.ones(counts.shape)
         if isinstance(kind, dict):
-            labels = self.classes_.tolist()
             unknown = [label for label in kind if label not in labels]
             if unknown:
                 raise ValueError(
@@ -201,8 +203,8 @@ class TextEstimator(BaseEstimator):
             return weights
         K = None if kind == "balanced" else _DEFAULT_K if self.K is None else self.K
         if counts.ndim == 1:
-            return _weights_from_counts(self.classes_.tolist(), counts, K)
-        for row, label in enumerate(self.classes_.tolist()):
+            return _weights_from_counts(labels, counts, K)
+        for row, label in enumerate(labels):
             names = [f"without {label!r}", f"with {label!r}"]
             weights[row] = _weights_from_counts(names, counts[row], K)
         return weights
@@ -292,7 +294,7 @@ class TextEstimator(BaseEstimator):
     def _train(
         self,
         dataset: EncodedDataset,
-        loss: Loss,
+        loss: Any,
         n_outputs: int,
         seed: int,
         rng: np.random.Generator,
@@ -324,7 +326,7 @@ class TextEstimator(BaseEstimator):
             precision=resolve_precision(self.precision, device),
             device=device,
             callbacks=callbacks,
-            **{f"criterion__{name}": value for name, value in loss.get_params().items()},
+            **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
         )
         sampler = StepSampler(self._batcher(dataset), self.batch_size * self.accumulate, rng)
         with seeded(seed, device), denormals_flushed():

@@ -164,7 +164,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         n_classes = len(self.classes_)
         is_binary = n_classes == 2 and not self._is_multilabel
         background = 1 - self._positive() if is_binary else None
-        loss = self._make_loss(self._count(dataset), background, binary=is_binary)
+        labels_ = self.classes_.tolist()
+        loss = self._make_loss(labels_, self._count(dataset), background, binary=is_binary)
         self._train(dataset, loss, n_classes, seed, rng, validate)
         return self
 

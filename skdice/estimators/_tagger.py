@@ -203,7 +203,7 @@ class DiceTokenTagger(TextEstimator):
             def validate() -> float:
                 return self._score(valid_tags, self._predict(valid_set))
 
-        loss = self._make_loss(self._count(dataset), self._background(), binary=False)
+        loss = self._make_loss(classes, self._count(dataset), self._background(), binary=False)
         self._train(dataset, loss, len(classes), seed, rng, validate)
         if self.background_bias == "auto":
             self._tune_bias(valid_set, lambda predicted: self._score(valid_tags, predicted))

@@ -47,10 +47,10 @@ class TextModule(nn.Module):
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         if self._takes_types:
             inputs["token_type_ids"] = token_type_ids
-        return self._item_logits(self.transformer(**inputs).logits, row, column).float()
+        return self._item_logits(self.transformer(**inputs), row, column).float()
 
-    def _item_logits(self, logits: Tensor, row: Tensor, column: Tensor) -> Tensor:
-        """Pick the logits of the items from those of the transformer."""
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+        """Pick the logits of the items from the output of the transformer."""
         raise NotImplementedError
 
     def train(self, mode: bool = True) -> "TextModule":
@@ -129,8 +129,8 @@ class TokenModule(TextModule):
 
     _auto_class = "AutoModelForTokenClassification"
 
-    def _item_logits(self, logits: Tensor, row: Tensor, column: Tensor) -> Tensor:
-        return logits[row, column]
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+        return output.logits[row, column]
 
 
 class SequenceModule(TextModule):
@@ -138,8 +138,21 @@ class SequenceModule(TextModule):
 
     _auto_class = "AutoModelForSequenceClassification"
 
-    def _item_logits(self, logits: Tensor, row: Tensor, column: Tensor) -> Tensor:
-        return logits[row]
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+        return output.logits[row]
+
+
+class SpanModule(TextModule):
+    """A transformer that scores each piece as start and as end of an answer; an item is a piece.
+
+    ``n_classes`` is 2: the columns of the logits are start and end.
+    """
+
+    _auto_class = "AutoModelForQuestionAnswering"
+
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+        start, end = output.start_logits[row, column], output.end_logits[row, column]
+        return torch.stack([start, end], dim=1)
 
 
 def position_limit(model: str) -> int | None:

@@ -57,7 +57,7 @@ class WordTokenizer:
 
     def encode(self, words: Sequence[str]) -> Ragged:
         """Return the piece ids of each word, at least one each; a word is looked at once."""
-        distinct, order = _distinct(words)
+        distinct, order = distinct_texts(words)
         encodings = self._backend.encode_batch(
             [[self._word_prefix + _without_surrogates(word)] for word in distinct],
             is_pretokenized=True,
@@ -68,11 +68,36 @@ class WordTokenizer:
 
     def encode_texts(self, texts: Sequence[str]) -> Ragged:
         """Return the piece ids of each text, none if it is empty; a text is looked at once."""
-        distinct, order = _distinct(texts)
+        distinct, order = distinct_texts(texts)
         encodings = self._backend.encode_batch(
             [_without_surrogates(text) for text in distinct], add_special_tokens=False
         )
         return self._pieces([encoding.ids for encoding in encodings]).take(order)
+
+    def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
+        """Return the piece ids of each text and where the pieces lie in it.
+
+        White space at the ends of a piece does not count as part of it, so that
+        ``text[start[i] : end[j]]`` neither starts nor ends with it; it is empty, or
+        ``start[i] >= end[j]``, if there is nothing but white space between.
+
+        Returns
+        -------
+        pieces : Ragged of n_texts rows
+        start, end : ndarrays of shape (n_pieces,), int32
+            Characters; ``end`` is exclusive.
+        """
+        encodings = self._backend.encode_batch(
+            [_without_surrogates(text) for text in texts], add_special_tokens=False
+        )
+        pieces = self._pieces([encoding.ids for encoding in encodings])
+        start = np.empty(len(pieces.values), dtype=np.int32)
+        end = np.empty(len(pieces.values), dtype=np.int32)
+        for i, (text, encoding) in enumerate(zip(texts, encodings)):
+            here = slice(pieces.offsets[i], pieces.offsets[i + 1])
+            offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+            start[here], end[here] = _without_spaces(text, offsets)
+        return pieces, start, end
 
     def _pieces(self, rows: list[list[int]]) -> Ragged:
         pieces = Ragged.from_rows(rows, np.int32)
@@ -113,11 +138,24 @@ class WordTokenizer:
         )
 
 
-def _distinct(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return the distinct texts, and the index of each text in them."""
+def distinct_texts(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts in order, and the index of each text in them."""
     index: dict[str, int] = {}
     order = np.fromiter((index.setdefault(text, len(index)) for text in texts), np.int64)
     return list(index), order
+
+
+def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Move starts to the next, and ends to the last character that is no white space."""
+    is_space = np.fromiter(map(str.isspace, text), dtype=bool, count=len(text))
+    place = np.arange(len(text) + 1)
+    next_start = place.copy()
+    next_start[:-1][is_space] = len(text)
+    next_start = np.minimum.accumulate(next_start[::-1])[::-1]
+    last_end = place.copy()
+    last_end[1:][is_space] = 0
+    last_end = np.maximum.accumulate(last_end)
+    return next_start[offsets[:, 0]], last_end[offsets[:, 1]]
 
 
 def _without_surrogates(word: str) -> str:

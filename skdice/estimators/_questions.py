@@ -1,0 +1,195 @@
+"""Checks of questions, contexts and answers."""
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..metrics._squad import read_answers
+from ..text._questions import Span
+from ._inputs import check_rows, describe, list_rows
+
+_FIELDS = ("question", "context")
+
+
+def check_questions(X: Any) -> tuple[list[str], list[str]]:
+    """Return the questions and the contexts of a table, dicts or pairs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is of another kind, or a question or context is missing, empty or no str.
+    """
+    if getattr(X, "ndim", 1) == 2:
+        rows = _table_rows(X)
+    else:
+        rows = [_read_row(row, i) for i, row in enumerate(check_rows(X, "X", "questions"))]
+    for i, row in enumerate(rows):
+        for name, text in zip(_FIELDS, row):
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"The {name} of row {i} of X must be a str; it is {describe(text)}."
+                )
+            if not text.strip():
+                raise ValueError(f"The {name} of row {i} of X is empty: {text!r}.")
+    return [str(question) for question, _ in rows], [str(context) for _, context in rows]
+
+
+def _table_rows(X: Any) -> list[tuple[Any, Any]]:
+    if hasattr(X, "columns"):
+        missing = [name for name in _FIELDS if name not in X.columns]
+        if missing:
+            raise ValueError(
+                f"A table X must have the columns 'question' and 'context'; {missing[0]!r} is not "
+                f"among {list(X.columns)}."
+            )
+        return list(zip(X["question"].tolist(), X["context"].tolist()))
+    if X.shape[1] != 2:
+        raise ValueError(
+            f"An array X must have two columns, questions and contexts; got {X.shape[1]}."
+        )
+    return [tuple(row) for row in np.asarray(X).tolist()]
+
+
+def _read_row(row: Any, i: int) -> tuple[Any, Any]:
+    if isinstance(row, Mapping):
+        missing = [name for name in _FIELDS if name not in row]
+        if missing:
+            raise ValueError(f"Row {i} of X has no {missing[0]!r}; got the keys {list(row)}.")
+        return row["question"], row["context"]
+    if not isinstance(row, tuple | list | np.ndarray) or len(row) != 2:
+        n_texts = f" of length {len(row)}" if hasattr(row, "__len__") else ""
+        raise ValueError(
+            f"Each row of X must be a dict with 'question' and 'context' or a pair (question, "
+            f"context); row {i} is {describe(row)}{n_texts}."
+        )
+    return row[0], row[1]
+
+
+class GoldAnswers:
+    """Where the answers lie in their contexts.
+
+    Parameters
+    ----------
+    y : list, Series or object array of answers
+        SQuAD dicts, str or lists of str.
+    contexts : list of str
+    on_misaligned : {"repair", "raise", "skip"}
+        What is done where the context has another text at an ``answer_start``: take the nearest
+        place that has it, raise, or leave the answer out.
+
+    Attributes
+    ----------
+    y : list
+        The answers as given.
+    spans : list of (start, end) or None
+        Characters of the first answer of each question, None if it has none.
+    rows : ndarray, int64
+        The questions to learn from: all but those of which every answer was left out.
+    n_misaligned : int
+        How many answers did not lie where they should.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a row is of another kind, or an answer is not in its context; it names the row.
+    """
+
+    def __init__(self, y: Any, contexts: list[str], on_misaligned: str) -> None:
+        if y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: y must be a list, Series or "
+                "object array of answers, one for each question of X."
+            )
+        self.y = check_rows(y, "y", "answers (SQuAD dicts or str)")
+        if len(self.y) != len(contexts):
+            raise ValueError(
+                f"X and y must have the same number of rows; got {len(contexts)} questions and "
+                f"{len(self.y)} answers."
+            )
+        self.on_misaligned = on_misaligned
+        self.n_misaligned = 0
+        self._misaligned_rows: list[int] = []
+        self.spans: list[Span | None] = []
+        kept = []
+        for i, (row, context) in enumerate(zip(self.y, contexts)):
+            given = _read_gold(row, i)
+            found = [self._find(text, start, context, i) for text, start in given]
+            spans = [span for span in found if span is not None]
+            self.spans.append(spans[0] if spans else None)
+            if spans or not given:
+                kept.append(i)
+        self.rows = np.array(kept, dtype=np.int64)
+        if self.n_misaligned:
+            what = "the nearest place that has the text was taken"
+            if on_misaligned == "skip":
+                n_lost = len(self.y) - len(kept)
+                what = f"they were left out, with {n_lost} rows that have no other answer"
+            warnings.warn(
+                f"{self.n_misaligned} answers do not lie at their answer_start; {what} "
+                f"(on_misaligned={on_misaligned!r}): {list_rows(self._misaligned_rows)}.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _find(self, text: str, start: int | None, context: str, i: int) -> Span | None:
+        if start is None:
+            place = context.find(text)
+            if place < 0:
+                raise ValueError(
+                    f"The answer of row {i} must be in its context; {_shorten(text)} is not."
+                )
+            return place, place + len(text)
+        if start >= 0 and context.startswith(text, start):
+            return start, start + len(text)
+        if self.on_misaligned == "raise":
+            raise ValueError(
+                f"The context of row {i} has {_shorten(context[max(start, 0) :][: len(text)])} at "
+                f"answer_start={start}, not {_shorten(text)}. on_misaligned='repair' takes the "
+                f"nearest place that has it, 'skip' leaves it out."
+            )
+        self.n_misaligned += 1
+        if not self._misaligned_rows or self._misaligned_rows[-1] != i:
+            self._misaligned_rows.append(i)
+        if self.on_misaligned == "skip":
+            return None
+        nearest = _nearest(text, start, context)
+        if nearest is None:
+            raise ValueError(
+                f"The answer of row {i} must be in its context; {_shorten(text)} is nowhere in it "
+                f"(answer_start={start}). on_misaligned='skip' leaves it out."
+            )
+        return nearest, nearest + len(text)
+
+
+def _read_gold(row: Any, i: int) -> list[tuple[str, int | None]]:
+    """Return the answers of a row that are not empty, with their places where they are known."""
+    where = f"row {i} of y"
+    texts = read_answers(row, where)
+    if not isinstance(row, Mapping) or "answer_start" not in row:
+        return [(text, None) for text in texts if text]
+    starts = row["answer_start"]
+    starts = list(starts) if hasattr(starts, "__len__") else [starts]
+    if len(starts) != len(texts):
+        raise ValueError(
+            f"{where} must have one answer_start for each text; got {len(texts)} texts and "
+            f"{len(starts)} starts."
+        )
+    for start in starts:
+        if not isinstance(start, numbers.Integral) or isinstance(start, bool):
+            raise ValueError(f"Each answer_start of {where} must be an int; got {describe(start)}.")
+    return [(text, int(start)) for text, start in zip(texts, starts) if text]
+
+
+def _nearest(text: str, start: int, context: str) -> int | None:
+    """Return where the text occurs nearest to a place; of two the earlier one."""
+    after = context.find(text, max(start, 0))
+    before = context.rfind(text, 0, max(start, 0) + len(text))
+    places = [place for place in (before, after) if place >= 0]
+    return min(places, key=lambda place: abs(place - start), default=None)
+
+
+def _shorten(text: str) -> str:
+    return repr(text) if len(text) <= 60 else repr(text[:57]) + "..."

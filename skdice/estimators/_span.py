@@ -1,0 +1,448 @@
+"""Extractive question answering: the answer is a part of the context."""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..losses import Loss
+from ..losses._parameters import check_number, check_option
+from ..losses._span import SpanLoss, is_over_positions
+from ..metrics import squad_exact_match, squad_f1_score
+from ..metrics._squad import _score_rows
+from ..nn._modules import SpanModule
+from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
+from ..text._frame import Frame
+from ..text._questions import EncodedQuestions, encode_questions
+from ._base import TextEstimator
+from ._documentation import documented
+from ._inputs import check_sample_weight, list_rows
+from ._questions import GoldAnswers, check_questions
+from ._rows import object_array, take
+from ._thresholds import tune_thresholds
+
+
+@documented
+class DiceSpanExtractor(TextEstimator):
+    """Answer questions by a part of their context with a fine-tuned transformer.
+
+    X is a DataFrame with the columns ``question`` and ``context`` (others are not looked at), or a
+    list, Series or object array of dicts with these keys or of pairs (question, context). y has an
+    answer for each question: a SQuAD dict ``{"text": [...], "answer_start": [...]}``, empty lists
+    for a question without an answer, or a str (``""``) or a list of str, which are looked for in
+    the context. ``score`` is the F1 of SQuAD.
+
+    Parameters
+    ----------
+    %(shared_parameters)s
+    max_length : int, optional
+        Longest window in pieces, question and special ones included; the model's limit by default.
+        Longer contexts are cut into windows, and nothing is lost.
+    stride : int, optional
+        Pieces of the context that neighbouring windows share; by default a quarter of what fits
+        beside the question.
+    null_threshold : float or "auto", default="auto"
+        A question has no answer if the logit of "no answer" exceeds that of the best span by more.
+        "auto": never, if all training questions have answers; otherwise what gives the best F1 on
+        the validation part, 0 without one.
+    n_best : int, default=20
+        Answers that ``predict_spans`` gives for each question.
+    max_answer_length : int, default=30
+        Longest answer in pieces that is predicted.
+    on_misaligned : {"repair", "raise", "skip"}, default="repair"
+        What ``fit`` does where the context has another text at an ``answer_start``: take the
+        nearest place that has the text, raise, or leave the answer out (and its row, if it has no
+        other one). Their number is in ``n_misaligned_`` and in a warning.
+
+    Attributes
+    ----------
+    null_threshold_ : float
+    n_misaligned_ : int
+        Answers of y that did not lie at their ``answer_start``.
+    feature_names_in_ : ndarray of shape (2,), object
+        ``question`` and ``context``; only if X was a DataFrame.
+    history_ : DataFrame
+        A row per epoch: training loss, validation score, learning rate, seconds.
+    best_epoch_ : int
+        Epoch of the weights that are kept.
+    max_length_ : int
+    net_ : skorch net
+
+    See Also
+    --------
+    skdice.metrics.squad_f1_score : What ``score`` computes.
+    skdice.datasets.read_squad : Reads SQuAD, Quoref and CMRC files.
+
+    Notes
+    -----
+    Every piece of the context is a candidate for the start and for the end of the answer, and the
+    first special token stands for "no answer"; nothing else counts. Cross-entropy is taken over
+    these positions of a window (one softmax), every other loss over each position by itself (a
+    sigmoid); the losses of starts and ends are averaged. ``class_weight`` and ``K`` are about the
+    classes 0 and 1 (an answer starts, or ends, there), so cross-entropy has no use for them.
+
+    Of several gold answers the first one is learned, and the best one counts in scores: so answers
+    of several spans (Quoref) are right if one of their spans is found.
+
+    Questions about the same context are kept together when ``validation_fraction`` splits the rows.
+
+    Examples
+    --------
+    >>> from skdice import DiceSpanExtractor
+    >>> extractor = DiceSpanExtractor("bert-base-cased", loss="dice", random_state=0)
+    >>> extractor.fit(X, y)  # doctest: +SKIP
+    >>> extractor.predict([("Where does John live?", "John lives in Oslo.")])  # doctest: +SKIP
+    array(['Oslo'], dtype=object)
+    """
+
+    _module_class = SpanModule
+    _row_name = "question"
+
+    def __init__(
+        self,
+        model: Any = "bert-base-cased",
+        *,
+        loss: Any = "dsc",
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
+        ce_weight: float | None = None,
+        class_weight: Any = None,
+        K: float | None = None,
+        max_epochs: int = 3,
+        batch_size: int = 16,
+        lr: float = 5e-5,
+        head_lr: float | None = None,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        schedule: str = "linear",
+        clip_norm: float | None = 1.0,
+        accumulate: int = 1,
+        max_length: int | None = None,
+        stride: int | None = None,
+        n_frozen_layers: int | None = None,
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        precision: str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        callbacks: Any = None,
+        null_threshold: Any = "auto",
+        n_best: int = 20,
+        max_answer_length: int = 30,
+        on_misaligned: str = "repair",
+    ) -> None:
+        self.model = model
+        self.loss = loss
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.ce_weight = ce_weight
+        self.class_weight = class_weight
+        self.K = K
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.warmup = warmup
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.accumulate = accumulate
+        self.max_length = max_length
+        self.stride = stride
+        self.n_frozen_layers = n_frozen_layers
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.null_threshold = null_threshold
+        self.n_best = n_best
+        self.max_answer_length = max_answer_length
+        self.on_misaligned = on_misaligned
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceSpanExtractor":
+        """Fine-tune the model.
+
+        Parameters
+        ----------
+        X : DataFrame, or list, Series or object array of dicts or pairs
+            Questions and contexts.
+        y : list, Series or object array of SQuAD dicts, str or lists of str
+            Answers; empty if there is none.
+        sample_weight : array-like of shape (n_questions,), optional
+            Weight of each question; 2 counts as repetition, 0 as absence.
+
+        Returns
+        -------
+        DiceSpanExtractor
+            self
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not allowed, or the loss stops being finite; the message says
+            what was got, what is allowed, and which row.
+        """
+        self._check_parameters()
+        questions, contexts = check_questions(X)
+        gold = GoldAnswers(y, contexts, self.on_misaligned)
+        weight = check_sample_weight(sample_weight, len(questions))
+        rows = gold.rows
+        if weight is not None:
+            # Weight 0 is absence, from the validation part too.
+            rows = rows[weight[rows] > 0]
+        if not len(rows):
+            raise ValueError(f"Found no question to train on; X has {len(questions)} rows.")
+        seed = self._draw_seed()
+        rng = np.random.default_rng(seed)
+        self._load_tokenizer()
+        self._keep_names(X)
+        self.n_misaligned_ = gold.n_misaligned
+
+        whole = self._encode(questions, contexts, gold.spans, weight)
+        if len(whole.uncovered):
+            warnings.warn(
+                f"The answers of {len(whole.uncovered)} questions are longer than what "
+                f"neighbouring windows share and lie in no window as a whole, so they are not "
+                f"learned; a larger stride or max_length helps: {list_rows(whole.uncovered.tolist())}.",
+                UserWarning,
+                stacklevel=2,
+            )
+        train, valid = self._split_contexts(take(contexts, rows), rng)
+        train, valid = rows[train], rows[valid]
+        questions_, valid_set = whole.take(train), whole.take(valid)
+        y_valid, valid_contexts = take(gold.y, valid), take(contexts, valid)
+        tunes = self.null_threshold == "auto"
+        if tunes:
+            never = all(gold.spans[i] is not None for i in rows)
+            tunes = not never and len(valid) > 0
+            self.null_threshold_ = math.inf if never else 0.0
+        else:
+            self.null_threshold_ = float(self.null_threshold)
+
+        def validate() -> float:
+            found = self._find(valid_set, n_best=1)
+            if tunes:
+                self._tune_threshold(found, valid_contexts, y_valid, None)
+            return self._metric(y_valid, self._pick(found, valid_contexts))
+
+        loss = SpanLoss(self._make_loss([0, 1], _count(questions_), background=0, binary=True))
+        self._train(questions_.dataset, loss, 2, seed, rng, validate if len(valid) else None)
+        if tunes:
+            validate()  # The threshold of the weights that were kept.
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Answer questions.
+
+        Parameters
+        ----------
+        X : DataFrame, or list, Series or object array of dicts or pairs
+
+        Returns
+        -------
+        ndarray of shape (n_questions,), object
+            The text of each answer, ``""`` for no answer.
+        """
+        self._check_is_fitted()
+        questions, contexts = check_questions(X)
+        found = self._find(self._encode(questions, contexts), n_best=1)
+        return object_array(self._pick(found, contexts))
+
+    def predict_spans(self, X: Any, n_best: int | None = None) -> np.ndarray:
+        """Find the best spans of the contexts, whatever ``null_threshold_`` is.
+
+        Parameters
+        ----------
+        X : DataFrame, or list, Series or object array of dicts or pairs
+        n_best : int, optional
+            Answers to each question, at most; the parameter of the estimator by default.
+
+        Returns
+        -------
+        ndarray of shape (n_questions,), object
+            A list of ``Answer(text, start, end, score)`` for each question, best first, with
+            ``context[start:end] == text``. The scores are shares among all spans of the context and
+            "no answer", so they sum to at most 1.
+        """
+        self._check_is_fitted()
+        check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
+        questions, contexts = check_questions(X)
+        n_best = self.n_best if n_best is None else n_best
+        found = self._find(self._encode(questions, contexts), n_best)
+        return object_array(
+            [
+                [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
+                for candidates, context in zip(found, contexts)
+            ]
+        )
+
+    def no_answer_score(self, X: Any) -> np.ndarray:
+        """Return by how much the logit of "no answer" exceeds that of the best span.
+
+        ``predict`` gives ``""`` where it is above ``null_threshold_``.
+
+        Parameters
+        ----------
+        X : DataFrame, or list, Series or object array of dicts or pairs
+
+        Returns
+        -------
+        ndarray of shape (n_questions,)
+            Infinite where the tokenizer keeps nothing of the context.
+        """
+        self._check_is_fitted()
+        found = self._find(self._encode(*check_questions(X)), n_best=1)
+        return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the F1 of SQuAD (version 2.0).
+
+        Parameters
+        ----------
+        X : DataFrame, or list, Series or object array of dicts or pairs
+        y : list, Series or object array of SQuAD dicts, str or lists of str
+            Of several answers the best one counts. Offsets are not looked at.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        return self._metric(y, self.predict(X))
+
+    def exact_match(self, X: Any, y: Any) -> float:
+        """Return the share of the questions whose answer is right as a whole, as SQuAD counts.
+
+        Parameters
+        ----------
+        X : DataFrame, or list, Series or object array of dicts or pairs
+        y : list, Series or object array of SQuAD dicts, str or lists of str
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        return float(squad_exact_match(y, self.predict(X)))
+
+    def _metric(self, y_true: Any, y_pred: Any) -> float:
+        return float(squad_f1_score(y_true, y_pred))
+
+    def _tune_decision(
+        self, X: Any, y: Any, metric: Callable[..., float] | None, sample_weight: Any
+    ) -> None:
+        """Set ``null_threshold_`` to what is best on held-out questions."""
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None for an extractor: its scores take none.")
+        questions, contexts = check_questions(X)
+        found = self._find(self._encode(questions, contexts), n_best=1)
+        self._tune_threshold(found, contexts, y, metric)
+
+    def _tune_threshold(
+        self,
+        found: list[Candidates],
+        contexts: list[str],
+        y: Any,
+        metric: Callable[..., float] | None,
+    ) -> None:
+        no_answer = np.array([candidates.no_answer for candidates in found])
+        if metric is None:
+            answered = _score_rows(y, self._pick(found, contexts, math.inf), "2.0").f1
+            silent = _score_rows(y, [""] * len(found), "2.0").f1
+
+            def score(threshold: float) -> float:
+                return float(np.where(no_answer > threshold, silent, answered).mean())
+        else:
+
+            def score(threshold: float) -> float:
+                return float(metric(y, self._pick(found, contexts, threshold)))
+
+        finite = no_answer[np.isfinite(no_answer)]
+        self.null_threshold_ = tune_thresholds(finite, score, is_multilabel=False)
+
+    def _more_parameters(self) -> None:
+        owner = type(self).__name__
+        if self.null_threshold != "auto":
+            check_number(owner, "null_threshold", self.null_threshold, closed="both")
+        check_number(owner, "n_best", self.n_best, low=1, integer=True)
+        check_number(owner, "max_answer_length", self.max_answer_length, low=1, integer=True)
+        check_option(owner, "on_misaligned", self.on_misaligned, ("repair", "raise", "skip"))
+        if self.loss == "ce" or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
+            weights = {"K": self.K, "class_weight": self.class_weight}
+            if isinstance(self.loss, Loss):
+                weights["class_weight of the loss"] = self.loss.class_weight
+            for name, value in weights.items():
+                if value is not None:
+                    raise ValueError(
+                        f"{name}={value!r} cannot be used with cross-entropy in {owner}: it is "
+                        f"taken over the positions of a window, which have no classes. "
+                        f"loss='wce' and all others judge single positions."
+                    )
+
+    def _frame(self) -> Frame:
+        return self.tokenizer_.pair_frame
+
+    def _keep_names(self, X: Any) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(["question", "context"], dtype=object)
+
+    def _split_contexts(
+        self, contexts: list[str], rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Split rows; those with the same context go to the same part, if there are several."""
+        names: dict[str, int] = {}
+        group = np.array([names.setdefault(context, len(names)) for context in contexts])
+        if len(names) == 1:
+            return self._split(len(contexts), rng)
+        train, valid = self._split(len(names), rng)
+        return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
+
+    def _encode(
+        self,
+        questions: list[str],
+        contexts: list[str],
+        answers: Any = None,
+        weight: np.ndarray | None = None,
+    ) -> EncodedQuestions:
+        return encode_questions(
+            questions,
+            contexts,
+            self.tokenizer_,
+            self.max_length_,
+            self.stride,
+            answers=answers,
+            weight=weight,
+        )
+
+    def _find(self, encoded: EncodedQuestions, n_best: int) -> list[Candidates]:
+        decoder = SpanDecoder(self.max_answer_length, n_best)
+        return decoder.decode(encoded, self._predict_logits(encoded.dataset))
+
+    def _pick(
+        self, found: list[Candidates], contexts: list[str], threshold: float | None = None
+    ) -> list[str]:
+        return pick_answers(
+            found, contexts, self.null_threshold_ if threshold is None else threshold
+        )
+
+
+def _count(encoded: EncodedQuestions) -> np.ndarray:
+    """Return the positions at which no answer starts and those at which one does.
+
+    A piece in several windows is one position, and a weight counts as repetition.
+    """
+    data = encoded.dataset
+    last_window = np.searchsorted(data.text, np.arange(data.n_texts), side="right") - 1
+    n_positions = encoded.window_stop[last_window] + 1
+    weight = np.ones(data.n_texts) if data.weight is None else data.weight.astype(np.float64)
+    n_answers = weight.sum()
+    return np.array([weight @ n_positions - n_answers, n_answers])

@@ -1,0 +1,189 @@
+"""From the logits of starts and ends to answers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ._questions import EncodedQuestions
+
+# Cells (start, length) that are looked at together, at 8 bytes; a single question may have more.
+_CELLS_AT_A_TIME = 2_000_000
+
+
+class Answer(NamedTuple):
+    """A part of a context that answers a question.
+
+    Attributes
+    ----------
+    text : str
+    start, end : int
+        ``context[start:end] == text``.
+    score : float
+        Share among all spans and "no answer", in [0, 1]; not calibrated.
+    """
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+class Candidates(NamedTuple):
+    """The best spans of one question, best first.
+
+    Attributes
+    ----------
+    spans : list of (start, end, score)
+        Characters of the context, and the share of the span; they sum to at most 1 with that of
+        "no answer".
+    no_answer : float
+        By how much the logit of "no answer" exceeds that of the best span; inf without a span.
+    """
+
+    spans: list[tuple[int, int, float]]
+    no_answer: float
+
+
+@dataclass(frozen=True)
+class SpanDecoder:
+    """Finds the best spans.
+
+    The logit of a span is that of its start plus that of its end. Of the windows that share a span,
+    the one in which it is most central counts. The logit of "no answer" is the lowest that any
+    window has: a window that sees an answer speaks for all.
+
+    Attributes
+    ----------
+    max_answer_length : int
+        Longest span in pieces.
+    n_best : int
+        Spans of each question.
+    """
+
+    max_answer_length: int
+    n_best: int
+
+    def decode(self, encoded: EncodedQuestions, logits: np.ndarray) -> list[Candidates]:
+        """Return the candidates of each question.
+
+        Parameters
+        ----------
+        encoded : EncodedQuestions
+        logits : ndarray of shape (n_items, 2)
+        """
+        offsets = encoded.dataset.item_offsets
+        bounds = _window_bounds(encoded)
+        candidates: list[Candidates] = []
+        for first, last in _chunks(offsets, max(1, _CELLS_AT_A_TIME // self.max_answer_length)):
+            items = slice(offsets[first], offsets[last])
+            cells = self._cells(encoded, logits[items], items, bounds[items])
+            candidates += self._best(
+                encoded, cells, logits[items], items, offsets[first : last + 1]
+            )
+        return candidates
+
+    def _cells(
+        self, encoded: EncodedQuestions, logits: np.ndarray, items: slice, bounds: np.ndarray
+    ) -> np.ndarray:
+        """Return the logits of spans by first item and length - 1, -inf where there is none."""
+        n_more = np.arange(self.max_answer_length)
+        piece = encoded.piece[items, None].astype(np.int64)
+        stop, low, high = bounds[:, :, None].transpose(1, 0, 2)
+        centre = 2 * piece + n_more
+        start = np.where(encoded.can_start[items], logits[:, 0], -np.inf)
+        end = np.where(encoded.can_end[items], logits[:, 1], -np.inf)
+        is_span = (piece >= 0) & (piece + n_more < stop) & (centre > low) & (centre <= high)
+        is_span &= encoded.start[items, None] < self._following(encoded.end[items], 0)
+        return np.where(is_span, start[:, None] + self._following(end, -np.inf), -np.inf)
+
+    def _following(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Return each value with those after it, of shape (n_values, max_answer_length)."""
+        padding = np.full(self.max_answer_length - 1, fill, dtype=values.dtype)
+        return sliding_window_view(np.concatenate([values, padding]), self.max_answer_length)
+
+    def _best(
+        self,
+        encoded: EncodedQuestions,
+        cells: np.ndarray,
+        logits: np.ndarray,
+        items: slice,
+        offsets: np.ndarray,
+    ) -> Iterator[Candidates]:
+        starts = offsets[:-1] - offsets[0]
+        n_rows = len(starts)
+        row = np.repeat(np.arange(n_rows), np.diff(offsets))
+        is_null = encoded.piece[items] < 0
+        null = np.minimum.reduceat(np.where(is_null, logits.sum(1), np.inf), starts)
+        best_of_item = cells.max(1)
+        best = np.maximum.reduceat(best_of_item, starts)
+        top = np.maximum(best, null)
+        total = np.add.reduceat(np.exp(cells - top[row, None]).sum(1), starts) + np.exp(null - top)
+
+        # A span among the n best starts with one of the n items whose best spans are best.
+        chosen = _first_of_rows(np.argsort(-best_of_item, kind="stable"), row, self.n_best)
+        cell_row = np.repeat(row[chosen], self.max_answer_length)
+        flat = cells[chosen].ravel()
+        order = _first_of_rows(np.argsort(-flat, kind="stable"), cell_row, self.n_best)
+        order = order[flat[order] > -np.inf]
+        begin = chosen[order // self.max_answer_length]
+        finish = begin + order % self.max_answer_length
+        share = np.exp(flat[order] - top[cell_row[order]]) / total[cell_row[order]]
+        spans = list(
+            zip(
+                encoded.start[items][begin].tolist(),
+                encoded.end[items][finish].tolist(),
+                share.tolist(),
+            )
+        )
+        cut = np.searchsorted(cell_row[order], np.arange(n_rows + 1))
+        for i in range(n_rows):
+            yield Candidates(spans[cut[i] : cut[i + 1]], float(null[i] - best[i]))
+
+
+def pick_answers(
+    candidates: Sequence[Candidates], contexts: Sequence[str], null_threshold: float
+) -> list[str]:
+    """Return the text of the best span of each question, "" if there is none or it is no answer."""
+    return [
+        ""
+        if not found.spans or found.no_answer > null_threshold
+        else context[found.spans[0][0] : found.spans[0][1]]
+        for found, context in zip(candidates, contexts)
+    ]
+
+
+def _first_of_rows(order: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
+    """Return the first n of each row in a given order, row by row."""
+    order = order[np.argsort(row[order], kind="stable")]
+    sorted_row = row[order]
+    rank = np.arange(len(order)) - np.searchsorted(sorted_row, sorted_row)
+    return order[rank < n]
+
+
+def _chunks(offsets: np.ndarray, n_items: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows with at most so many items together, or with one row."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = int(np.searchsorted(offsets, offsets[first] + n_items, side="right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last
+
+
+def _window_bounds(encoded: EncodedQuestions) -> np.ndarray:
+    """Return for each item: where its window stops, and between which centres its spans lie.
+
+    A span from piece i to piece j has the centre i + j. It belongs to the window in which it is
+    most central, as in :func:`skdice.text._windows.central_window`: the centres of a window are
+    above the lower and up to the upper bound.
+    """
+    text, start, stop = encoded.dataset.text, encoded.window_start, encoded.window_stop
+    halfway = start[1:] + stop[:-1] - 1
+    is_same = text[1:] == text[:-1]
+    low = np.append(-1, np.where(is_same, halfway, -1))[: len(text)]
+    high = np.append(np.where(is_same, halfway, np.iinfo(np.int64).max), np.iinfo(np.int64).max)
+    bounds = np.stack([stop, low, high[: len(text)]], axis=1)
+    return bounds[np.repeat(np.arange(len(text)), encoded.dataset.items.lengths)]

@@ -1,0 +1,304 @@
+"""Questions and their contexts as windows of pieces, with the way back to characters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._encoding import EncodedDataset
+from ._frame import Frame
+from ._ragged import Ragged, offsets_from_lengths, ranges
+from ._tokenizer import WordTokenizer, distinct_texts
+from ._windows import cut_windows
+
+Span = tuple[int, int]
+
+_IGNORED = -100
+
+
+@dataclass(frozen=True)
+class EncodedQuestions:
+    """Questions with their contexts, each in as many windows as the context needs.
+
+    The items are, window by window, the no-answer position and the pieces of the context.
+
+    Attributes
+    ----------
+    dataset : EncodedDataset
+        Its targets have the columns of :class:`skdice.losses._span.SpanLoss`.
+    piece : ndarray of shape (n_items,), int32
+        Number of the piece in its context; -1 is the no-answer position.
+    start, end : ndarrays of shape (n_items,), int32
+        Characters of the context that the piece covers, without white space around it.
+    can_start, can_end : ndarrays of shape (n_items,), bool
+        Whether an answer may start or end with the piece. Pieces of one character count once.
+    window_start, window_stop : ndarrays of shape (n_windows,), int64
+        Pieces of the context that are in the window.
+    uncovered : ndarray, int64
+        Questions whose answer is in no window as a whole.
+    """
+
+    dataset: EncodedDataset
+    piece: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    can_start: np.ndarray
+    can_end: np.ndarray
+    window_start: np.ndarray
+    window_stop: np.ndarray
+    uncovered: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "EncodedQuestions":
+        """Return the given questions, in that order."""
+        offsets = self.dataset.item_offsets
+        items = ranges(offsets[rows], offsets[rows + 1])
+        first = np.searchsorted(self.dataset.text, np.arange(self.dataset.n_texts + 1))
+        windows = ranges(first[rows], first[rows + 1])
+        return EncodedQuestions(
+            dataset=self.dataset.take(rows),
+            piece=self.piece[items],
+            start=self.start[items],
+            end=self.end[items],
+            can_start=self.can_start[items],
+            can_end=self.can_end[items],
+            window_start=self.window_start[windows],
+            window_stop=self.window_stop[windows],
+            uncovered=np.flatnonzero(np.isin(rows, self.uncovered)),
+        )
+
+
+def encode_questions(
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    tokenizer: WordTokenizer,
+    max_length: int,
+    stride: int | None = None,
+    *,
+    answers: Sequence[Span | None] | None = None,
+    weight: np.ndarray | None = None,
+) -> EncodedQuestions:
+    """Encode questions, each with its context.
+
+    The question comes first, except in models that pad at the left (XLNet): they were trained with
+    the context first.
+
+    Parameters
+    ----------
+    questions, contexts : sequences of n_questions str
+    tokenizer : WordTokenizer
+    max_length : int
+        Longest window in pieces, special ones included.
+    stride : int, optional
+        Pieces of the context that neighbouring windows share; by default a quarter of what fits
+        beside the question.
+    answers : sequence of (start, end) or None, optional
+        Characters of the answer to each question, None if it has no answer. In a window without
+        the whole answer, "no answer" is right; windows with a part of an answer that is in no
+        window as a whole are left out of the loss.
+    weight : ndarray of shape (n_questions,), optional
+
+    Raises
+    ------
+    ValueError
+        If a question leaves no room for its context, or an answer has no piece; it names the row.
+    """
+    frame = tokenizer.pair_frame
+    no_answer = _NoAnswerPosition.find(frame, tokenizer)
+    asked = tokenizer.encode_texts(questions)
+    distinct, which = distinct_texts(contexts)
+    pieces, start, end = tokenizer.encode_with_offsets(distinct)
+    is_filled = start < end
+    can_start = _is_new(start, is_filled, pieces.offsets)
+    can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]
+
+    capacity = max_length - frame.n_special - asked.lengths
+    cuts = [
+        cut_windows(n, room, room_shared)
+        for n, room, room_shared in zip(
+            pieces.lengths[which].tolist(),
+            capacity.tolist(),
+            _strides(stride, capacity, asked.lengths, max_length),
+        )
+    ]
+    n_windows = np.array([len(first) for first, _ in cuts], dtype=np.int64)
+    row = np.repeat(np.arange(len(cuts)), n_windows)
+    window_start = np.concatenate([first for first, _ in cuts] or [np.zeros(0, np.int64)])
+    window_stop = np.concatenate([last for _, last in cuts] or [np.zeros(0, np.int64)])
+    length = window_stop - window_start
+    context_first = pieces.offsets[which[row]] + window_start  # In the flat pieces.
+    in_context = ranges(context_first, context_first + length)
+
+    windows = Ragged(pieces.values[in_context], offsets_from_lengths(length))
+    asked = asked.take(row)
+    texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
+    input_ids, token_type_ids = frame.put_around(*texts)
+    before_context = np.full(len(row), frame.n_before)
+    if not tokenizer.pads_left:
+        before_context += asked.lengths + len(frame.special[1])
+    items = _after_first(no_answer.of(texts), before_context, length)
+
+    def of_items(values: np.ndarray, of_no_answer: int) -> np.ndarray:
+        return _put_first(of_no_answer, values, items.offsets)
+
+    piece = of_items(in_context - pieces.offsets[which[np.repeat(row, length)]], -1)
+    target, uncovered = None, np.zeros(0, dtype=np.int64)
+    if answers is not None:
+        gold = _gold_pieces(answers, which, pieces.offsets, start, end, is_filled)
+        target, uncovered = _targets(gold, row, window_start, window_stop, items.offsets)
+    n_items = np.bincount(row, items.lengths, minlength=len(cuts)).astype(np.int64)
+    return EncodedQuestions(
+        dataset=EncodedDataset(
+            input_ids=input_ids,
+            token_type_ids=token_type_ids,
+            items=items,
+            text=row,
+            item_offsets=offsets_from_lengths(n_items),
+            target=target,
+            weight=weight,
+        ),
+        piece=piece.astype(np.int32),
+        start=of_items(start[in_context], 0),
+        end=of_items(end[in_context], 0),
+        can_start=of_items(can_start[in_context], 0),
+        can_end=of_items(can_end[in_context], 0),
+        window_start=window_start,
+        window_stop=window_stop,
+        uncovered=uncovered,
+    )
+
+
+@dataclass(frozen=True)
+class _NoAnswerPosition:
+    """The place of the classification token, which stands for "no answer"."""
+
+    n_texts_before: int
+    n_special_before: int
+
+    @classmethod
+    def find(cls, frame: Frame, tokenizer: WordTokenizer) -> "_NoAnswerPosition":
+        token = tokenizer.tokenizer.cls_token_id
+        n_before = 0
+        for n_texts, group in enumerate(frame.special):
+            if token is not None and token in group:
+                return cls(n_texts, n_before + group.index(token))
+            n_before += len(group)
+        raise ValueError(
+            f"Question answering needs a tokenizer that puts a classification token ([CLS], <s>) "
+            f"around two texts; that of {tokenizer.tokenizer.name_or_path!r} has none. It stands "
+            f"for 'no answer'."
+        )
+
+    def of(self, texts: Sequence[Ragged]) -> np.ndarray:
+        """Return its position in each window, of shape (n_windows,)."""
+        position = np.full(len(texts[0]), self.n_special_before)
+        for text in texts[: self.n_texts_before]:
+            position += text.lengths
+        return position
+
+
+def _strides(
+    stride: int | None, capacity: np.ndarray, n_asked: np.ndarray, max_length: int
+) -> list[int]:
+    """Return the pieces that windows share, for each question."""
+    too_long = np.flatnonzero(capacity < 1)
+    if len(too_long):
+        i = too_long[0]
+        raise ValueError(
+            f"The question of row {i} has {n_asked[i]} pieces, which leaves no room for its "
+            f"context: {n_asked[i] + capacity[i] - 1} are allowed with max_length={max_length}"
+            f"{_others(too_long)}."
+        )
+    if stride is None:
+        return (capacity // 4).tolist()
+    too_long = np.flatnonzero(capacity <= stride)
+    if len(too_long):
+        i = too_long[0]
+        raise ValueError(
+            f"The 'stride' parameter must be smaller than what a window has room for beside the "
+            f"question: {capacity[i]} pieces in row {i}{_others(too_long)}. Got {stride!r} instead."
+        )
+    return [stride] * len(capacity)
+
+
+def _others(rows: np.ndarray) -> str:
+    return f" ({len(rows)} questions are too long)" if len(rows) > 1 else ""
+
+
+def _is_new(place: np.ndarray, is_filled: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return which pieces are filled and start later than the filled ones before, row by row."""
+    highest = np.iinfo(np.int32).min
+    row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    filled = np.flatnonzero(is_filled)
+    new = np.zeros(len(place), dtype=bool)
+    if len(filled):
+        before = np.append(highest, place[filled][:-1])
+        new[filled] = (place[filled] > before) | (np.diff(row[filled], prepend=-1) != 0)
+    return new
+
+
+def _after_first(first: np.ndarray, start: np.ndarray, length: np.ndarray) -> Ragged:
+    """Return rows of a first value each and then ``start, start + 1, ...``, so many."""
+    offsets = offsets_from_lengths(length + 1)
+    values = _put_first(0, ranges(start, start + length), offsets)
+    values[offsets[:-1]] = first
+    return Ragged(values.astype(np.int32), offsets)
+
+
+def _put_first(value: int, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the values of each row with one value before them; offsets are those of the result."""
+    out = np.empty(offsets[-1], dtype=values.dtype)
+    is_first = np.zeros(len(out), dtype=bool)
+    is_first[offsets[:-1]] = True
+    out[is_first], out[~is_first] = value, values
+    return out
+
+
+def _gold_pieces(
+    answers: Sequence[Span | None],
+    which: np.ndarray,
+    offsets: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    is_filled: np.ndarray,
+) -> np.ndarray:
+    """Return first and last piece of each answer, of shape (n_questions, 2); -1 for none."""
+    gold = np.full((len(answers), 2), -1)
+    for i, answer in enumerate(answers):
+        if answer is None:
+            continue
+        here = slice(offsets[which[i]], offsets[which[i] + 1])
+        inside = np.flatnonzero(
+            is_filled[here] & (end[here] > answer[0]) & (start[here] < answer[1])
+        )
+        if not len(inside):
+            raise ValueError(
+                f"The answer of row {i}, characters {answer[0]} to {answer[1]} of the context, is "
+                f"nothing that the tokenizer keeps (white space or characters it drops)."
+            )
+        gold[i] = inside[0], inside[-1]
+    return gold
+
+
+def _targets(
+    gold: np.ndarray,
+    row: np.ndarray,
+    window_start: np.ndarray,
+    window_stop: np.ndarray,
+    item_offsets: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the targets of all items, and the questions whose answer no window has as a whole."""
+    first, last = gold[row].T
+    has_answer = first >= 0
+    is_whole = has_answer & (first >= window_start) & (last < window_stop)
+    is_part = has_answer & ~is_whole & (last >= window_start) & (first < window_stop)
+    covered = np.bincount(row, is_whole, minlength=len(gold)) > 0
+    uncovered = np.flatnonzero((gold[:, 0] >= 0) & ~covered)
+
+    window = np.repeat(np.arange(len(row)), np.diff(item_offsets))
+    target = np.zeros((len(window), 3), dtype=np.int32)
+    target[:, 2] = window
+    for column, place in enumerate((first, last)):
+        target[item_offsets[:-1] + np.where(is_whole, place - window_start + 1, 0), column] = 1
+    is_left_out = is_part & ~covered[row]
+    target[is_left_out[window], :2] = _IGNORED
+    return target, uncovered
