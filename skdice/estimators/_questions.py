@@ -3,7 +3,7 @@
 import numbers
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class GoldAnswers:
     y : list
         The answers as given.
     spans : list of (start, end) or None
-        Characters of the first answer of each question, None if it has none.
+        Characters of the first answer of each question that is not left out, None if it has none.
     rows : ndarray, int64
         The questions to learn from: all but those of which every answer was left out.
     n_misaligned : int
@@ -94,7 +94,7 @@ class GoldAnswers:
     Raises
     ------
     TypeError, ValueError
-        If a row is of another kind, or an answer is not in its context; it names the row.
+        If a row is of another kind, or none of its answers is in the context; it names the row.
     """
 
     def __init__(self, y: Any, contexts: list[str], on_misaligned: str) -> None:
@@ -110,66 +110,73 @@ class GoldAnswers:
                 f"{len(self.y)} answers."
             )
         self.on_misaligned = on_misaligned
-        self.n_misaligned = 0
-        self._misaligned_rows: list[int] = []
         self.spans: list[Span | None] = []
-        kept = []
+        kept, misaligned, n_left_out = [], [], 0
         for i, (row, context) in enumerate(zip(self.y, contexts)):
-            given = _read_gold(row, i)
-            found = [self._find(text, start, context, i) for text, start in given]
+            answers = _read_gold(row, i)
+            found = [self._find(answer, context, i) for answer in answers]
             spans = [span for span in found if span is not None]
+            if answers and not spans and on_misaligned != "skip":
+                raise ValueError(_not_in_context(answers, i))
             self.spans.append(spans[0] if spans else None)
-            if spans or not given:
+            if spans or not answers:
                 kept.append(i)
+            for answer, span in zip(answers, found):
+                if not answer.is_at_start(context):
+                    misaligned.append(i)
+                    n_left_out += span is None
         self.rows = np.array(kept, dtype=np.int64)
-        if self.n_misaligned:
-            what = "the nearest place that has the text was taken"
-            if on_misaligned == "skip":
-                n_lost = len(self.y) - len(kept)
-                what = f"they were left out, with {n_lost} rows that have no other answer"
+        self.n_misaligned = len(misaligned)
+        if misaligned:
             warnings.warn(
-                f"{self.n_misaligned} answers do not lie at their answer_start; {what} "
-                f"(on_misaligned={on_misaligned!r}): {list_rows(self._misaligned_rows)}.",
+                f"{len(misaligned)} answers do not lie at their answer_start: "
+                f"{len(misaligned) - n_left_out} were moved to the nearest place that has their "
+                f"text, {n_left_out} were left out, {len(self.y) - len(kept)} questions without "
+                f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
+                f"{list_rows(list(dict.fromkeys(misaligned)))}.",
                 UserWarning,
                 stacklevel=3,
             )
 
-    def _find(self, text: str, start: int | None, context: str, i: int) -> Span | None:
-        if start is None:
-            place = context.find(text)
-            if place < 0:
+    def _find(self, answer: "_Answer", context: str, i: int) -> Span | None:
+        text, start = answer
+        place: int | None = start
+        if not answer.is_at_start(context):
+            if self.on_misaligned == "raise":
                 raise ValueError(
-                    f"The answer of row {i} must be in its context; {_shorten(text)} is not."
+                    f"The answer of row {i}, {_shorten(text)}, must lie at its answer_start="
+                    f"{start}; the context has {_shorten(context[max(start or 0, 0) :], 30)} "
+                    f"there. on_misaligned='repair' takes the nearest place that has it, 'skip' "
+                    f"leaves it out."
                 )
-            return place, place + len(text)
-        if start >= 0 and context.startswith(text, start):
-            return start, start + len(text)
-        if self.on_misaligned == "raise":
-            raise ValueError(
-                f"The context of row {i} has {_shorten(context[max(start, 0) :][: len(text)])} at "
-                f"answer_start={start}, not {_shorten(text)}. on_misaligned='repair' takes the "
-                f"nearest place that has it, 'skip' leaves it out."
-            )
-        self.n_misaligned += 1
-        if not self._misaligned_rows or self._misaligned_rows[-1] != i:
-            self._misaligned_rows.append(i)
-        if self.on_misaligned == "skip":
-            return None
-        nearest = _nearest(text, start, context)
-        if nearest is None:
-            raise ValueError(
-                f"The answer of row {i} must be in its context; {_shorten(text)} is nowhere in it "
-                f"(answer_start={start}). on_misaligned='skip' leaves it out."
-            )
-        return nearest, nearest + len(text)
+            place = None if self.on_misaligned == "skip" else _nearest(text, start or 0, context)
+        elif start is None:
+            place = context.find(text)
+            place = place if place >= 0 else None
+        return None if place is None else (place, place + len(text))
 
 
-def _read_gold(row: Any, i: int) -> list[tuple[str, int | None]]:
+class _Answer(NamedTuple):
+    text: str
+    start: int | None  # None: not known, so that any place is right.
+
+    def is_at_start(self, context: str) -> bool:
+        return self.start is None or (self.start >= 0 and context.startswith(self.text, self.start))
+
+
+def _not_in_context(answers: list[_Answer], i: int) -> str:
+    shown = " or ".join(_shorten(answer.text) for answer in answers[:3])
+    starts = [answer.start for answer in answers if answer.start is not None]
+    hint = "" if not starts else f" (answer_start={starts[0]}; on_misaligned='skip' leaves it out)"
+    return f"The answer of row {i} must be in its context; {shown} is nowhere in it{hint}."
+
+
+def _read_gold(row: Any, i: int) -> list[_Answer]:
     """Return the answers of a row that are not empty, with their places where they are known."""
     where = f"row {i} of y"
     texts = read_answers(row, where)
     if not isinstance(row, Mapping) or "answer_start" not in row:
-        return [(text, None) for text in texts if text]
+        return [_Answer(text, None) for text in texts if text]
     starts = row["answer_start"]
     starts = list(starts) if hasattr(starts, "__len__") else [starts]
     if len(starts) != len(texts):
@@ -180,7 +187,7 @@ def _read_gold(row: Any, i: int) -> list[tuple[str, int | None]]:
     for start in starts:
         if not isinstance(start, numbers.Integral) or isinstance(start, bool):
             raise ValueError(f"Each answer_start of {where} must be an int; got {describe(start)}.")
-    return [(text, int(start)) for text, start in zip(texts, starts) if text]
+    return [_Answer(text, int(start)) for text, start in zip(texts, starts) if text]
 
 
 def _nearest(text: str, start: int, context: str) -> int | None:
@@ -191,5 +198,5 @@ def _nearest(text: str, start: int, context: str) -> int | None:
     return min(places, key=lambda place: abs(place - start), default=None)
 
 
-def _shorten(text: str) -> str:
-    return repr(text) if len(text) <= 60 else repr(text[:57]) + "..."
+def _shorten(text: str, most: int = 60) -> str:
+    return repr(text) if len(text) <= most else repr(text[: most - 3]) + "..."
