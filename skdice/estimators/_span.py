@@ -208,10 +208,11 @@ class DiceSpanExtractor(TextEstimator):
 
         whole = self._encode(questions, contexts, gold.spans, weight)
         if len(whole.uncovered):
+            rows_ = list_rows(whole.uncovered.tolist())
             warnings.warn(
                 f"The answers of {len(whole.uncovered)} questions are longer than what "
                 f"neighbouring windows share and lie in no window as a whole, so they are not "
-                f"learned; a larger stride or max_length helps: {list_rows(whole.uncovered.tolist())}.",
+                f"learned; a larger stride or max_length helps: {rows_}.",
                 UserWarning,
                 stacklevel=2,
             )
