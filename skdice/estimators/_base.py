@@ -21,6 +21,7 @@ from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision, 
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
+from ._reuse import active_reuse
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
 _DEFAULT_K = 3.0
@@ -265,7 +266,8 @@ class TextEstimator(BaseEstimator):
         model = os.fspath(self.model)
         # A fit that fails from here on must not leave new classes on the old network.
         self.__dict__.pop("net_", None)
-        self.tokenizer_ = WordTokenizer(model)
+        reuse = active_reuse()
+        self.tokenizer_ = WordTokenizer(model) if reuse is None else reuse.tokenizer(model)
         limit = position_limit(model)
         known = [n for n in (limit, self.tokenizer_.tokenizer.model_max_length) if n and n < 10**9]
         longest = min(known, default=_DEFAULT_MAX_LENGTH)
@@ -328,10 +330,11 @@ class TextEstimator(BaseEstimator):
             callbacks=callbacks,
             **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
         )
-        sampler = StepSampler(self._batcher(dataset), self.batch_size * self.accumulate, rng)
         with seeded(seed, device), denormals_flushed():
             net.initialize()
             self.net_ = net
+            batcher = self._batcher(dataset, net.precision)
+            sampler = StepSampler(batcher, self.batch_size * self.accumulate, rng)
             try:
                 net.fit(sampler, validate=validate, patience=self.patience)
             finally:
@@ -345,8 +348,21 @@ class TextEstimator(BaseEstimator):
         with denormals_flushed():
             return self.net_.predict_logits(self._batcher(dataset))
 
-    def _batcher(self, dataset: EncodedDataset) -> Batcher:
-        return Batcher(dataset, self.batch_size, self.tokenizer_.pad_id, self.tokenizer_.pads_left)
+    def _batcher(self, dataset: EncodedDataset, precision: str = "fp32") -> Batcher:
+        tokenizer = self.tokenizer_
+        batcher = Batcher(dataset, self.batch_size, tokenizer.pad_id, tokenizer.pads_left)
+        reuse = active_reuse()
+        if reuse is not None:
+            batcher.states = reuse.frozen_states(self.net_, batcher, precision)
+        return batcher
+
+    def _encode_once(self, content: Any, encode: Callable[[], Any]) -> Any:
+        """Return what ``encode`` gives, which depends on the content and the tokenizer alone."""
+        reuse = active_reuse()
+        if reuse is None:
+            return encode()
+        model = self.tokenizer_.tokenizer.name_or_path
+        return reuse.encoded((type(self), model, self.max_length_, content), encode)
 
     def _check_is_fitted(self) -> None:
         check_is_fitted(self, "net_")

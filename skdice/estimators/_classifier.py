@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -230,14 +231,11 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedDataset:
-        dataset, cut = encode_rows(
-            rows,
-            self.tokenizer_,
-            self._frame(),
-            self.max_length_,
-            self.truncation,
-            target=target,
-            weight=weight,
+        dataset, cut = self._encode_once(
+            (self.truncation, rows),
+            lambda: encode_rows(
+                rows, self.tokenizer_, self._frame(), self.max_length_, self.truncation
+            ),
         )
         if len(cut):
             warnings.warn(
@@ -247,7 +245,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-        return dataset
+        return replace(dataset, target=target, weight=weight)
 
     def _count(self, dataset: EncodedDataset) -> np.ndarray:
         """Return how many training rows each class has; a weight counts as repetition."""

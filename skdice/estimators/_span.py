@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -414,15 +415,13 @@ class DiceSpanExtractor(TextEstimator):
         answers: Any = None,
         weight: np.ndarray | None = None,
     ) -> EncodedQuestions:
-        return encode_questions(
-            questions,
-            contexts,
-            self.tokenizer_,
-            self.max_length_,
-            self.stride,
-            answers=answers,
-            weight=weight,
+        encoded = self._encode_once(
+            (self.stride, questions, contexts, answers),
+            lambda: encode_questions(
+                questions, contexts, self.tokenizer_, self.max_length_, self.stride, answers=answers
+            ),
         )
+        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def _find(self, encoded: EncodedQuestions, n_best: int) -> list[Candidates]:
         decoder = SpanDecoder(self.max_answer_length, n_best)

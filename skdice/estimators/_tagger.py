@@ -381,14 +381,11 @@ class DiceTokenTagger(TextEstimator):
         if tags is not None:
             index = {tag: i for i, tag in enumerate(self.classes_.tolist())}
             target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
-        return encode_words(
-            sentences,
-            self.tokenizer_,
-            self.max_length_,
-            self.stride_,
-            target=target,
-            weight=weight,
+        dataset = self._encode_once(
+            (self.stride_, sentences),
+            lambda: encode_words(sentences, self.tokenizer_, self.max_length_, self.stride_),
         )
+        return replace(dataset, target=target, weight=weight)
 
     def _count(self, dataset: EncodedDataset) -> np.ndarray:
         """Return how many training words each tag has; a weight counts as repetition."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..text._encoding import EncodedDataset
 from ..text._ragged import Ragged, offsets_from_lengths, ranges
+from ._frozen_states import pad_states
 
 Batch = dict[str, Tensor]
 
@@ -26,15 +27,23 @@ class Batcher:
         Windows per batch.
     pad_id : int
     pads_left : bool
+    states : list of n_windows Tensors of shape (length, size), optional
+        What the frozen layers give for each window.
     """
 
     def __init__(
-        self, dataset: EncodedDataset, batch_size: int, pad_id: int, pads_left: bool
+        self,
+        dataset: EncodedDataset,
+        batch_size: int,
+        pad_id: int,
+        pads_left: bool,
+        states: list[Tensor] | None = None,
     ) -> None:
         self.dataset = dataset
         self.batch_size = batch_size
         self.pad_id = pad_id
         self.pads_left = pads_left
+        self.states = states
         self.lengths = dataset.input_ids.lengths
         self._item_weight = None
         if dataset.weight is not None:
@@ -52,7 +61,8 @@ class Batcher:
         dict of Tensors
             ``input_ids``, ``attention_mask``, ``token_type_ids`` of shape (n_windows, length);
             ``row`` and ``column`` of shape (n_items,), where the items are; ``item``, which items
-            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them.
+            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them;
+            ``states`` of shape (n_windows, length, size) where they are known.
         """
         data = self.dataset
         lengths = self.lengths[windows]
@@ -80,13 +90,27 @@ class Batcher:
             batch["target"] = data.target[item]
         if self._item_weight is not None:
             batch["weight"] = self._item_weight[item]
-        return {name: torch.from_numpy(array) for name, array in batch.items()}
+        tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
+        if self.states is not None:
+            states = [self.states[window] for window in windows]
+            tensors["states"] = pad_states(states, longest, self.pads_left)
+        return tensors
 
-    def by_length(self) -> Iterator[Batch]:
-        """Yield all windows, the longest first, so that memory runs out at once or never."""
-        order = np.argsort(-self.lengths, kind="stable")
-        for start in range(0, len(order), self.batch_size):
-            yield self.collate(order[start : start + self.batch_size])
+    def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
+        """Yield windows (all by default) in batches, the longest first.
+
+        So memory runs out at once or never.
+
+        Yields
+        ------
+        windows : ndarray of shape (n_windows,)
+        batch : dict of Tensors
+        """
+        windows = np.arange(len(self.lengths)) if windows is None else windows
+        windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
+        for start in range(0, len(windows), self.batch_size):
+            part = windows[start : start + self.batch_size]
+            yield part, self.collate(part)
 
 
 class StepSampler:

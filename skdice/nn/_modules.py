@@ -1,12 +1,14 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
 import inspect
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .._pretrained import loading
+from ._lower_layers import LowerLayers
 
 
 class TextModule(nn.Module):
@@ -31,7 +33,9 @@ class TextModule(nn.Module):
         self.transformer, new_names = _load(auto_class, model, num_labels=n_classes)
         self._new_in_encoder = new_names
         self._takes_types = _takes_token_types(self.transformer)
+        self._n_frozen_layers = n_frozen_layers or 0
         self._frozen: list[str] = []
+        self._lower: LowerLayers | None = None
         if n_frozen_layers is not None:
             self._freeze(n_frozen_layers)
 
@@ -42,12 +46,34 @@ class TextModule(nn.Module):
         token_type_ids: Tensor,
         row: Tensor,
         column: Tensor,
+        states: Tensor | None = None,
     ) -> Tensor:
-        """Return float32 logits of shape (n_items, n_classes)."""
+        """Return float32 logits of shape (n_items, n_classes).
+
+        With ``states``, what :meth:`frozen_states` gave, the frozen layers are not run.
+        """
+        inputs = self._inputs(input_ids, attention_mask, token_type_ids)
+        with nullcontext() if states is None else self._lower_layers().replaced(states):
+            output = self.transformer(**inputs)
+        return self._item_logits(output, row, column).float()
+
+    def frozen_states(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **_: Tensor
+    ) -> Tensor:
+        """Return the output of the frozen layers, of shape (n_windows, length, size)."""
+        return self._lower_layers().run(self._inputs(input_ids, attention_mask, token_type_ids))
+
+    def _inputs(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
+    ) -> dict[str, Tensor]:
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
-        if self._takes_types:
-            inputs["token_type_ids"] = token_type_ids
-        return self._item_logits(self.transformer(**inputs), row, column).float()
+        return inputs | {"token_type_ids": token_type_ids} if self._takes_types else inputs
+
+    def _lower_layers(self) -> LowerLayers:
+        if self._lower is None:
+            n_layers = self._n_frozen_layers
+            self._lower = LowerLayers(self.transformer, _layers(self.transformer), n_layers)
+        return self._lower
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         """Pick the logits of the items from the output of the transformer."""

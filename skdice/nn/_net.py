@@ -13,9 +13,10 @@ from torch import Tensor
 
 from ._accumulation import accumulate_gradient
 from ._batching import Batch, Batcher, StepSampler, to_device
+from ._frozen_states import FrozenStates, window_keys
 from ._runtime import autocast
 
-_MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
+_MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column", "states")
 
 
 class TextNet(NeuralNet):
@@ -192,24 +193,37 @@ class TextNet(NeuralNet):
         self._set_training(False)
         logits: np.ndarray | None = None
         with torch.inference_mode():
-            for batch in batcher.by_length():
-                inputs = to_device(batch, self.device)
-                part = self.module_(**{name: inputs[name] for name in _MODULE_INPUTS})
+            for _, batch in batcher.by_length():
+                part = self.module_(**_module_inputs(to_device(batch, self.device)))
                 if logits is None:
                     shape = (batcher.dataset.n_items, part.shape[1])
                     logits = np.empty(shape, dtype=np.float32)
                 logits[batch["item"].numpy()] = part.cpu().numpy()
         return np.empty((0, 0), dtype=np.float32) if logits is None else logits
 
+    def compute_frozen_states(self, batcher: Batcher, precision: str, states: FrozenStates) -> None:
+        """Run the frozen layers on the windows whose states are not known yet."""
+        self._set_training(False)
+        keys = window_keys(batcher.dataset)
+        with torch.no_grad(), autocast(precision, self.device):
+            for windows, batch in batcher.by_length(states.missing(batcher.dataset)):
+                inputs = _module_inputs(to_device(batch, self.device))
+                output = self.module_.frozen_states(**inputs)
+                states.put([keys[i] for i in windows], output, batch["attention_mask"])
+
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.precision, self.device):
-            return self.module_(**{name: batch[name] for name in _MODULE_INPUTS})
+            return self.module_(**_module_inputs(batch))
 
     def _drop_training_state(self) -> None:
         """Free what is only needed for the next step; a pickle is as large as the weights."""
         self.module_.zero_grad(set_to_none=True)
         for name in ("optimizer_", "scheduler_", "scaler_"):
             setattr(self, name, None)
+
+
+def _module_inputs(batch: Batch) -> dict[str, Tensor]:
+    return {name: batch[name] for name in _MODULE_INPUTS if name in batch}
 
 
 def _copy(state: dict[str, Tensor]) -> dict[str, Tensor]:

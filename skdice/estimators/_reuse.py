@@ -1,0 +1,136 @@
+"""What fits on the same rows can share: encoded texts and the output of frozen layers."""
+
+import hashlib
+import os
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from torch import Tensor
+
+from ..losses._parameters import check_number
+from ..nn._batching import Batcher
+from ..nn._frozen_states import FrozenStates
+from ..nn._net import TextNet
+from ..text._tokenizer import WordTokenizer
+
+# Encoded data sets that are kept: those of the folds, with their training and test rows.
+_MOST_ENCODED = 64
+_SHARE_OF_MEMORY = 0.25
+
+
+class Reuse:
+    """What was computed so far inside a :func:`reuse_work` block.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Of the outputs of frozen layers.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._tokenizers: dict[str, WordTokenizer] = {}
+        self._encoded: OrderedDict[bytes, Any] = OrderedDict()
+        self._states: dict[tuple[str, int, str], FrozenStates] = {}
+        self._has_warned = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the outputs of frozen layers."""
+        return sum(states.n_bytes for states in self._states.values())
+
+    def tokenizer(self, model: str) -> WordTokenizer:
+        """Return the tokenizer of a model, loaded once."""
+        if model not in self._tokenizers:
+            self._tokenizers[model] = WordTokenizer(model)
+        return self._tokenizers[model]
+
+    def encoded(self, content: Any, encode: Callable[[], Any]) -> Any:
+        """Return what ``encode`` gives, computed once for the same content (by its repr)."""
+        key = hashlib.blake2b(repr(content).encode(errors="surrogatepass")).digest()
+        if key not in self._encoded:
+            self._encoded[key] = encode()
+            if len(self._encoded) > _MOST_ENCODED:
+                self._encoded.popitem(last=False)
+        self._encoded.move_to_end(key)
+        return self._encoded[key]
+
+    def frozen_states(self, net: TextNet, batcher: Batcher, precision: str) -> list[Tensor] | None:
+        """Return the output of the frozen layers for each window; None if it takes too much."""
+        n_layers = net.module__n_frozen_layers
+        if not n_layers:
+            return None
+        states = self._states.setdefault((net.module__model, n_layers, precision), FrozenStates())
+        missing = states.missing(batcher.dataset)
+        if len(missing):
+            n_pieces = int(batcher.dataset.input_ids.lengths[missing].sum())
+            needed = n_pieces * net.module_.transformer.config.hidden_size * 4
+            if self.n_bytes + needed > self.max_bytes:
+                self._warn(needed)
+                return None
+            net.compute_frozen_states(batcher, precision, states)
+        return states.of(batcher.dataset)
+
+    def _warn(self, needed: int) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"The output of the frozen layers for {needed / 1e6:,.0f} MB more of windows is "
+                f"computed anew in each fit: {self.n_bytes / 1e6:,.0f} MB are kept already, and "
+                f"{self.max_bytes / 1e6:,.0f} MB are allowed. The results are the same; "
+                f"reuse_work(max_bytes=...) raises the limit.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+_ACTIVE: ContextVar[Reuse | None] = ContextVar("reuse", default=None)
+
+
+def active_reuse() -> Reuse | None:
+    """Return what the fits here share, None outside of :func:`reuse_work`."""
+    return _ACTIVE.get()
+
+
+@contextmanager
+def reuse_work(max_bytes: int | None = None) -> Iterator[Reuse]:
+    """Let fits and predictions inside the block share what does not depend on the fit.
+
+    Texts are tokenised once, not in every fit. With ``n_frozen_layers=k`` the output of the first k
+    layers is computed once for each text and used by all further fits and predictions, which run
+    the upper layers only: frozen layers have no dropout, so the results are the same up to
+    rounding. :class:`DiceSearchCV` does this by itself; around a ``GridSearchCV`` or
+    ``cross_val_score`` (with ``n_jobs=None``: other processes do not see the block) it saves as
+    much.
+
+    Parameters
+    ----------
+    max_bytes : int, optional
+        Memory for the outputs of frozen layers: 4 bytes for each piece and hidden unit; by default
+        a quarter of the machine's. Data sets that would need more run their frozen layers in every
+        fit, with a warning.
+
+    Yields
+    ------
+    Reuse
+        ``n_bytes`` is what is kept. It is freed at the end of the block.
+
+    Examples
+    --------
+    >>> from skdice.model_selection import reuse_work
+    >>> with reuse_work():  # doctest: +SKIP
+    ...     search = GridSearchCV(tagger, {"gamma": [0.1, 1.0, 10.0]}).fit(X, y)
+    """
+    check_number("reuse_work", "max_bytes", max_bytes, low=0, integer=True, optional=True)
+    if max_bytes is None:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        max_bytes = int(_SHARE_OF_MEMORY * total)
+    token = _ACTIVE.set(Reuse(max_bytes))
+    try:
+        yield _ACTIVE.get()  # type: ignore[misc]
+    finally:
+        _ACTIVE.reset(token)
