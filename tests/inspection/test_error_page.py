@@ -1,0 +1,220 @@
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.inspection import TaggingErrors
+from skdice.metrics import entity_precision_recall_fscore_support
+
+from .tagged_sentences import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
+
+VOID = {"meta", "input"}
+WORDS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(
+        ["<script>", "</p>", "&amp;", "R&D", '"', "'", "-->", "שלום", "北", "京", "$x"]
+    ),
+)
+
+
+class Page(HTMLParser):
+    """What a page shows: sentences without labels, and the two sides of each entity."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.stack, self.tags, self.rows, self.texts, self.entities = [], [], [], [], {}
+        self.title, self.prose, self.directions = "", "", []
+        self.feed(text)
+        self.close()
+        assert self.stack == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if tag not in VOID:
+            self.stack.append((tag, attributes))
+        if self.path("li") == ["li", "p"]:
+            self.texts.append("")
+            self.directions.append(attributes.get("dir"))
+        if tag == "mark":
+            empty = {"kind": attributes["data-kind"], "row": self.rows[-1], "sup": "", "sub": ""}
+            entity = self.entities.setdefault(
+                int(attributes["data-entity"]), {**empty, "gold": "", "predicted": ""}
+            )
+            assert entity["kind"] == attributes["data-kind"]
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop()[0] == tag
+
+    def handle_data(self, text):
+        tag, attributes = self.stack[-1] if self.stack else ("", {})
+        marks = [attributes for name, attributes in self.stack if name == "mark"]
+        if tag == "title":
+            self.title += text
+        elif tag in ("script", "style"):
+            return
+        elif tag in ("sup", "sub"):
+            if marks:
+                self.entities[int(marks[-1]["data-entity"])][tag] += text
+        elif attributes.get("class") == "row":
+            self.rows.append(int(text))
+        elif "p" in self.path("li"):
+            self.texts[-1] += text
+            for mark in marks:
+                for side in mark["class"].split():
+                    self.entities[int(mark["data-entity"])][side] += text
+        else:
+            self.prose += text
+
+    def path(self, first):
+        names = [name for name, _ in self.stack]
+        return names[names.index(first) :] if first in names else []
+
+    def values(self, name):
+        return [a["value"] for _, a in self.tags if a.get("name") == name]
+
+
+@given(st.sampled_from([CHUNK_TAGS, POS_TAGS]).flatmap(corpora), st.data())
+@settings(max_examples=100, deadline=None)
+def test_page_shows_the_frame(sentences, data):
+    words = [
+        data.draw(st.lists(WORDS, min_size=len(gold), max_size=len(gold))) for gold, _ in sentences
+    ]
+    errors = compare(sentences, words)
+    page = Page(errors.to_html())
+    assert page.rows == list(range(len(sentences)))
+    assert set(page.directions) == {"auto"}
+    for row_words, text in zip(words, page.texts):
+        assert text.replace(" ", "") == "".join(row_words).replace(" ", "")
+
+    # An entity all of whose words are empty strings still has its mark.
+    assert sorted(page.entities) == errors.frame.index.tolist()
+    for number, record in errors.frame.iterrows():
+        shown = page.entities[number]
+        assert (shown["kind"], shown["row"]) == (record["kind"], record["row"])
+        for side, label in (("gold", "sup"), ("predicted", "sub")):
+            if pd.isna(record[f"{side}_label"]):
+                assert shown[side] == shown[label] == ""
+                continue
+            start, end = record[f"{side}_start"], record[f"{side}_end"]
+            text = "".join(words[record["row"]][start:end])
+            assert shown[side].replace(" ", "") == text.replace(" ", "")
+            if record["kind"] != "correct" or side == "predicted":
+                assert shown[label] == record[f"{side}_label"]
+
+
+def test_marks_of_overlapping_entities():
+    words = [["Anna", "Maria", "Lee"]]
+    page = compare([both("B-PER I-PER I-PER", "B-PER I-PER B-LOC")], words).to_html()
+    assert (
+        '<mark class="gold predicted" data-entity="0" data-kind="wrong border"><sup>PER</sup>'
+        "Anna Maria<sub>PER</sub></mark>"
+        '<mark class="gold" data-entity="0" data-kind="wrong border"> </mark>'
+        '<mark class="gold" data-entity="0" data-kind="wrong border">'
+        '<mark class="predicted" data-entity="1" data-kind="spurious">Lee<sub>LOC</sub></mark>'
+        "</mark></p>"
+    ) in page
+
+
+def test_filters():
+    errors = compare(MIXED)
+    page = Page(errors.to_html())
+    assert page.values("kind") == errors.summary().columns.tolist()
+    assert page.values("label") == errors.summary().index[1:].tolist()
+    boxes = [a for tag, a in page.tags if tag == "input"]
+    assert all("checked" in a and a["type"] == "checkbox" for a in boxes)
+    assert re.search(r"LOC\s+3 / 3", page.prose)
+    assert re.search(r"PER\s+2 / 3", page.prose)
+
+
+def test_correct_tags_are_not_marked_at_first():
+    page = Page(compare([(["DET", "NOUN"], ["DET", "DET"])]).to_html())
+    checked = {a["value"]: "checked" in a for _, a in page.tags if a.get("name") == "kind"}
+    assert checked == {"correct": False, "wrong": True}
+
+
+def test_page_without_errors_shows_all():
+    page = Page(compare([(["DET", "NOUN"], ["DET", "NOUN"])]).to_html())
+    checked = {a["name"]: "checked" in a for t, a in page.tags if t == "input"}
+    assert checked == {"only-errors": False, "kind": True, "label": True}
+
+
+def test_caption_has_the_scores_of_the_metrics():
+    y_true, y_pred = zip(*MIXED)
+    scores = entity_precision_recall_fscore_support(y_true, y_pred, average="micro")
+    prose = Page(compare(MIXED).to_html()).prose
+    expected = "Precision {:.3f}, recall {:.3f}, F1 {:.3f}".format(*scores[:3])
+    assert f"{expected}; 4 gold and 4 predicted entities in 4 sentences." in prose
+
+
+def test_caption_of_tags_has_the_accuracy():
+    prose = Page(compare([(["DET", "NOUN", "X"], ["DET", "VERB", "X"])]).to_html()).prose
+    assert "accuracy = 0.667; 3 words in 1 sentences." in prose
+
+
+@pytest.mark.parametrize("words", [["see", "http://x.org/a.js"], ["<img", "src=//x.org/a.png>"]])
+def test_page_loads_nothing(words):
+    text = compare([(["B-PER", "O"], ["O", "O"])], [words]).to_html(title="<img src=//x.org>")
+    page = Page(text)
+    assert {"script", "style"} <= {tag for tag, _ in page.tags}
+    assert not {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "embed", "base"}
+    assert not [a for _, a in page.tags if {"src", "href", "action", "srcset"} & set(a)]
+    code = "".join(re.findall(r"(?s)<(?:style|script)>(.*?)</(?:style|script)>", text))
+    assert not re.search(r"https?:|//\w+\.|@import|url\(|fetch|XMLHttp|import\(", code)
+    policy = [a["content"] for _, a in page.tags if a.get("http-equiv")]
+    assert policy[0].startswith("default-src 'none'")
+
+
+def test_labels_and_title_are_escaped():
+    label = '<b title="x">&'
+    page = Page(compare([([f"B-{label}"], ["O"])]).to_html(title="<script>alert(1)</script>"))
+    assert page.title == "<script>alert(1)</script>"
+    assert page.values("label") == [label]
+    assert page.entities[0]["sup"] == label
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert "b" not in [tag for tag, _ in page.tags]
+
+
+def test_page_is_written(tmp_path):
+    words = [["Zoë", "北"], ["lone", "\ud800"], ["a", "b"], ["a", "b"]]
+    tags = [(["B-PER", "O"], ["O", "O"])] * 4
+    page = compare(tags, words).to_html(tmp_path / "errors.html", title="Fehler für alle")
+    assert (tmp_path / "errors.html").read_bytes() == page.encode()
+    assert Page(page).title == "Fehler für alle"
+
+
+@pytest.mark.parametrize(
+    "n, expected", [(1, [0]), (2, [0, 3]), (3, [0, 1, 3]), (4, [0, 1, 2, 3]), (9, [0, 1, 2, 3])]
+)
+def test_max_sentences_takes_those_with_errors_first(n, expected):
+    page = Page(compare(MIXED).to_html(max_sentences=n))
+    assert page.rows == expected
+    assert ("This page has" in page.prose) == (n < 4)
+    assert "4 gold and 4 predicted entities in 4 sentences" in page.prose
+
+
+def test_no_entities():
+    errors = compare([(["O", "O"], ["O", "O"]), ([], [])])
+    assert errors.frame.empty
+    assert errors.summary().to_numpy().tolist() == [[0] * 6]
+    page = Page(errors.to_html())
+    assert "There are no entities, neither gold nor predicted ones." in page.prose
+    assert page.texts == ["w0 w1", ""]
+
+
+def test_no_sentences():
+    errors = TaggingErrors.from_predictions([], [], [])
+    assert Page(errors.to_html()).texts == []
+    assert errors.summary().index.tolist() == ["all"]
+
+
+def test_notebook_shows_the_page_in_a_frame():
+    errors = compare([(["B-PER", "O"], ["O", "O"])] * 150)
+    frame = errors._repr_html_()
+    assert frame.count("<") == 2
+    [(tag, attributes)] = Page(frame).tags
+    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
+    assert Page(attributes["srcdoc"]).rows == list(range(100))

@@ -1,0 +1,240 @@
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+from skdice import DiceTokenTagger
+from skdice.inspection import TaggingErrors
+from skdice.metrics import (
+    entity_precision_recall_fscore_support,
+    get_entities,
+    tag_f1_score,
+)
+
+from ..corpora import easy_corpus
+from .tagged_sentences import (
+    CHUNK_TAGS,
+    MIXED,
+    POS_TAGS,
+    both,
+    compare,
+    corpora,
+    sentence_pairs,
+)
+
+
+def spans(frame, side):
+    """Return the (row, start, end, label) of one side of the frame."""
+    columns = ["row", f"{side}_start", f"{side}_end", f"{side}_label"]
+    return list(frame[columns].dropna().itertuples(index=False, name=None))
+
+
+def entities(y):
+    return [(row, *entity) for row, tags in enumerate(y) for entity in get_entities(tags)]
+
+
+@pytest.mark.parametrize(
+    "gold, predicted, expected",
+    [
+        pytest.param("B-PER I-PER O", "B-PER I-PER O", ["correct"], id="same"),
+        pytest.param("B-PER I-PER O", "B-LOC I-LOC O", ["wrong label"], id="label"),
+        pytest.param("B-PER I-PER O", "B-PER O O", ["wrong border"], id="too short"),
+        pytest.param("B-PER I-PER O", "O B-PER I-PER", ["wrong border"], id="shifted"),
+        pytest.param("B-PER I-PER O", "B-LOC O O", ["wrong border and label"], id="both"),
+        pytest.param("B-PER I-PER O", "O O O", ["missed"], id="missed"),
+        pytest.param("O O O", "O B-PER I-PER", ["spurious"], id="spurious"),
+        pytest.param("B-PER O O", "O B-PER O", ["missed", "spurious"], id="side by side"),
+        pytest.param("S-PER O", "B-PER O", ["correct"], id="other scheme"),
+        pytest.param("I-PER I-PER", "B-PER I-PER", ["correct"], id="IOB1"),
+        pytest.param("O O", "O O", [], id="no entities"),
+    ],
+)
+def test_kinds_of_entities(gold, predicted, expected):
+    errors = compare([both(gold, predicted)])
+    assert errors.frame["kind"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "gold, predicted, expected",
+    [
+        pytest.param("B-PER I-PER I-PER", "B-LOC B-PER I-PER", [(0, 1)], id="more words"),
+        pytest.param(
+            "B-PER I-PER I-PER", "B-PER B-LOC I-LOC", [(0, 1)], id="before the same label"
+        ),
+        pytest.param("B-PER I-PER", "B-LOC B-PER", [(0, 1)], id="the same label in a tie"),
+        pytest.param("B-PER I-PER", "B-PER B-PER", [(0, 0)], id="then the first predicted entity"),
+        pytest.param("B-PER B-PER", "B-PER I-PER", [(0, 0)], id="or the first gold entity"),
+        pytest.param(
+            "B-PER B-LOC I-LOC I-LOC", "B-ORG I-ORG I-ORG B-MISC", [(0, 0), (1, 3)], id="more pairs"
+        ),
+        pytest.param(
+            # The best single pair has words 3 to 6 in common.
+            "B-PER I-PER I-PER B-LOC I-LOC I-LOC I-LOC I-LOC I-LOC I-LOC",
+            "B-PER I-PER I-PER I-PER I-PER I-PER I-PER B-LOC I-LOC I-LOC",
+            [(0, 0), (3, 7)],
+            id="most words over the sentence",
+        ),
+    ],
+)
+def test_pairs_of_first_words(gold, predicted, expected):
+    frame = compare([both(gold, predicted)]).frame
+    pairs = frame[["gold_start", "predicted_start"]].dropna()
+    assert list(pairs.itertuples(index=False, name=None)) == expected
+
+
+def test_kinds_of_tags():
+    errors = compare([(["DET", "NOUN"], ["DET", "VERB"]), (["O"], ["O"])])
+    assert errors.frame["kind"].tolist() == ["correct", "wrong", "correct"]
+    assert errors.frame["text"].tolist() == ["w0", "w1", "w0"]
+    assert errors.summary().columns.tolist() == ["correct", "wrong"]
+
+
+@given(corpora(CHUNK_TAGS))
+@settings(max_examples=150, deadline=None)
+def test_entities_are_counted_as_the_metrics_count(sentences):
+    errors = compare(sentences)
+    y_true, y_pred = zip(*sentences)
+    assert sorted(spans(errors.frame, "gold")) == sorted(entities(y_true))
+    assert sorted(spans(errors.frame, "predicted")) == sorted(entities(y_pred))
+
+    totals = errors.summary().iloc[0]
+    precision, recall, _, support = entity_precision_recall_fscore_support(
+        y_true, y_pred, average="micro"
+    )
+    n_gold, n_predicted = totals.sum() - totals["spurious"], totals.sum() - totals["missed"]
+    assert n_gold == support
+    assert totals["correct"] == pytest.approx(recall * n_gold)
+    assert totals["correct"] == pytest.approx(precision * n_predicted)
+
+
+@given(corpora(CHUNK_TAGS))
+@settings(max_examples=100, deadline=None)
+def test_exchanged_sides_exchange_missed_and_spurious(sentences):
+    names = {"missed": "spurious", "spurious": "missed"}
+    forward = compare(sentences).summary().iloc[0]
+    backward = compare([(b, a) for a, b in sentences]).summary().iloc[0]
+    assert backward.rename(names).to_dict() == forward.to_dict()
+
+
+@given(sentence_pairs(CHUNK_TAGS, max_size=8))
+@settings(max_examples=150, deadline=None)
+def test_pairs_have_the_most_words_in_common(sentence):
+    def common(first, second):
+        return max(0, min(first[1], second[1]) - max(first[0], second[0]))
+
+    pairs = compare([sentence]).pairs[0]
+    found = sum(common(pair.gold, pair.predicted) for pair in pairs if len(pair.spans) == 2)
+    few, many = sorted(map(get_entities, sentence), key=len)
+    best = max(
+        sum(common(*pair) for pair in zip(few, order))
+        for order in itertools.permutations(many, len(few))
+    )
+    assert found == best
+    assert all(common(pair.gold, pair.predicted) for pair in pairs if len(pair.spans) == 2)
+
+
+@given(corpora(POS_TAGS))
+@settings(max_examples=50, deadline=None)
+def test_correct_tags_are_the_accuracy(sentences):
+    errors = compare([*sentences, (["DET"], ["DET"])])
+    y_true, y_pred = zip(*sentences, (["DET"], ["DET"]))
+    assert (errors.frame["kind"] == "correct").mean() == pytest.approx(tag_f1_score(y_true, y_pred))
+    assert len(errors.frame) == sum(map(len, y_true))
+
+
+def test_frame():
+    words = [["Anna", "Lee", "met", "Bo"], [], ["北", "京", "in", "Rome"]]
+    gold = [["B-PER", "I-PER", "O", "O"], [], ["B-LOC", "I-LOC", "O", "B-LOC"]]
+    predicted = [["O", "B-PER", "O", "B-PER"], [], ["B-LOC", "I-LOC", "O", "O"]]
+    frame = compare(list(zip(gold, predicted)), words).frame
+    expected = [
+        (0, "wrong border", "PER", "PER", 0, 2, 1, 2, "Anna Lee"),
+        (0, "spurious", None, "PER", None, None, 3, 4, "Bo"),
+        (2, "correct", "LOC", "LOC", 0, 2, 0, 2, "北京"),
+        (2, "missed", "LOC", None, 3, 4, None, None, "Rome"),
+    ]
+    plain = frame.astype(object).where(frame.notna(), None)
+    assert list(plain.itertuples(index=False, name=None)) == expected
+    assert frame["gold_start"].dtype == frame["predicted_end"].dtype == "Int64"
+    assert frame["kind"].cat.categories[-1] == "spurious"
+
+
+def test_summary_counts_spurious_entities_under_their_own_label():
+    summary = compare([both("B-PER O B-LOC O", "B-LOC O O B-ORG")]).summary()
+    assert summary.index.tolist() == ["all", "LOC", "ORG", "PER"]
+    assert summary.loc["PER", "wrong label"] == 1
+    assert summary.loc["LOC", "missed"] == 1
+    assert summary.loc["ORG", "spurious"] == 1
+    assert (summary.iloc[1:].sum() == summary.iloc[0]).all()
+
+
+@pytest.mark.parametrize("convert", [list, pd.Series, lambda rows: pd.Series(rows, dtype=object)])
+def test_containers(convert):
+    X, y = [["a", "b"], ["c", "d"]], [["B-PER", "O"], ["O", "O"]]
+    errors = TaggingErrors.from_predictions(convert(X), convert(y), np.array(y, dtype=object))
+    assert errors.frame["kind"].tolist() == ["correct"]
+
+
+def test_repr_counts():
+    assert repr(compare(MIXED)) == (
+        "<TaggingErrors in 4 sentences: 1 correct, 1 wrong label, 1 wrong border, "
+        "0 wrong border and label, 1 missed, 1 spurious>"
+    )
+
+
+TAGS = [["B-PER", "O"], ["O", "O"]]
+X = [["a", "b"], ["c", "d"]]
+
+
+@pytest.mark.parametrize(
+    "X, y_true, y_pred, error, message",
+    [
+        (X[:1], TAGS, TAGS, ValueError, "same number of sentences; got 1 in X and 2 in y_true"),
+        (X, TAGS, TAGS[:1], ValueError, "same number of sentences; got 2 and 1"),
+        ([["a", "b"], ["c"]], TAGS, TAGS, ValueError, "row 1 has 1 words and 2 tags"),
+        (X, TAGS, [["O", "O"], ["O"]], ValueError, "row 1 has 2 and 1"),
+        (["ab", "cd"], TAGS, TAGS, TypeError, "row 0 is 'ab' of type str"),
+        ([["a", "b"], None], TAGS, TAGS, TypeError, "row 1 is None of type NoneType"),
+        ([["a", "b"], ["c", 4]], TAGS, TAGS, TypeError, "word 1 of row 1 of X is 4 of type int"),
+        ("ab", TAGS, TAGS, TypeError, "X must be a list, Series or object array"),
+        (None, TAGS, TAGS, TypeError, "X must be a list, Series or object array"),
+        (pd.DataFrame({"words": X}), TAGS, TAGS, TypeError, "of type DataFrame"),
+        (X, [["O", "O"], ["O", None]], TAGS, TypeError, "row 1 of y_true: tag 1 must be a string"),
+        (X, TAGS, [["O", "O"], "OO"], TypeError, "row 1 of y_pred must be a list of tags"),
+    ],
+)
+def test_bad_input(X, y_true, y_pred, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        TaggingErrors.from_predictions(X, y_true, y_pred)
+
+
+@pytest.mark.parametrize("max_sentences", [0, -1, 1.5, "all", True])
+def test_bad_max_sentences(max_sentences):
+    with pytest.raises(ValueError, match="'max_sentences' parameter of to_html must be an int"):
+        compare(MIXED).to_html(max_sentences=max_sentences)
+
+
+def test_bad_title():
+    with pytest.raises(TypeError, match="title must be a str; got 3"):
+        compare(MIXED).to_html(title=3)
+
+
+@pytest.mark.parametrize("tagger", [DiceTokenTagger, "tagger", None])
+def test_bad_estimator(tagger):
+    with pytest.raises(
+        TypeError, match="tagger must be a fitted estimator with the method predict"
+    ):
+        TaggingErrors.from_estimator(tagger, X, TAGS)
+
+
+def test_from_estimator(tiny_bert):
+    sentences, tags = easy_corpus(60)
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, lr=1e-3, random_state=0, verbose=0)
+    tagger.fit(sentences, tags)
+    errors = TaggingErrors.from_estimator(tagger, sentences, tags)
+    totals = errors.summary().iloc[0]
+    n_entities = 2 * totals.sum() - totals["missed"] - totals["spurious"]
+    assert 2 * totals["correct"] / n_entities == pytest.approx(tagger.score(sentences, tags))
