@@ -1,8 +1,7 @@
 """Token tagging: part-of-speech tags and named entities."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,17 @@ from ..metrics import entity_f1_score, tag_f1_score
 from ..nn._modules import TokenModule
 from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
-from ..text._entities import Entity, Splitter, checked_split, split_words
+from ..text._entities import Entity
 from ..text._tags import are_chunk_tags, infer_scheme
-from ._base import TextEstimator, list_some
+from ._base import list_some
 from ._documentation import documented
-from ._inputs import check_sample_weight, check_tags, check_texts, check_token_lists
+from ._inputs import check_sample_weight, check_tags, check_token_lists
 from ._rows import object_array, take
-
-# Sentences that predict_iter holds at a time.
-_STREAM_SENTENCES = 512
+from ._words import WordTagger
 
 
 @documented
-class DiceTokenTagger(TextEstimator):
+class DiceTokenTagger(WordTagger):
     """Tag every word of a sentence with a fine-tuned transformer.
 
     Parameters
@@ -209,21 +206,6 @@ class DiceTokenTagger(TextEstimator):
             self._tune_bias(valid_set, lambda predicted: self._score(valid_tags, predicted))
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Tag sentences.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-
-        Returns
-        -------
-        ndarray of shape (n_sentences,), object
-            A list of str for each sentence, one tag per word.
-        """
-        self._check_is_fitted()
-        return object_array(self._predict(self._encode(check_token_lists(X))))
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every word.
 
@@ -245,75 +227,6 @@ class DiceTokenTagger(TextEstimator):
             self._decoder().probabilities(self._predict_logits(dataset), dataset.item_offsets)
         )
 
-    def predict_spans(self, X: Any) -> np.ndarray:
-        """Find the entities of sentences.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-
-        Returns
-        -------
-        ndarray of shape (n_sentences,), object
-            A list of ``Entity(start, end, label, score)`` for each sentence, in order; positions
-            are words, ``end`` is exclusive.
-
-        Raises
-        ------
-        ValueError
-            If the tags are no chunk tags, so that there are no entities.
-        """
-        self._check_is_fitted()
-        return object_array(self._find_entities(check_token_lists(X)))
-
-    def predict_entities(self, texts: Any, splitter: Splitter | None = None) -> np.ndarray:
-        """Find the entities of raw texts.
-
-        Parameters
-        ----------
-        texts : list, Series or object array of str
-        splitter : callable, optional
-            Gives the (start, end) character offsets of the words of a text. By default white space
-            parts words, and every punctuation mark or symbol is a word of its own; split as your
-            training data is.
-
-        Returns
-        -------
-        ndarray of shape (n_texts,), object
-            A list of ``Entity(start, end, label, score)`` for each text, in order; positions are
-            characters: ``text[start:end]`` is the entity.
-        """
-        self._check_is_fitted()
-        texts = check_texts(texts)
-        split = split_words if splitter is None else splitter
-        offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
-        sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
-        return object_array(
-            [
-                [
-                    entity._replace(start=spans[entity.start][0], end=spans[entity.end - 1][1])
-                    for entity in entities
-                ]
-                for entities, spans in zip(self._find_entities(sentences), offsets)
-            ]
-        )
-
-    def predict_iter(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-        """Tag a stream of sentences in flat memory.
-
-        Parameters
-        ----------
-        X : iterable of list of str
-            Read as needed, some hundred sentences ahead.
-
-        Yields
-        ------
-        list of str
-            The tags of each sentence, in order.
-        """
-        self._check_is_fitted()
-        return self._iterate(X)
-
     def score(self, X: Any, y: Any) -> float:
         """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
 
@@ -330,14 +243,7 @@ class DiceTokenTagger(TextEstimator):
         """
         self._check_is_fitted()
         sentences = check_token_lists(X)
-        return self._score(check_tags(y, sentences), self._predict(self._encode(sentences)))
-
-    def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-        rows = iter(X)
-        first_row = 0
-        while chunk := list(islice(rows, _STREAM_SENTENCES)):
-            yield from self._predict(self._encode(check_token_lists(chunk, first_row)))
-            first_row += len(chunk)
+        return self._score(check_tags(y, sentences), self._tag(sentences))
 
     def _tune_decision(self, X: Any, y: Any, metric: Any, sample_weight: Any) -> None:
         """Set ``background_bias_`` to what is best on held-out sentences."""
@@ -403,6 +309,9 @@ class DiceTokenTagger(TextEstimator):
     def _decoder(self) -> TagDecoder:
         scheme = None if self.decode == "argmax" else self.scheme_
         return TagDecoder(self.classes_, scheme, self._background(), self.background_bias_)
+
+    def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        return self._predict(self._encode(sentences))
 
     def _predict(self, dataset: EncodedDataset) -> list[list[str]]:
         return self._decoder().tags(self._predict_logits(dataset), dataset.item_offsets)

@@ -1,0 +1,118 @@
+"""What estimators have in common that tag the words of sentences."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..text._entities import Entity, Splitter, checked_split, split_words
+from ._base import TextEstimator
+from ._inputs import check_texts, check_token_lists
+from ._rows import object_array
+
+# Sentences that predict_iter holds at a time.
+_STREAM_SENTENCES = 512
+
+
+class WordTagger(TextEstimator):
+    """Base of the taggers: every word gets a tag, and chunk tags make entities."""
+
+    def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return one tag for each word."""
+        raise NotImplementedError
+
+    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
+        """Return the entities of each sentence, positions in words."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Tag sentences.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), object
+            A list of str for each sentence, one tag per word.
+        """
+        self._check_is_fitted()
+        return object_array(self._tag(check_token_lists(X)))
+
+    def predict_spans(self, X: Any) -> np.ndarray:
+        """Find the entities of sentences.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), object
+            A list of ``Entity(start, end, label, score)`` for each sentence, in order; positions
+            are words, ``end`` is exclusive.
+
+        Raises
+        ------
+        ValueError
+            If the tags are no chunk tags, so that there are no entities.
+        """
+        self._check_is_fitted()
+        return object_array(self._find_entities(check_token_lists(X)))
+
+    def predict_entities(self, texts: Any, splitter: Splitter | None = None) -> np.ndarray:
+        """Find the entities of raw texts.
+
+        Parameters
+        ----------
+        texts : list, Series or object array of str
+        splitter : callable, optional
+            Gives the (start, end) character offsets of the words of a text. By default white space
+            parts words, and every punctuation mark or symbol is a word of its own; split as your
+            training data is.
+
+        Returns
+        -------
+        ndarray of shape (n_texts,), object
+            A list of ``Entity(start, end, label, score)`` for each text, in order; positions are
+            characters: ``text[start:end]`` is the entity.
+        """
+        self._check_is_fitted()
+        texts = check_texts(texts)
+        split = split_words if splitter is None else splitter
+        offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
+        sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
+        return object_array(
+            [
+                [
+                    entity._replace(start=spans[entity.start][0], end=spans[entity.end - 1][1])
+                    for entity in entities
+                ]
+                for entities, spans in zip(self._find_entities(sentences), offsets)
+            ]
+        )
+
+    def predict_iter(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        """Tag a stream of sentences in flat memory.
+
+        Parameters
+        ----------
+        X : iterable of list of str
+            Read as needed, some hundred sentences ahead.
+
+        Yields
+        ------
+        list of str
+            The tags of each sentence, in order.
+        """
+        self._check_is_fitted()
+        return self._iterate(X)
+
+    def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        rows = iter(X)
+        first_row = 0
+        while chunk := list(islice(rows, _STREAM_SENTENCES)):
+            yield from self._tag(check_token_lists(chunk, first_row))
+            first_row += len(chunk)
