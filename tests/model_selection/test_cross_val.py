@@ -1,0 +1,296 @@
+"""cross_val_predict_proba: scikit-learn's values for classifiers, ragged rows for taggers."""
+
+import re
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import LinearSVC
+
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.model_selection import StratifiedTagKFold, cross_val_predict_proba
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+
+FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(90, n_informative=4, n_classes=3, random_state=0)
+
+
+@pytest.fixture
+def tagger(tiny_bert):
+    return DiceTokenTagger(tiny_bert, loss="ce", **FAST)
+
+
+def names(y):
+    return np.array(["c", "a", "b"])[y]
+
+
+class TestAgainstScikitLearn:
+    @pytest.mark.parametrize(
+        "cv",
+        [
+            None,
+            3,
+            StratifiedKFold(4, shuffle=True, random_state=0),
+            PredefinedSplit([0, 1, 2] * 30),
+        ],
+    )
+    @pytest.mark.parametrize("convert", [np.asarray, names, lambda y: pd.Series(names(y)), list])
+    def test_classifiers(self, data, convert, cv):
+        X, y = data[0], convert(data[1])
+        estimator = LogisticRegression()
+        np.testing.assert_allclose(
+            cross_val_predict_proba(estimator, X, y, cv=cv),
+            cross_val_predict(estimator, X, y, cv=cv, method="predict_proba"),
+        )
+
+    def test_class_that_a_fold_lacks(self, data):
+        X, y = data
+        order = np.argsort(y, kind="stable")
+        X, y = X[order], y[order] - 1
+        expected_warning = r"3 of 3 folds lack some classes.* fold 0 .* has no -1\."
+        with pytest.warns(RuntimeWarning, match=expected_warning) as caught:
+            got = cross_val_predict_proba(LogisticRegression(), X, y, cv=KFold(3))
+        assert caught[0].filename == __file__
+        with pytest.warns(RuntimeWarning):
+            expected = cross_val_predict(
+                LogisticRegression(), X, y, cv=KFold(3), method="predict_proba"
+            )
+        np.testing.assert_allclose(got, expected)
+        assert not got[y == -1, 0].any()
+
+    def test_groups(self, data):
+        X, y = data
+        groups = np.arange(90) % 7
+        np.testing.assert_allclose(
+            cross_val_predict_proba(LogisticRegression(), X, y, groups=groups, cv=GroupKFold(3)),
+            cross_val_predict(
+                LogisticRegression(), X, y, groups=groups, cv=GroupKFold(3), method="predict_proba"
+            ),
+        )
+
+    @pytest.mark.parametrize("routing", [False, True])
+    def test_weights(self, data, routing):
+        X, y = data
+        weight = np.arange(90) % 4
+        plain = LogisticRegression()
+        expected = cross_val_predict(
+            plain, X, y, cv=3, method="predict_proba", params={"sample_weight": weight}
+        )
+        with sklearn.config_context(enable_metadata_routing=routing):
+            requested = plain.set_fit_request(sample_weight=True) if routing else plain
+            nested = make_pipeline("passthrough", make_pipeline("passthrough", requested))
+            for estimator in (requested, nested):
+                got = cross_val_predict_proba(estimator, X, y, cv=3, sample_weight=weight)
+                np.testing.assert_allclose(got, expected)
+        assert not np.allclose(cross_val_predict_proba(plain, X, y, cv=3), expected)
+
+    def test_indicator_matrix(self):
+        rng = np.random.default_rng(0)
+        X, Y = rng.random((60, 4)), rng.integers(0, 2, (60, 3))
+        estimator = make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=5, random_state=0))
+        with pytest.warns(UserWarning, match="hasn't converged"):
+            got = cross_val_predict_proba(estimator, X, Y, cv=3)
+        with pytest.warns(UserWarning, match="hasn't converged"):
+            expected = cross_val_predict(estimator, X, Y, cv=3, method="predict_proba")
+        np.testing.assert_allclose(got, expected)
+
+    @pytest.mark.parametrize("convert", [np.array, list, lambda y: np.array(y, dtype=object)])
+    def test_texts(self, tiny_bert, convert):
+        X, y = easy_texts(24, n_classes=3)
+        classifier = DiceTextClassifier(tiny_bert, **FAST)
+        got = cross_val_predict_proba(classifier, X, convert(y), cv=2)
+        expected = cross_val_predict(classifier, X, y, cv=2, method="predict_proba")
+        np.testing.assert_allclose(got, expected, atol=1e-7)
+
+    def test_jobs(self, data):
+        X, y = data
+        # Processes would take seconds to start.
+        with joblib.parallel_config("threading"):
+            got = cross_val_predict_proba(LogisticRegression(), X, y, n_jobs=2)
+        np.testing.assert_array_equal(got, cross_val_predict_proba(LogisticRegression(), X, y))
+
+
+class TestTaggers:
+    def test_rows_are_of_the_fold_that_has_not_seen_them(self, tagger):
+        X, y = easy_corpus(24)
+        cv = StratifiedTagKFold(2, shuffle=True, random_state=0)
+        proba = cross_val_predict_proba(tagger, X, y, cv=cv)
+        assert proba.shape == (24,)
+        assert proba.dtype == object
+        for train, test in cv.split(X, y):
+            fold = tagger.fit([X[i] for i in train], [y[i] for i in train])
+            for row, expected in zip(test, fold.predict_proba([X[i] for i in test])):
+                np.testing.assert_allclose(proba[row], expected, atol=1e-6)
+        assert [row.shape for row in proba] == [(len(words), 3) for words in X]
+
+    def test_tag_that_a_fold_lacks(self, tagger):
+        X, y = easy_corpus(12)
+        y[0] = ["B-AAA" if tag != "O" else tag for tag in y[0]]
+        with pytest.warns(RuntimeWarning, match="1 of 3 folds .* fold 0 .* has no 'B-AAA'"):
+            proba = cross_val_predict_proba(tagger, X, y, cv=KFold(3))
+        # Sorted: B-AAA, B-LOC, B-PER, O.
+        for row, p in enumerate(proba):
+            assert p.shape == (len(X[row]), 4)
+            np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+            assert (p[:, 0] == 0).all() == (row < 4)
+            assert (p[:, 1:] > 0).all()
+
+    @pytest.mark.parametrize(
+        "convert", [pd.Series, lambda rows: pd.Series(rows, index=np.arange(12)[::-1]), tuple]
+    )
+    def test_containers(self, tagger, convert):
+        X, y = easy_corpus(12)
+        got = cross_val_predict_proba(tagger, convert(X), convert(y), cv=2)
+        for row, expected in zip(got, cross_val_predict_proba(tagger, X, y, cv=2)):
+            np.testing.assert_array_equal(row, expected)
+
+    def test_sentences_of_one_length(self, tagger):
+        X = [["john", "saw", "oslo"], ["the", "mary", "went"]] * 4
+        y = [["B-PER", "O", "B-LOC"], ["O", "B-PER", "O"]] * 4
+        for rows in (y, np.array(y)):
+            proba = cross_val_predict_proba(tagger, X, rows, cv=2)
+            assert proba.shape == (8,)
+            assert proba[0].shape == (3, 3)
+
+    def test_pipeline_with_weights(self, tagger):
+        X, y = easy_corpus(12)
+        lower = FunctionTransformer(lambda X: [[word.lower() for word in row] for row in X])
+        weight = np.r_[np.ones(9), np.zeros(3)]
+        upper = [[word.upper() for word in row] for row in X]
+        got = cross_val_predict_proba(
+            make_pipeline(lower, tagger), upper, y, cv=2, sample_weight=weight
+        )
+        expected = cross_val_predict_proba(tagger, X, y, cv=2, sample_weight=weight)
+        for row, other in zip(got, expected):
+            np.testing.assert_array_equal(row, other)
+
+
+def test_positive_label_in_names(tiny_bert):
+    X, y = easy_pairs(24)
+    y = np.array(["no", "yes"])[y]
+    classifier = DicePairClassifier(tiny_bert, pos_label="yes", **FAST)
+    proba = cross_val_predict_proba(classifier, X, y, cv=2)
+    assert proba.shape == (24, 2)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+def test_indicator_columns_keep_their_order(tiny_bert):
+    X, Y = easy_labels(24)
+    classifier = DiceTextClassifier(tiny_bert, **FAST)
+    proba = cross_val_predict_proba(classifier, X, pd.DataFrame(Y, columns=["z", "a"]), cv=2)
+    np.testing.assert_array_equal(proba, cross_val_predict_proba(classifier, X, Y, cv=2))
+
+
+def test_estimator_is_left_unfitted(data):
+    estimator = LogisticRegression()
+    cross_val_predict_proba(estimator, *data, cv=2)
+    assert not hasattr(estimator, "classes_")
+
+
+class CountedFits(DummyClassifier):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("estimator", [LinearSVC(), LogisticRegression, None])
+    def test_no_probabilities(self, data, estimator):
+        with pytest.raises(TypeError, match="takes an estimator with predict_proba"):
+            cross_val_predict_proba(estimator, *data)
+
+    def test_several_outputs(self):
+        Y = np.array([[0, 1], [1, 0]] * 6)
+        with pytest.raises(TypeError, match=r"one output; .* returns a list of 2 arrays"):
+            cross_val_predict_proba(KNeighborsClassifier(1), np.arange(12)[:, None], Y, cv=2)
+
+    def test_no_y(self, data):
+        with pytest.raises(ValueError, match="needs y, the tags or labels"):
+            cross_val_predict_proba(LogisticRegression(), data[0], None)
+
+    def test_lengths(self, data):
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[90, 5\]"):
+            cross_val_predict_proba(LogisticRegression(), data[0], [0, 1, 0, 1, 1])
+
+    def test_weights(self, data):
+        with pytest.raises(ValueError, match=r"sample_weight must have shape \(90,\)"):
+            cross_val_predict_proba(LogisticRegression(), *data, sample_weight=[1, 2])
+
+    @pytest.mark.parametrize(
+        "cv, message",
+        [
+            (
+                ShuffleSplit(2, test_size=0.5, random_state=0),
+                r"only works for partitions: .* is in",
+            ),
+            ([([2, 3], [0, 1]), ([0, 1], [2])], "row 3 is in 0"),
+            ([([2, 3], [0, 1]), ([0, 1], [2, 3, 0])], "row 0 is in 2"),
+            ([([2, 3], [0, 1]), ([0, 1], [2, 4])], r"row numbers in 0\.\.3; got 4"),
+            ([([2, 3], [0, 1]), ([0, 1], [2, -1])], r"row numbers in 0\.\.3; got -1"),
+            ([], "at least one split; got none"),
+            ("5", "Expected `cv` as an integer"),
+        ],
+    )
+    def test_no_partition(self, cv, message):
+        with pytest.raises(ValueError, match=message):
+            cross_val_predict_proba(DummyClassifier(), [[0], [1], [2], [3]], [0, 1, 0, 1], cv=cv)
+
+    @pytest.mark.parametrize(
+        "y, weight, message",
+        [
+            (
+                [["O"], ["O"], ["O", "B-X"], ["B-Y"]],
+                None,
+                "training part of fold 1 of 2 .* has only the tag 'O'; .* Missing: 'B-X', 'B-Y'",
+            ),
+            ([["O"], ["B-X"], [], []], None, "fold 0 of 2 .* has no tag; .*: 'B-X', 'O'"),
+            (np.array([["O"], ["O"], ["O"], ["B"]]), None, "fold 1 of 2 .* only the tag 'O'"),
+            (["a", "a", "a", "b"], None, "fold 1 of 2 .* only the label 'a'; .* Missing: 'b'"),
+            (np.array([2, 2, 2, 5]), None, "fold 1 of 2 .* only the label 2; .* Missing: 5"),
+            ([1, 1, 1, 1], None, "fold 0 of 2 .* only the label 1; .* Missing: others"),
+            ([0, 1, 0, 1], [1, 0, 1, 1], "fold 1 of 2 .* only the label 0; .* Missing: 1"),
+        ],
+    )
+    def test_nothing_to_tell_apart_in_a_fold(self, y, weight, message):
+        CountedFits.fits = 0
+        with pytest.raises(ValueError, match=message):
+            cross_val_predict_proba(
+                CountedFits(), np.zeros((4, 1)), y, cv=KFold(2), sample_weight=weight
+            )
+        assert CountedFits.fits == 0
+
+    @pytest.mark.parametrize("n_jobs, folds", [(None, "0"), (2, "01")])
+    def test_error_of_a_fold_names_it(self, data, n_jobs, folds):
+        X, y = data
+        X = X.copy()
+        X[0, 0] = np.nan
+        with (
+            joblib.parallel_config("threading"),
+            pytest.raises(ValueError, match="contains NaN") as caught,
+        ):
+            cross_val_predict_proba(LogisticRegression(), X, y, cv=KFold(2), n_jobs=n_jobs)
+        assert re.match(f"This was fold [{folds}] of 2", caught.value.__notes__[0])

@@ -1,0 +1,251 @@
+"""StratifiedTagKFold: a partition, balanced, with rare tags everywhere."""
+
+import time
+import warnings
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+
+from skdice import DiceTokenTagger
+from skdice.model_selection import StratifiedTagKFold
+
+from ..corpora import easy_corpus
+
+tags = st.lists(st.sampled_from(["A", "B", "C", "D"]), max_size=5)
+chunk_tags = st.lists(st.sampled_from(["O", "B-X", "I-X", "S-Y", "B-Z"]), max_size=5)
+corpora = st.one_of(st.lists(tags, min_size=6), st.lists(chunk_tags, min_size=6))
+splitters = st.builds(
+    StratifiedTagKFold, st.integers(2, 6), shuffle=st.just(True), random_state=st.integers(0, 99)
+) | st.builds(StratifiedTagKFold, st.integers(2, 6))
+
+
+def split(y, n_splits=5, **params):
+    return quiet(StratifiedTagKFold(n_splits, **params), y)
+
+
+def quiet(splitter, y):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Some tags of y occur in fewer")
+        return list(splitter.split(np.zeros(len(y)), y))
+
+
+def types_of(row):
+    return {tag[2:] if "-" in tag else tag for tag in row if tag != "O"}
+
+
+def parts_of(y, splits):
+    """Return for each type the numbers of sentences with it in the test parts."""
+    counts = [Counter(kind for i in test for kind in types_of(y[i])) for _, test in splits]
+    return {kind: [count[kind] for count in counts] for kind in set().union(*counts)}
+
+
+def skewed_corpus(n_sentences, n_tags, seed=0):
+    """Sentences of 0 to 12 words whose tags are rarer and rarer."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, n_tags + 1) ** 1.5
+    lengths = rng.integers(0, 13, n_sentences)
+    drawn = rng.choice(n_tags, lengths.sum(), p=weights / weights.sum())
+    return [[f"T{tag}" for tag in row] for row in np.split(drawn, np.cumsum(lengths)[:-1])]
+
+
+@settings(deadline=None)
+@given(corpora, splitters)
+def test_is_a_partition_of_equal_parts(y, splitter):
+    splits = quiet(splitter, y)
+    assert len(splits) == splitter.get_n_splits()
+    everything = np.arange(len(y))
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), everything)
+    for train, test in splits:
+        np.testing.assert_array_equal(train, np.setdiff1d(everything, test))
+        np.testing.assert_array_equal(test, np.sort(test))
+    sizes = [len(test) for _, test in splits]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=8), splitters, st.randoms())
+def test_sentences_of_one_tag_each_are_spread_evenly(numbers, splitter, random):
+    y = [[f"T{tag}"] * random.randint(1, 9) for tag, n in enumerate(numbers) for _ in range(n)]
+    y += [[]] * 6
+    random.shuffle(y)
+    splits = quiet(splitter, y)
+    assert n_missing(y, splits) == 0
+    for counts in parts_of(y, splits).values():
+        assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("n_splits, allowed", [(3, 0), (5, 0), (10, 1)])
+def test_rare_tags_among_others_are_in_every_fold(n_splits, allowed):
+    corpora = [skewed_corpus(400, 60, seed) for seed in range(5)]
+    assert sum(n_missing(y, split(y, n_splits)) for y in corpora) <= allowed
+    assert sum(n_missing(y, list(KFold(n_splits).split(y))) for y in corpora) > 30
+
+
+def test_sentences_are_swapped_where_tags_get_in_the_way_of_one_another():
+    # D goes first, then A evenly: that would leave both C in one fold.
+    y = [["A"], ["C", "A"], ["C", "D"], []]
+    splits = split(y, 2)
+    assert n_missing(y, splits) == 0
+    assert [len(test) for _, test in splits] == [2, 2]
+
+
+def n_missing(y, splits):
+    """Return how many times a tag is missing from a test part that could have it."""
+    return sum(
+        min(sum(parts), len(splits)) - np.count_nonzero(parts)
+        for parts in parts_of(y, splits).values()
+    )
+
+
+def test_words_are_balanced_too():
+    rng = np.random.default_rng(0)
+    # Long lists of persons are all in one place, as in sports news.
+    y = [["B-PER"] * (20 if i < 40 else 1) + ["O"] * 5 for i in range(200)]
+    words = [sum(y[i].count("B-PER") for i in test) for _, test in split(y)]
+    assert max(words) - min(words) <= 20
+    rng.shuffle(y)
+    words = [sum(y[i].count("B-PER") for i in test) for _, test in split(y)]
+    assert max(words) - min(words) <= 20
+
+
+def test_chunk_tags_count_by_type():
+    y = [["B-X", "O"], ["I-X"], ["S-X"], ["E-X", "O"]] + [["O", "O"]] * 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        splits = list(StratifiedTagKFold(4).split(y, y))
+    assert parts_of(y, splits) == {"X": [1, 1, 1, 1]}
+
+
+def test_other_tags_count_as_they_are():
+    y = [["B-X", "NN"], ["I-X", "NN"]] * 3
+    with pytest.warns(UserWarning, match=r"'B-X' \(in 3\), 'I-X' \(in 3\)\.$"):
+        list(StratifiedTagKFold(4).split(y, y))
+
+
+def test_without_any_label():
+    for y in ([["O"]] * 7, [[]] * 7):
+        assert [len(test) for _, test in split(y, 3)] == [3, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        tuple,
+        pd.Series,
+        lambda y: pd.Series(y, index=np.arange(len(y))[::-1]),
+        lambda y: np.array(y, dtype=object),
+        lambda y: [np.array(row, dtype=str) for row in y],
+        lambda y: [tuple(row) for row in y],
+    ],
+)
+def test_containers(convert):
+    _, y = easy_corpus(23)
+    for one, other in zip(split(y), split(convert(y))):
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_rows_of_one_length_in_an_array():
+    y = [["B-X", "O"], ["O", "O"], ["O", "B-X"]] * 4
+    for one, other in zip(split(y), split(np.array(y))):
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_shuffling():
+    y = skewed_corpus(100, 5)
+    runs = {seed: split(y, shuffle=True, random_state=seed) for seed in (0, 1)}
+    again = split(y, shuffle=True, random_state=0)
+    for (_, one), (_, other) in zip(runs[0], again):
+        np.testing.assert_array_equal(one, other)
+    assert any(list(a[1]) != list(b[1]) for a, b in zip(runs[0], runs[1]))
+    for (_, one), (_, other) in zip(split(y), split(y)):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_hundred_thousand_sentences():
+    y = skewed_corpus(100_000, 50)
+    start = time.perf_counter()
+    splits = split(y, 5)
+    assert time.perf_counter() - start < 30
+    for parts in parts_of(y, splits).values():
+        assert max(parts) - min(parts) <= max(3, 0.02 * sum(parts))
+
+
+def test_warning_names_the_rare_tags():
+    y = [["B-PER"], ["B-PER", "B-LOC"], ["O"], ["B-LOC"], ["B-LOC"]]
+    with pytest.warns(UserWarning, match=r"n_splits=3, .* lack them: 'PER' \(in 2\)\.$"):
+        list(StratifiedTagKFold(3).split(y, y))
+    with pytest.warns(UserWarning, match=r"'T17' \(in 1\), \.\.\.\.$"):
+        list(StratifiedTagKFold(2).split(range(30), [[f"T{i}"] for i in range(30)]))
+
+
+def test_repr_and_number_of_splits():
+    splitter = StratifiedTagKFold(3, shuffle=True, random_state=7)
+    assert repr(splitter) == "StratifiedTagKFold(n_splits=3, random_state=7, shuffle=True)"
+    assert splitter.get_n_splits() == splitter.get_n_splits(None, None, None) == 3
+
+
+def test_as_cv_of_scikit_learn(tiny_bert):
+    X, y = easy_corpus(18)
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, lr=2e-3, random_state=0, verbose=0)
+    cv = StratifiedTagKFold(2, shuffle=True, random_state=0)
+    scores = cross_val_score(tagger, X, y, cv=cv)
+    assert scores.shape == (2,)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(tagger, {"loss": ["ce", "dsc"]}, cv=cv, refit=False).fit(X, y)
+    assert search.n_splits_ == 2
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+class TestErrors:
+    @pytest.mark.parametrize("n_splits", [1, 0, -3, 2.5, "3", True])
+    def test_n_splits_as_in_scikit_learn(self, n_splits):
+        check_same_error(lambda cls: cls(n_splits))
+
+    @pytest.mark.parametrize("params", [{"shuffle": 1}, {"random_state": 0}])
+    def test_shuffle_as_in_scikit_learn(self, params):
+        check_same_error(lambda cls: cls(3, **params))
+
+    def test_too_few_rows_as_in_scikit_learn(self):
+        y = [["O"], ["B-X"]]
+        check_same_error(lambda cls: list(cls(3).split(y, y)))
+
+    def test_lengths_as_in_scikit_learn(self):
+        check_same_error(lambda cls: list(cls(2).split([1, 2, 3], [["O"], ["B-X"]])))
+
+    def test_y_is_needed(self):
+        with pytest.raises(ValueError, match="needs y, a list of tags"):
+            StratifiedTagKFold(2).split([["a"], ["b"]])
+
+    @pytest.mark.parametrize(
+        "y, error, message",
+        [
+            (["A", "B"], TypeError, "row 0 of y must be a list of tags .* got 'A' of type str"),
+            ([["A"], "B"], TypeError, "row 1 of y must be a list of tags"),
+            ([["A"], ["A", 3]], TypeError, "row 1 of y: tag 1 must be a string; got 3 of type int"),
+            ([["A"], None], TypeError, "row 1 of y must be a list of tags"),
+            ([["A", ""], ["A"]], ValueError, "row 0 of y: tag 1 must not be empty"),
+            ([0, 1], TypeError, "row 0 of y must be a list of tags .* got 0 of type int"),
+        ],
+    )
+    def test_rows(self, y, error, message):
+        with pytest.raises(error, match=message):
+            StratifiedTagKFold(2).split(y, y)
+
+    def test_groups_are_ignored(self):
+        y = [["A"], ["B"]] * 4
+        with pytest.warns(UserWarning, match="groups parameter is ignored by StratifiedTagKFold"):
+            splits = StratifiedTagKFold(2).split(y, y, groups=[0] * 8)
+        assert len(list(splits)) == 2
+
+
+def check_same_error(action):
+    with pytest.raises((ValueError, TypeError)) as expected:
+        action(KFold)
+    with pytest.raises(expected.type) as got:
+        action(StratifiedTagKFold)
+    assert str(got.value).rstrip(".") == str(expected.value).rstrip(".")
