@@ -88,7 +88,9 @@ class SpanLoss(BaseEstimator, nn.Module):
     def _softmax_sums(
         self, logits: Tensor, target: Tensor, window: Tensor, sample_weight: Tensor | None
     ) -> Tensor:
-        logits = logits.float()
+        if logits.dtype in (torch.float16, torch.bfloat16):
+            logits = logits.float()
+        logits = logits.masked_fill(target == self.loss.ignore_index, 0.0)
         starts_window = torch.ones_like(window)
         starts_window[1:] = window[1:] != window[:-1]
         index = starts_window.cumsum(0) - 1

@@ -181,6 +181,32 @@ class SpanModule(TextModule):
         return torch.stack([start, end], dim=1)
 
 
+class QueryModule(TextModule):
+    """A transformer that scores words as starts and ends of entities, and pairs of them as matches.
+
+    An item is a piece; its logits are its scores as start and as end, and the vectors whose product
+    is the score of a match (``n_classes`` numbers in all). So no pair has a vector of its own.
+    """
+
+    _auto_class = "AutoModel"
+
+    def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
+        super().__init__(model, n_classes, None)
+        config: Any = self.transformer.config
+        self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
+        self.head = nn.Linear(config.hidden_size, n_classes)
+        if n_frozen_layers is not None:
+            self._n_frozen_layers = n_frozen_layers
+            self._freeze(n_frozen_layers)
+
+    def head_parameters(self) -> set[nn.Parameter]:
+        """Return the parameters that are not part of the pretrained encoder."""
+        return super().head_parameters() | set(self.head.parameters())
+
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+        return self.head(self.dropout(output.last_hidden_state[row, column]))
+
+
 def position_limit(model: str) -> int | None:
     """Return how many positions a model has, special tokens included; None if unlimited.
 
@@ -219,13 +245,11 @@ def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str]]:
             output_loading_info=True,
             **config,
         )
-    head = {name for name, _ in transformer.named_parameters()} - {
-        f"{transformer.base_model_prefix}.{name}"
-        for name, _ in transformer.base_model.named_parameters()
-    }
+    encoder = set(transformer.base_model.parameters())
+    head = {name for name, weight in transformer.named_parameters() if weight not in encoder}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
     new_in_encoder = sorted((set(info["missing_keys"]) | mismatched) - head)
-    absent = [name for name in new_in_encoder if ".pooler." not in name]
+    absent = [name for name in new_in_encoder if "pooler" not in name.split(".")]
     if absent:
         raise ValueError(
             f"The checkpoint {model!r} has no weights of the right shape for {len(absent)} "

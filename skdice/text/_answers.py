@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ._questions import EncodedQuestions
+from ._windows import span_bounds
 
 # Cells (start, length) that are looked at together, at 8 bytes; a single question may have more.
 _CELLS_AT_A_TIME = 2_000_000
@@ -75,14 +76,15 @@ class SpanDecoder:
         logits : ndarray of shape (n_items, 2)
         """
         offsets = encoded.dataset.item_offsets
-        bounds = _window_bounds(encoded)
+        low, high = span_bounds(encoded.dataset.text, encoded.window_start, encoded.window_stop)
+        bounds = np.stack([encoded.window_stop, low, high], axis=1)
+        bounds = np.repeat(bounds, encoded.dataset.items.lengths, axis=0)
         candidates: list[Candidates] = []
         for first, last in _chunks(offsets, max(1, _CELLS_AT_A_TIME // self.max_answer_length)):
             items = slice(offsets[first], offsets[last])
-            cells = self._cells(encoded, logits[items], items, bounds[items])
-            candidates += self._best(
-                encoded, cells, logits[items], items, offsets[first : last + 1]
-            )
+            part = logits[items].astype(np.float64)
+            cells = self._cells(encoded, part, items, bounds[items])
+            candidates += self._best(encoded, cells, part, items, offsets[first : last + 1])
         return candidates
 
     def _cells(
@@ -91,6 +93,7 @@ class SpanDecoder:
         """Return the logits of spans by first item and length - 1, -inf where there is none."""
         n_more = np.arange(self.max_answer_length)
         piece = encoded.piece[items, None].astype(np.int64)
+        # Where the window stops, and between which centres its spans lie.
         stop, low, high = bounds[:, :, None].transpose(1, 0, 2)
         centre = 2 * piece + n_more
         start = np.where(encoded.can_start[items], logits[:, 0], -np.inf)
@@ -171,19 +174,3 @@ def _chunks(offsets: np.ndarray, n_items: int) -> Iterator[tuple[int, int]]:
         last = max(last, first + 1)
         yield first, last
         first = last
-
-
-def _window_bounds(encoded: EncodedQuestions) -> np.ndarray:
-    """Return for each item: where its window stops, and between which centres its spans lie.
-
-    A span from piece i to piece j has the centre i + j. It belongs to the window in which it is
-    most central, as in :func:`skdice.text._windows.central_window`: the centres of a window are
-    above the lower and up to the upper bound.
-    """
-    text, start, stop = encoded.dataset.text, encoded.window_start, encoded.window_stop
-    halfway = start[1:] + stop[:-1] - 1
-    is_same = text[1:] == text[:-1]
-    low = np.append(-1, np.where(is_same, halfway, -1))[: len(text)]
-    high = np.append(np.where(is_same, halfway, np.iinfo(np.int64).max), np.iinfo(np.int64).max)
-    bounds = np.stack([stop, low, high[: len(text)]], axis=1)
-    return bounds[np.repeat(np.arange(len(text)), encoded.dataset.items.lengths)]

@@ -54,8 +54,12 @@ class EncodedQuestions:
         items = ranges(offsets[rows], offsets[rows + 1])
         first = np.searchsorted(self.dataset.text, np.arange(self.dataset.n_texts + 1))
         windows = ranges(first[rows], first[rows + 1])
+        dataset = self.dataset.take(rows)
+        if dataset.target is not None:  # A question that is taken twice has other windows then.
+            window = np.repeat(np.arange(len(dataset)), dataset.items.lengths)
+            dataset.target[:, 2] = window
         return EncodedQuestions(
-            dataset=self.dataset.take(rows),
+            dataset=dataset,
             piece=self.piece[items],
             start=self.start[items],
             end=self.end[items],
@@ -117,7 +121,7 @@ def encode_questions(
         for n, room, room_shared in zip(
             pieces.lengths[which].tolist(),
             capacity.tolist(),
-            _strides(stride, capacity, asked.lengths, max_length),
+            _strides(stride, capacity, asked.lengths, pieces.lengths[which], max_length),
         )
     ]
     n_windows = np.array([len(first) for first, _ in cuts], dtype=np.int64)
@@ -197,7 +201,11 @@ class _NoAnswerPosition:
 
 
 def _strides(
-    stride: int | None, capacity: np.ndarray, n_asked: np.ndarray, max_length: int
+    stride: int | None,
+    capacity: np.ndarray,
+    n_asked: np.ndarray,
+    n_pieces: np.ndarray,
+    max_length: int,
 ) -> list[int]:
     """Return the pieces that windows share, for each question."""
     too_long = np.flatnonzero(capacity < 1)
@@ -210,7 +218,7 @@ def _strides(
         )
     if stride is None:
         return (capacity // 4).tolist()
-    too_long = np.flatnonzero(capacity <= stride)
+    too_long = np.flatnonzero((capacity <= stride) & (capacity < n_pieces))
     if len(too_long):
         i = too_long[0]
         raise ValueError(
@@ -275,7 +283,10 @@ def _gold_pieces(
                 f"The answer of row {i}, characters {answer[0]} to {answer[1]} of the context, is "
                 f"nothing that the tokenizer keeps (white space or characters it drops)."
             )
-        gold[i] = inside[0], inside[-1]
+        # Of pieces that share a character, the outer ones are those that can be predicted.
+        same_start = is_filled[here] & (start[here] == start[here][inside[0]])
+        same_end = is_filled[here] & (end[here] == end[here][inside[-1]])
+        gold[i] = np.flatnonzero(same_start)[0], np.flatnonzero(same_end)[-1]
     return gold
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,7 +80,8 @@ class WordTokenizer:
 
         White space at the ends of a piece does not count as part of it, so that
         ``text[start[i] : end[j]]`` neither starts nor ends with it; it is empty, or
-        ``start[i] >= end[j]``, if there is nothing but white space between.
+        ``start[i] >= end[j]``, if there is nothing but white space between. Combining marks belong
+        to the letter before them.
 
         Returns
         -------
@@ -91,11 +93,15 @@ class WordTokenizer:
             [_without_surrogates(text) for text in texts], add_special_tokens=False
         )
         pieces = self._pieces([encoding.ids for encoding in encodings])
+        # Unigram models put it before a text too, where it gets the place of the first letter.
+        blank = self._backend.token_to_id("▁")
         start = np.empty(len(pieces.values), dtype=np.int32)
         end = np.empty(len(pieces.values), dtype=np.int32)
         for i, (text, encoding) in enumerate(zip(texts, encodings)):
             here = slice(pieces.offsets[i], pieces.offsets[i + 1])
             offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+            is_blank = pieces.values[here] == blank
+            offsets[is_blank, 1] = offsets[is_blank, 0]
             start[here], end[here] = _without_spaces(text, offsets)
         return pieces, start, end
 
@@ -146,7 +152,10 @@ def distinct_texts(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
 
 
 def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Move starts to the next, and ends to the last character that is no white space."""
+    """Move starts to the next, and ends to the last character that is no white space.
+
+    Ends move over the combining marks that follow, which some tokenizers drop.
+    """
     is_space = np.fromiter(map(str.isspace, text), dtype=bool, count=len(text))
     place = np.arange(len(text) + 1)
     next_start = place.copy()
@@ -155,7 +164,14 @@ def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndar
     last_end = place.copy()
     last_end[1:][is_space] = 0
     last_end = np.maximum.accumulate(last_end)
-    return next_start[offsets[:, 0]], last_end[offsets[:, 1]]
+    end = last_end[offsets[:, 1]]
+    if not text.isascii():
+        is_mark = np.fromiter((unicodedata.category(char)[0] == "M" for char in text), dtype=bool)
+        after_marks = place.copy()
+        after_marks[:-1][is_mark] = len(text)
+        after_marks = np.minimum.accumulate(after_marks[::-1])[::-1]
+        end = np.where(offsets[:, 0] < offsets[:, 1], after_marks[end], end)
+    return next_start[offsets[:, 0]], end
 
 
 def _without_surrogates(word: str) -> str:

@@ -58,3 +58,30 @@ def central_window(position: np.ndarray, start: np.ndarray, stop: np.ndarray) ->
     # Neighbours are equally good halfway between the start of the later and the end of the earlier.
     halfway = (start[1:] + stop[:-1] - 1) / 2
     return np.searchsorted(halfway, position, side="left")
+
+
+def span_bounds(
+    row: np.ndarray, start: np.ndarray, stop: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return between which centres the spans of each window lie.
+
+    A span from position i to position j has the centre i + j (twice its middle). It belongs to the
+    window in which it is most central, as in :func:`central_window`: so every span that is in a
+    window belongs to exactly one, whose ``low < i + j <= high``.
+
+    Parameters
+    ----------
+    row, start, stop : ndarrays of shape (n_windows,)
+        Windows, those of a row side by side in ascending order.
+
+    Returns
+    -------
+    low, high : ndarrays of shape (n_windows,), int64
+    """
+    low = np.full(len(row), -1, dtype=np.int64)
+    high = np.full(len(row), np.iinfo(np.int64).max)
+    is_same = row[1:] == row[:-1]
+    halfway = (start[1:] + stop[:-1] - 1)[is_same]
+    low[1:][is_same] = halfway
+    high[:-1][is_same] = halfway
+    return low, high

@@ -1,0 +1,196 @@
+"""Sentences, each asked for every type of entity: query and words in windows of pieces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._encoding import EncodedDataset
+from ._ragged import Ragged, offsets_from_lengths, ranges
+from ._tokenizer import WordTokenizer
+from ._windows import cut_windows
+
+
+@dataclass(frozen=True)
+class EncodedQueries:
+    """Sentences with the queries that are asked of them, each in as many windows as it needs.
+
+    The items are, window by window, the words that start in it; a word is scored on its first
+    piece. The windows of a sentence lie side by side, query by query.
+
+    Attributes
+    ----------
+    dataset : EncodedDataset
+        Its texts are the sentences, its targets those of :class:`skdice.losses._query.QueryLoss`.
+    word : ndarray of shape (n_items,), int32
+        Number of the word in its sentence.
+    place : ndarray of shape (n_items,), int64
+        Number of its first piece in the sentence.
+    query : ndarray of shape (n_windows,), int64
+    window_start, window_stop : ndarrays of shape (n_windows,), int64
+        Pieces of the sentence that are in the window.
+    n_uncovered : int
+        Spans of which no window has the first and the last word.
+    """
+
+    dataset: EncodedDataset
+    word: np.ndarray
+    place: np.ndarray
+    query: np.ndarray
+    window_start: np.ndarray
+    window_stop: np.ndarray
+    n_uncovered: int
+
+
+def encode_queries(
+    sentences: Sequence[Sequence[str]],
+    queries: Sequence[str],
+    tokenizer: WordTokenizer,
+    max_length: int,
+    stride: int | None = None,
+    *,
+    spans: Sequence[Sequence[tuple[int, int, int]]] | None = None,
+    is_asked: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+) -> EncodedQueries:
+    """Encode sentences given as words, each with the queries.
+
+    The query comes first, except in models that pad at the left (XLNet).
+
+    Parameters
+    ----------
+    sentences : sequence of n_sentences sequences of str
+    queries : sequence of n_queries str
+    tokenizer : WordTokenizer
+    max_length : int
+        Longest window in pieces, special ones included.
+    stride : int, optional
+        Pieces of the sentence that neighbouring windows share; by default a quarter of what fits
+        beside the query.
+    spans : sequence of n_sentences sequences of (start, end, query), optional
+        What the queries ask for: words, ``end`` exclusive.
+    is_asked : ndarray of bool of shape (n_sentences, n_queries), optional
+        Which queries are asked of which sentences; all by default.
+    weight : ndarray of shape (n_sentences,), optional
+
+    Raises
+    ------
+    ValueError
+        If a query leaves no room for a sentence; it names the query.
+    """
+    frame = tokenizer.pair_frame
+    word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
+    pieces = tokenizer.encode([word for sentence in sentences for word in sentence])
+    first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
+    sentence_start = pieces.offsets[word_offsets[:-1]]
+    n_pieces = pieces.offsets[word_offsets[1:]] - sentence_start
+
+    asked = tokenizer.encode_texts(queries)
+    room = max_length - frame.n_special - asked.lengths
+    shared = _strides(queries, asked.lengths, room, stride, max_length)
+    if is_asked is None:
+        is_asked = np.ones((len(sentences), len(queries)), dtype=bool)
+    row_sentence, row_query = np.nonzero(is_asked & (n_pieces > 0)[:, None])
+    cuts = [
+        cut_windows(n, room[query], shared[query])
+        for n, query in zip(n_pieces[row_sentence].tolist(), row_query.tolist())
+    ]
+    n_windows = np.array([len(start) for start, _ in cuts], dtype=np.int64)
+    sentence, query = np.repeat(row_sentence, n_windows), np.repeat(row_query, n_windows)
+    start = np.concatenate([start for start, _ in cuts] or [np.zeros(0, np.int64)])
+    stop = np.concatenate([stop for _, stop in cuts] or [np.zeros(0, np.int64)])
+    flat_start = sentence_start[sentence] + start
+    flat_stop = sentence_start[sentence] + stop
+
+    windows = Ragged(
+        pieces.values[ranges(flat_start, flat_stop)], offsets_from_lengths(stop - start)
+    )
+    asked = asked.take(query)
+    texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
+    input_ids, token_type_ids = frame.put_around(*texts)
+    before = np.full(len(query), frame.n_before)
+    if not tokenizer.pads_left:
+        before += asked.lengths + len(frame.special[1])
+
+    first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)
+    words = ranges(first_word, last_word)  # Of each item, in the flat words.
+    item_offsets = offsets_from_lengths(last_word - first_word)
+    window = np.repeat(np.arange(len(query)), np.diff(item_offsets))
+    place = first[words] - sentence_start[sentence[window]]
+    word = words - word_offsets[sentence[window]]
+    target, n_uncovered = None, 0
+    if spans is not None:
+        target, n_uncovered = _targets(spans, sentence, query, word, window, item_offsets)
+    n_items = np.bincount(sentence[window], minlength=len(sentences)).astype(np.int64)
+    return EncodedQueries(
+        dataset=EncodedDataset(
+            input_ids=input_ids,
+            token_type_ids=token_type_ids,
+            items=Ragged((place - start[window] + before[window]).astype(np.int32), item_offsets),
+            text=sentence,
+            item_offsets=offsets_from_lengths(n_items),
+            target=target,
+            weight=weight,
+        ),
+        word=word.astype(np.int32),
+        place=place,
+        query=query,
+        window_start=start,
+        window_stop=stop,
+        n_uncovered=n_uncovered,
+    )
+
+
+def _strides(
+    queries: Sequence[str], n_asked: np.ndarray, room: np.ndarray, stride: int | None, longest: int
+) -> list[int]:
+    """Return the pieces that windows share, for each query."""
+    least = 1 if stride is None else stride + 1
+    for i in np.flatnonzero(room < least)[:1]:
+        raise ValueError(
+            f"The query {queries[i]!r} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} of "
+            f"max_length={longest} for the words of a sentence; at least {least} "
+            f"{'is' if least == 1 else 'are'} needed"
+            + ("." if stride is None else f" with stride={stride}.")
+        )
+    return (room // 4).tolist() if stride is None else [stride] * len(room)
+
+
+def _targets(
+    spans: Sequence[Sequence[tuple[int, int, int]]],
+    sentence: np.ndarray,
+    query: np.ndarray,
+    word: np.ndarray,
+    window: np.ndarray,
+    item_offsets: np.ndarray,
+) -> tuple[np.ndarray, int]:
+    """Return the targets of all items, and how many spans are in no window."""
+    of_row: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for i, row in enumerate(spans):
+        for start, end, label in row:
+            of_row.setdefault((i, label), []).append((start, end - 1))
+    marks, lengths = [], []  # (item, column) and (item, length of the span)
+    uncovered = {(key, span) for key, row in of_row.items() for span in row}
+    for w, key in enumerate(zip(sentence.tolist(), query.tolist())):
+        low, high = item_offsets[w], item_offsets[w + 1]
+        for span in of_row.get(key, ()) if high > low else ():
+            # Items of a window are words side by side.
+            first, last = (low + place - word[low] for place in span)
+            marks += [
+                (item, column) for column, item in enumerate((first, last)) if low <= item < high
+            ]
+            if low <= first and last < high:
+                lengths.append((first, last - first + 1))
+                uncovered.discard((key, span))
+    seen: dict[int, int] = {}
+    columns = []
+    for item, _ in lengths:
+        columns.append(3 + seen.get(item, 0))
+        seen[item] = seen.get(item, 0) + 1
+    target = np.zeros((len(word), 3 + max(seen.values(), default=0)), dtype=np.int32)
+    target[:, 2] = window
+    for item, column in marks:
+        target[item, column] = 1
+    for (item, length), column in zip(lengths, columns):
+        target[item, column] = length
+    return target, len(uncovered)

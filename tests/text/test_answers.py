@@ -1,0 +1,355 @@
+"""The best spans, against a search through all of them."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from skdice.text import _answers
+from skdice.text._answers import Candidates, SpanDecoder, pick_answers
+from skdice.text._questions import encode_questions
+from skdice.text._tokenizer import WordTokenizer
+
+from ..tiny_models import WORDS
+
+FAMILIES = ["bert", "roberta", "xlnet"]
+TEXTS = ["the", "oslo", "babababa", "don't", "日本", "😀", "\u200b", " ", "\n", "e\u0301", ","]
+
+contexts = st.lists(st.sampled_from(TEXTS), max_size=25).map(" ".join)
+rows_of_contexts = st.lists(contexts, min_size=1, max_size=4)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tiny_models):
+    return {family: WordTokenizer(tiny_models(family)) for family in FAMILIES}
+
+
+def encode(contexts, tokenizer, max_length=16, stride=None):
+    return encode_questions(["the"] * len(contexts), contexts, tokenizer, max_length, stride)
+
+
+def random_logits(encoded, seed, kind="float"):
+    """Return logits, whole numbers of few values for ties."""
+    rng = np.random.default_rng(seed)
+    shape = (encoded.dataset.n_items, 2)
+    return rng.integers(-1, 2, shape) / 2 if kind == "ties" else 3 * rng.standard_normal(shape)
+
+
+def slow_spans(encoded, logits, row, max_answer_length):
+    """Return (logit, start, end) of every legal span, the windows and starts in order."""
+    offsets = encoded.dataset.items.offsets
+    windows = np.flatnonzero(encoded.dataset.text == row)
+
+    def room(window, first, last):
+        """Context on the poorer side of a span; the ends of the text are no lack of it."""
+        start, stop = encoded.window_start[window], encoded.window_stop[window]
+        if first < start or last >= stop:
+            return -math.inf
+        left = math.inf if window == windows[0] else first - start
+        right = math.inf if window == windows[-1] else stop - 1 - last
+        return min(left, right)
+
+    spans = []
+    for window in windows:
+        for i in range(offsets[window] + 1, offsets[window + 1]):
+            for j in range(i, offsets[window + 1]):
+                first, last = encoded.piece[i], encoded.piece[j]
+                owner = max(windows, key=lambda w: (room(w, first, last), -w))
+                if (
+                    owner == window
+                    and last - first < max_answer_length
+                    and encoded.can_start[i]
+                    and encoded.can_end[j]
+                    and encoded.start[i] < encoded.end[j]
+                ):
+                    span = int(encoded.start[i]), int(encoded.end[j])
+                    spans.append((logits[i, 0] + logits[j, 1], *span))
+    return spans
+
+
+def slow_candidates(encoded, logits, row, max_answer_length):
+    """Return all spans of a row, the best first and of equal ones the first."""
+    windows = np.flatnonzero(encoded.dataset.text == row)
+    no_answer = min(logits[encoded.dataset.items.offsets[window]].sum() for window in windows)
+    spans = slow_spans(encoded, logits, row, max_answer_length)
+    total = sum(math.exp(logit) for logit, _, _ in spans) + math.exp(no_answer)
+    spans.sort(key=lambda span: -span[0])
+    best = spans[0][0] if spans else -math.inf
+    shares = [(start, end, math.exp(logit) / total) for logit, start, end in spans]
+    return Candidates(shares, no_answer - best)
+
+
+def assert_best(found, every, n_best):
+    """Compare to all candidates, best first; of equal ones only the very first is certain."""
+    got = [score for _, _, score in found.spans]
+    expected = [score for _, _, score in every.spans[:n_best]]
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
+    places = [span[:2] for span in found.spans]
+    assert places[:1] == [span[:2] for span in every.spans[:1]]
+    assert len(set(places)) == len(places)
+    score_of = {(start, end): score for start, end, score in every.spans}
+    assert len(score_of) == len(every.spans), "a span has one window"
+    np.testing.assert_allclose(got, [score_of[place] for place in places], rtol=1e-9)
+    assert found.no_answer == pytest.approx(every.no_answer, rel=1e-9, abs=1e-9)
+
+
+def assert_equal(found, expected):
+    """Compare to the last digit."""
+    assert [(row.spans, row.no_answer) for row in found] == [
+        (row.spans, row.no_answer) for row in expected
+    ]
+
+
+@given(
+    rows_of_contexts,
+    st.sampled_from(FAMILIES),
+    st.integers(9, 30),
+    st.none() | st.integers(0, 2),
+    st.integers(1, 9),
+    st.sampled_from([1, 2, 5, 1000]),
+    st.sampled_from(["float", "ties"]),
+    st.integers(0, 99),
+)
+@example([" ".join(WORDS[:20])], "bert", 9, 3, 4, 1000, "float", 0)
+@example([" ".join(WORDS[:20])], "bert", 9, 3, 1, 3, "ties", 0)
+@settings(deadline=None, max_examples=150)
+def test_candidates_are_the_best_of_all_spans(
+    tokenizers, contexts, family, max_length, stride, max_answer_length, n_best, kind, seed
+):
+    encoded = encode(contexts, tokenizers[family], max_length, stride)
+    logits = random_logits(encoded, seed, kind)
+    decoder = SpanDecoder(max_answer_length, n_best)
+    found = decoder.decode(encoded, logits)
+    assert len(found) == len(contexts)
+    for row, candidates in enumerate(found):
+        assert_best(candidates, slow_candidates(encoded, logits, row, max_answer_length), n_best)
+
+
+@given(
+    rows_of_contexts, st.sampled_from(FAMILIES), st.integers(9, 30), st.integers(1, 9), st.data()
+)
+@settings(deadline=None, max_examples=60)
+def test_spans_are_legal(tokenizers, contexts, family, max_length, max_answer_length, data):
+    encoded = encode(contexts, tokenizers[family], max_length)
+    logits = random_logits(encoded, data.draw(st.integers(0, 99)))
+    n_best = data.draw(st.integers(1, 30))
+    for candidates, context in zip(
+        SpanDecoder(max_answer_length, n_best).decode(encoded, logits), contexts
+    ):
+        scores = [score for _, _, score in candidates.spans]
+        assert len(scores) <= n_best
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+        assert sum(scores) <= 1 + 1e-12
+        places = [span[:2] for span in candidates.spans]
+        assert len(set(places)) == len(places)
+        _, start, end = tokenizers[family].encode_with_offsets([context])
+        for first, last in places:
+            text = context[first:last]
+            assert text
+            assert text == text.strip()
+            # From the last piece that may be its first to the first that may be its last.
+            n_pieces = np.flatnonzero(end == last)[0] - np.flatnonzero(start == first)[-1] + 1
+            assert n_pieces <= max_answer_length
+
+
+def n_spans_in_windows(encoded, max_answer_length):
+    """Count the spans of a row that some window has as a whole."""
+    n_pieces = encoded.window_stop[-1]
+    return sum(
+        ((encoded.window_start <= i) & (encoded.window_stop >= j)).any()
+        for i in range(n_pieces)
+        for j in range(i + 1, min(i + max_answer_length, n_pieces) + 1)
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_all_spans_and_no_answer_sum_to_one(tokenizers, dtype):
+    encoded = encode([" ".join(WORDS)], tokenizers["bert"], 20)
+    logits = random_logits(encoded, 0).astype(dtype)
+    (found,) = SpanDecoder(12, 100_000).decode(encoded, logits)
+    assert len(found.spans) == n_spans_in_windows(encoded, 12)
+    scores = np.array([score for _, _, score in found.spans])
+    no_answer = scores[0] * math.exp(found.no_answer)
+    assert scores.sum() + no_answer == pytest.approx(1, abs=1e-12 if dtype == np.float64 else 1e-5)
+
+
+def test_every_span_counts_once_however_the_windows_overlap(tokenizers):
+    """A piece has the same logits in all windows here, so the windows must not matter."""
+    context = " ".join(WORDS[:30])
+    decoder = SpanDecoder(3, 1000)
+    one = encode([context], tokenizers["bert"], 64)
+    by_piece = np.random.default_rng(0).standard_normal((31, 2))  # The last one: no answer.
+    (expected,) = decoder.decode(one, by_piece[one.piece])
+    assert len(expected.spans) == 30 + 29 + 28
+    for stride in (2, 3, 5, 8):
+        cut = encode([context], tokenizers["bert"], 13, stride)
+        assert len(cut.dataset) > 3
+        (found,) = decoder.decode(cut, by_piece[cut.piece])
+        assert_best(found, expected, 1000)
+
+
+def test_a_span_is_taken_from_its_most_central_window(tokenizers):
+    """Each window gives all its spans a logit of its own, which then tells the window."""
+    encoded = encode([" ".join(WORDS[:16])], tokenizers["bert"], 14, 6)
+    assert (encoded.window_start.tolist(), encoded.window_stop.tolist()) == (
+        [0, 4, 6],
+        [10, 14, 16],
+    )
+    window = np.repeat(np.arange(3), encoded.dataset.items.lengths)
+    logits = np.stack([window, np.zeros(len(window))], axis=1).astype(float)
+    (found,) = SpanDecoder(1, 100).decode(encoded, logits)
+    by_place = sorted(found.spans)
+    windows = np.log([score / by_place[0][2] for _, _, score in by_place]).round().tolist()
+    # Pieces 6 and 7 are halfway: 4 + 9 = 2 * 6.5, and 6 + 13 = 2 * 9.5.
+    assert windows == [0] * 7 + [1] * 3 + [2] * 6
+
+
+def test_no_answer_is_the_lowest_of_the_windows(tokenizers):
+    encoded = encode([" ".join(WORDS[:16])], tokenizers["bert"], 14, 6)
+    logits = np.zeros((encoded.dataset.n_items, 2))
+    first = encoded.dataset.items.offsets[:-1]
+    logits[first] = [[5.0, 1.0], [2.0, 1.5], [9.0, -4.0]]
+    (found,) = SpanDecoder(4, 5).decode(encoded, logits)
+    assert found.no_answer == 3.5
+
+
+def test_the_no_answer_position_starts_and_ends_no_span(tokenizers):
+    encoded = encode(["the oslo", "john"], tokenizers["bert"])
+    logits = np.where(encoded.piece[:, None] < 0, 50.0, 0.0) * np.ones(2)
+    for candidates in SpanDecoder(9, 9).decode(encoded, logits):
+        assert all(end > start for start, end, _ in candidates.spans)
+        assert sum(score for _, _, score in candidates.spans) < 1e-30
+        assert candidates.no_answer == 100
+
+
+def test_spans_do_not_go_from_row_to_row_or_window_to_window(tokenizers):
+    contexts = ["the oslo", "john", " ".join(WORDS[:9])]
+    encoded = encode(contexts, tokenizers["bert"], 9)
+    found = SpanDecoder(9, 999).decode(encoded, random_logits(encoded, 1))
+    n_spans = [
+        n_spans_in_windows(encode([context], tokenizers["bert"], 9), 9) for context in contexts
+    ]
+    assert n_spans == [3, 1, 29]
+    assert [len(candidates.spans) for candidates in found] == n_spans
+
+
+def test_of_equally_good_spans_the_earliest_and_shortest_is_best(tokenizers):
+    encoded = encode(["the oslo john"], tokenizers["bert"])
+    for n_best in (1, 2, 9):
+        (found,) = SpanDecoder(9, n_best).decode(encoded, np.zeros((4, 2)))
+        assert found.spans[0] == (0, 3, pytest.approx(1 / 7))
+        assert len(found.spans) == min(n_best, 6)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 60, 300, 10**9])
+@pytest.mark.parametrize("kind", ["float", "ties"])
+def test_the_size_of_the_chunks_does_not_matter(tokenizers, monkeypatch, cells, kind):
+    contexts = [" ".join(WORDS[i : i + n]) for i, n in enumerate([20, 1, 0, 30, 3, 3, 50])]
+    encoded = encode(contexts, tokenizers["bert"])
+    logits = random_logits(encoded, 0, kind)
+    decoder = SpanDecoder(6, 7)
+    expected = decoder.decode(encoded, logits)
+    monkeypatch.setattr(_answers, "_CELLS_AT_A_TIME", cells)
+    assert_equal(decoder.decode(encoded, logits), expected)
+
+
+@pytest.mark.parametrize("rows", [[0], [3], [6, 0], [5, 4, 3, 2, 1, 0], []])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_rows_do_not_matter(tokenizers, family, rows):
+    contexts = [" ".join(WORDS[i : i + n]) for i, n in enumerate([20, 1, 0, 30, 3, 3, 50])]
+    encoded = encode(contexts, tokenizers[family])
+    logits = random_logits(encoded, 0)
+    decoder = SpanDecoder(6, 7)
+    whole = decoder.decode(encoded, logits)
+    offsets = encoded.dataset.item_offsets
+    taken = [logits[offsets[i] : offsets[i + 1]] for i in rows]
+    part = encoded.take(np.array(rows, dtype=np.int64))
+    found = decoder.decode(part, np.concatenate([*taken, logits[:0]]))
+    assert_equal(found, [whole[i] for i in rows])
+
+
+@pytest.mark.parametrize("context", ["", "\u200b", " \n "])
+def test_a_context_without_a_legal_span(tokenizers, context):
+    contexts = ["the oslo", context, "john"]
+    encoded = encode(contexts, tokenizers["bert"])
+    logits = random_logits(encoded, 0)
+    found = SpanDecoder(5, 5).decode(encoded, logits)
+    assert found[1].spans == []
+    assert found[1].no_answer == math.inf
+    assert [len(row.spans) for row in found] == [3, 0, 1]
+    assert pick_answers(found, contexts, math.inf)[1] == ""
+
+
+def test_a_character_of_more_pieces_than_an_answer_may_have(tokenizers):
+    encoded = encode(["😀"], tokenizers["roberta"])
+    n_pieces = int(encoded.window_stop[0])
+    assert n_pieces > 2
+    for most, n_spans in [(1, 0), (n_pieces - 1, 0), (n_pieces, 1), (n_pieces + 9, 1)]:
+        (found,) = SpanDecoder(most, 5).decode(encoded, random_logits(encoded, 0))
+        assert [span[:2] for span in found.spans] == [(0, 1)] * n_spans
+        assert math.isinf(found.no_answer) == (n_spans == 0)
+
+
+def test_no_questions(tokenizers):
+    encoded = encode([], tokenizers["bert"])
+    assert SpanDecoder(5, 5).decode(encoded, np.empty((0, 2), dtype=np.float32)) == []
+    assert pick_answers([], [], 0.0) == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [100.0, 1e4, 1e30])
+def test_large_logits_are_finite(tokenizers, dtype, scale):
+    encoded = encode(["the oslo john", "", " ".join(WORDS[:30])], tokenizers["bert"])
+    logits = (scale * random_logits(encoded, 0)).astype(dtype)
+    for candidates in SpanDecoder(5, 5).decode(encoded, logits):
+        assert all(0 <= score <= 1 for _, _, score in candidates.spans)
+        assert sum(score for _, _, score in candidates.spans) <= 1 + 1e-6
+        assert not math.isnan(candidates.no_answer)
+
+
+CANDIDATES = [
+    Candidates([(4, 8, 0.6), (0, 3, 0.1)], -1.0),
+    Candidates([(0, 4, 0.3)], 2.0),
+    Candidates([], math.inf),
+]
+PICKED_CONTEXTS = ["the oslo", "john", "\u200b"]
+
+
+@pytest.mark.parametrize(
+    "threshold, expected",
+    [
+        (math.inf, ["oslo", "john", ""]),
+        (2.5, ["oslo", "john", ""]),
+        (2.0, ["oslo", "john", ""]),
+        (1.999, ["oslo", "", ""]),
+        (0.0, ["oslo", "", ""]),
+        (-1.0, ["oslo", "", ""]),
+        (-1.001, ["", "", ""]),
+        (-math.inf, ["", "", ""]),
+    ],
+)
+def test_pick_answers(threshold, expected):
+    assert pick_answers(CANDIDATES, PICKED_CONTEXTS, threshold) == expected
+
+
+def test_long_contexts_take_linear_time(tokenizers):
+    """20,000 words: what is quadratic in them would take minutes or 100 GB."""
+    rng = np.random.default_rng(0)
+    context = " ".join(rng.choice(WORDS, 20_000))
+    place = len(context) // 2
+    answer = (context.index(" ", place) + 1, context.index(" ", place + 60))
+    began = time.perf_counter()
+    encoded = encode_questions(["who"], [context], tokenizers["bert"], 384, answers=[answer])
+    logits = rng.standard_normal((encoded.dataset.n_items, 2)).astype(np.float32)
+    logits[encoded.dataset.target[:, :2] == 1] += np.float32(20)
+    logits[encoded.piece < 0] = 0
+    (found,) = SpanDecoder(30, 20).decode(encoded, logits)
+    assert time.perf_counter() - began < 20
+    assert len(encoded.dataset) > 50
+    assert found.spans[0][:2] == answer
+    assert found.spans[0][2] > 0.9
+    assert sum(score for _, _, score in found.spans) <= 1 + 1e-6

@@ -1,0 +1,562 @@
+"""Questions with their contexts as windows of pieces, against transformers and definitions."""
+
+from dataclasses import fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from skdice.text._questions import EncodedQuestions, encode_questions
+from skdice.text._tokenizer import WordTokenizer
+
+from ..tiny_models import BUILDERS, WORDS
+
+IGNORED = -100
+QUESTIONS = ["where lives john", "Who visited the old market, near paris?", "a"]
+CONTEXTS = [
+    "john lives in oslo",
+    "The old market, near paris.",
+    "",
+    "mary-anna said: 'went'!  was \t\n at work ",
+    " a\u00a0b ",
+]
+STRANGE = [
+    "\u200b",
+    "  ",
+    "😀",
+    "👩‍👩‍👧 at 😀😀",
+    "cafe\u0301 e\u0301e\u0323\u0301",
+    "日本の都市 東京",
+    "a\ud800b \udfff",
+    "½ ﬁ ① ㎏",
+    "\u3000oslo\u2028paris\x00",
+    "x" * 300,
+    "İstanbul ẞ ŉ",
+    "[SEP] <s> [CLS]",
+]
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=12)
+strange_text = st.lists(st.sampled_from(STRANGE + WORDS[:5]) | any_text, max_size=6).map("".join)
+
+
+@pytest.fixture(scope="module", params=BUILDERS)
+def model(request, tiny_models):
+    return tiny_models(request.param)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model):
+    return WordTokenizer(model)
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_bert):
+    return WordTokenizer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tiny_models):
+    """One of each kind: WordPiece, byte-level BPE, Unigram that pads left, BPE with NFC."""
+    return [WordTokenizer(tiny_models(name)) for name in ("bert", "roberta", "xlnet", "modernbert")]
+
+
+def encode_one(context, tokenizer, max_length=512, stride=None, *, question="a", answer=None):
+    return encode_questions([question], [context], tokenizer, max_length, stride, answers=[answer])
+
+
+def windows_of(encoded):
+    """Return the items of each window, as slices."""
+    offsets = encoded.dataset.items.offsets
+    return [slice(*bounds) for bounds in pairwise(offsets)]
+
+
+def arrays_of(encoded):
+    """Return all arrays by name."""
+    arrays = {}
+    for owner in (encoded, encoded.dataset):
+        for field in fields(owner):
+            value = getattr(owner, field.name)
+            if hasattr(value, "offsets"):
+                arrays |= {f"{field.name} values": value.values, field.name: value.offsets}
+            elif field.name != "dataset":
+                arrays[field.name] = value
+    return arrays
+
+
+def spaced(words):
+    """Return the words as one text, and where each lies in it."""
+    starts = np.cumsum([0] + [len(word) + 1 for word in words[:-1]]).tolist()
+    return " ".join(words), [(start, start + len(word)) for start, word in zip(starts, words)]
+
+
+def find_answer(encoded, window, context):
+    """Return the text from the start to the end in a window, or None if it has no answer there."""
+    here = windows_of(encoded)[window]
+    start, end = (np.flatnonzero(encoded.dataset.target[here, column] == 1) for column in (0, 1))
+    assert len(start) == len(end) == 1
+    assert (start[0] == 0) == (end[0] == 0)
+    if start[0] == 0:
+        return None
+    return context[encoded.start[here][start[0]] : encoded.end[here][end[0]]]
+
+
+def test_rows_that_fit_are_those_of_transformers(model, tokenizer):
+    theirs = AutoTokenizer.from_pretrained(model)
+    rows = [(question, context) for question in QUESTIONS for context in CONTEXTS]
+    questions, contexts = zip(*rows)
+    dataset = encode_questions(questions, contexts, tokenizer, 512).dataset
+    assert dataset.text.tolist() == list(range(len(rows)))
+    for i, (question, context) in enumerate(rows):
+        texts = (context, question) if tokenizer.pads_left else (question, context)
+        # Not theirs(first, second): that takes an empty second text for none.
+        expected = theirs(*([text] for text in texts), return_token_type_ids=True)
+        assert dataset.input_ids[i].tolist() == expected["input_ids"][0], texts
+        assert dataset.token_type_ids[i].tolist() == expected["token_type_ids"][0]
+
+
+def test_only_xlnet_has_the_context_first(model, tokenizer, tiny_models):
+    assert tokenizer.pads_left == (model == tiny_models("xlnet"))
+
+
+@pytest.mark.parametrize("max_length", [12, 20, 512])
+def test_items_are_the_no_answer_position_and_the_pieces(tokenizer, max_length):
+    contexts = [*CONTEXTS, " ".join(WORDS)]
+    encoded = encode_questions(["who"] * len(contexts), contexts, tokenizer, max_length)
+    dataset = encoded.dataset
+    for window, here in enumerate(windows_of(encoded)):
+        pieces = tokenizer.encode_texts([contexts[dataset.text[window]]])[0]
+        first, last = encoded.window_start[window], encoded.window_stop[window]
+        ids = dataset.input_ids[window][dataset.items[window]]
+        assert ids[0] == tokenizer.tokenizer.cls_token_id
+        assert ids[1:].tolist() == pieces[first:last].tolist()
+        assert encoded.piece[here].tolist() == [-1, *range(first, last)]
+        question = tokenizer.encode_texts(["who"])[0].tolist()
+        rest = np.delete(dataset.input_ids[window], dataset.items[window][1:]).tolist()
+        assert [i for i in rest if i in question] == question, "the question is there as a whole"
+    assert dataset.n_items == len(encoded.piece) == dataset.items.offsets[-1]
+
+
+# Theirs takes no lone surrogates, takes "[SEP]" for a token, and leaves marks out of pieces.
+ORDINARY = [text for text in STRANGE if not set(text) & set("\ud800\u0301[")]
+
+
+@pytest.mark.parametrize("context", CONTEXTS + ORDINARY)
+def test_characters_are_those_of_transformers_without_white_space(model, tokenizer, context):
+    theirs = AutoTokenizer.from_pretrained(model)
+    expected = theirs([context], add_special_tokens=False, return_offsets_mapping=True)
+    encoded = encode_one(context, tokenizer)
+    offsets = expected["offset_mapping"][0]
+    tokens = theirs.convert_ids_to_tokens(expected["input_ids"][0])
+    assert len(encoded.start) == 1 + len(offsets)
+    for i, (token, (start, end)) in enumerate(zip(tokens, offsets), start=1):
+        is_filled = encoded.start[i] < encoded.end[i]
+        if token == "▁":  # Of no letter, though it is said to have the first one.
+            assert not is_filled
+            continue
+        assert is_filled == bool(context[start:end].strip())
+        if is_filled:
+            covered = context[start:end]
+            start += len(covered) - len(covered.lstrip())
+            end -= len(covered) - len(covered.rstrip())
+            assert (encoded.start[i], encoded.end[i]) == (start, end)
+
+
+def check_characters(encoded, context):
+    """Compare where spans may start and end with the definition, in a context of one window."""
+    start, end = encoded.start.tolist(), encoded.end.tolist()
+    is_filled = [False] + [a < b for a, b in zip(start[1:], end[1:])]
+    filled = np.flatnonzero(is_filled)
+    for i in range(len(start)):
+        before, after = filled[filled < i], filled[filled > i]
+        may_start = is_filled[i] and all(start[j] < start[i] for j in before)
+        may_end = is_filled[i] and all(end[j] > end[i] for j in after)
+        assert (bool(encoded.can_start[i]), bool(encoded.can_end[i])) == (may_start, may_end), i
+        if is_filled[i]:
+            text = context[start[i] : end[i]]
+            assert text
+            assert text == text.strip()
+
+
+@pytest.mark.parametrize("context", CONTEXTS + STRANGE)
+def test_where_spans_may_start_and_end(tokenizer, context):
+    check_characters(encode_one(context, tokenizer), context)
+
+
+@given(strange_text)
+@settings(deadline=None, max_examples=100)
+def test_where_spans_may_start_and_end_in_any_text(tokenizers, context):
+    for tokenizer in tokenizers:
+        check_characters(encode_one(context, tokenizer, 5000), context)
+
+
+def test_a_character_of_several_pieces_is_one_place(tiny_roberta):
+    encoded = encode_one("a😀b", WordTokenizer(tiny_roberta))
+    assert encoded.start.tolist() == [0, 0, 1, 1, 1, 1, 2]
+    assert encoded.end.tolist() == [0, 1, 2, 2, 2, 2, 3]
+    assert encoded.can_start.tolist() == [False, True, True, False, False, False, True]
+    assert encoded.can_end.tolist() == [False, True, False, False, False, True, True]
+
+
+@given(st.integers(0, 60), st.integers(6, 30), st.integers(1, 4), st.none() | st.integers(0, 9))
+@settings(deadline=None, max_examples=60)
+def test_windows_cover_the_context_and_overlap(tokenizers, n_words, max_length, n_asked, stride):
+    context, question = " ".join(["the"] * n_words), " ".join(["who"] * n_asked)
+    for tokenizer in tokenizers:
+        room = (
+            max_length
+            - tokenizer.pair_frame.n_special
+            - len(tokenizer.encode_texts([question]).values)
+        )
+        n_pieces = len(tokenizer.encode_texts([context]).values)
+        if room < 1 or (stride is not None and room <= stride and room < n_pieces):
+            with pytest.raises(ValueError, match=r"of row 0|in row 0"):
+                encode_one(context, tokenizer, max_length, stride, question=question)
+            continue
+        encoded = encode_one(context, tokenizer, max_length, stride, question=question)
+        start, stop = encoded.window_start, encoded.window_stop
+        assert encoded.dataset.input_ids.lengths.max() <= max_length
+        assert set(encoded.piece.tolist()) == {-1, *range(n_pieces)}
+        assert (start[0], stop[-1]) == (0, n_pieces)
+        assert (np.diff(start) > 0).all()
+        shared = stop[:-1] - start[1:]
+        wanted = room // 4 if stride is None else stride
+        assert (shared[:-1] == wanted).all()
+        assert (shared[-1:] >= wanted).all()
+        if n_pieces > room:
+            assert (encoded.dataset.input_ids.lengths == max_length).all()
+        else:
+            assert len(start) == 1
+
+
+def test_each_question_has_its_own_windows(tokenizer):
+    questions = ["the", " ".join(WORDS[:20]), "the"]
+    dataset = encode_questions(questions, [" ".join(WORDS)] * 3, tokenizer, 40).dataset
+    n_windows = np.bincount(dataset.text)
+    assert n_windows[0] == n_windows[2] < n_windows[1]
+    assert (dataset.input_ids.lengths == 40).all()
+
+
+def check_targets(encoded, rows):
+    """Compare the targets of all windows with the definition; rows are (context, answer)."""
+    assert encoded.dataset.target.shape == (encoded.dataset.n_items, 3)
+    kept = {}
+    for window, here in enumerate(windows_of(encoded)):
+        row = int(encoded.dataset.text[window])
+        context, answer = rows[row]
+        target = encoded.dataset.target[here]
+        assert (target[:, 2] == target[0, 2]).all()
+        inside = [
+            answer is not None and start < end and end > answer[0] and start < answer[1]
+            for start, end in zip(encoded.start[here], encoded.end[here])
+        ]
+        if (target[:, :2] == IGNORED).any():
+            assert (target[:, :2] == IGNORED).all()
+            assert any(inside)
+            assert row in encoded.uncovered
+            continue
+        assert np.isin(target[:, :2], (0, 1)).all()
+        found = find_answer(encoded, window, context)
+        if found is not None:
+            kept[row] = kept.get(row, 0) + 1
+            assert found == context[slice(*answer)]
+            start, end = (target[:, column].argmax() for column in (0, 1))
+            assert encoded.start[here][start] == answer[0], "this mention and no other"
+            assert encoded.end[here][end] == answer[1]
+            assert encoded.can_start[here][start]
+            assert encoded.can_end[here][end]
+        elif any(inside):
+            assert row not in encoded.uncovered, "another window has the whole answer"
+    for row, (_, answer) in enumerate(rows):
+        assert (row in kept) == (answer is not None and row not in encoded.uncovered)
+    numbers = [encoded.dataset.target[here.start, 2] for here in windows_of(encoded)]
+    assert (np.diff(numbers) != 0).all()
+
+
+some_words = st.lists(
+    st.sampled_from(["the", "oslo", "john", "babababa", "don't", "日本", "😀", "x,y"]),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(st.lists(st.tuples(some_words, st.data()), min_size=1, max_size=3), st.integers(16, 40))
+@settings(deadline=None, max_examples=60)
+def test_targets_are_the_answers(tokenizers, drawn, max_length):
+    rows = []
+    for words, data in drawn:
+        context, places = spaced(words)
+        answer = None
+        if data.draw(st.booleans()):
+            first = data.draw(st.integers(0, len(words) - 1))
+            last = data.draw(st.integers(first, min(first + 4, len(words) - 1)))
+            answer = (places[first][0], places[last][1])
+        rows.append((context, answer))
+    contexts, answers = zip(*rows)
+    for tokenizer in tokenizers:
+        encoded = encode_questions(
+            ["who"] * len(rows), contexts, tokenizer, max_length, answers=answers
+        )
+        check_targets(encoded, rows)
+
+
+@pytest.mark.parametrize("mention", range(4))
+def test_repeated_mentions_are_told_apart(tokenizer, mention):
+    context, places = spaced(["john", "saw", "john", "and", "john", "at", "work", "john"])
+    answer = places[[0, 2, 4, 7][mention]]
+    check_targets(encode_one(context, tokenizer, answer=answer), [(context, answer)])
+
+
+def test_combining_marks_belong_to_the_letter_before(tokenizer):
+    """Also where the tokenizer drops them, or makes one character of both."""
+    for context in ("cafe\u0301 oslo", "the re\u0301sume\u0301", "हिन्दु oslo"):
+        for answer in spaced(context.split())[1]:
+            encoded = encode_one(context, tokenizer, answer=answer)
+            assert find_answer(encoded, 0, context) == context[slice(*answer)]
+
+
+def test_windows_without_the_answer_have_none(bert):
+    context, places = spaced(WORDS[:30])
+    encoded = encode_one(context, bert, 14, 2, answer=places[0])
+    found = [find_answer(encoded, i, context) for i in range(len(encoded.dataset))]
+    assert len(found) == 4
+    assert found == [WORDS[0], None, None, None]
+    assert not len(encoded.uncovered)
+
+
+def test_an_answer_that_two_windows_share_is_in_both(bert):
+    context, places = spaced(WORDS[:16])
+    encoded = encode_one(context, bert, 14, 4, answer=(places[6][0], places[8][1]))
+    assert encoded.window_start.tolist() == [0, 6]
+    found = [find_answer(encoded, i, context) for i in range(2)]
+    assert found == [" ".join(WORDS[6:9])] * 2
+
+
+def test_a_window_with_a_part_of_an_answer_that_another_has_is_without(bert):
+    context, places = spaced(WORDS[:16])
+    encoded = encode_one(context, bert, 14, 4, answer=(places[5][0], places[8][1]))
+    found = [find_answer(encoded, i, context) for i in range(2)]
+    assert found == [" ".join(WORDS[5:9]), None]
+    assert not len(encoded.uncovered)
+
+
+def test_answers_in_no_window_as_a_whole_are_ignored(bert):
+    context, places = spaced(WORDS[:28])
+    answers = [places[0], (places[4][0], places[11][1]), None]
+    encoded = encode_questions(["a"] * 3, [context] * 3, bert, 14, 2, answers=answers)
+    assert encoded.uncovered.tolist() == [1]
+    of_row = [here for i, here in enumerate(windows_of(encoded)) if encoded.dataset.text[i] == 1]
+    is_ignored = [(encoded.dataset.target[here, :2] == IGNORED).all() for here in of_row]
+    assert encoded.window_start.tolist()[:4] == [0, 8, 16, 18]
+    assert is_ignored == [True, True, False, False]
+    check_targets(encoded, [(context, answer) for answer in answers])
+
+
+def test_without_answers_there_is_no_target(bert):
+    encoded = encode_questions(["who"], ["john"], bert, 64)
+    assert encoded.dataset.target is None
+    assert not len(encoded.uncovered)
+
+
+def test_a_question_that_is_too_long(tokenizer):
+    n_special = tokenizer.pair_frame.n_special
+    questions = ["who", "who " * 20, "who " * 30]
+    n_asked = tokenizer.encode_texts(questions).lengths
+    room = 16 - n_special
+    message = (
+        rf"The question of row 1 has {n_asked[1]} pieces, which leaves no room for its context: "
+        rf"{room - 1} are allowed with max_length=16 \(2 questions are too long\)\."
+    )
+    with pytest.raises(ValueError, match=message):
+        encode_questions(questions, ["john"] * 3, tokenizer, 16)
+    with pytest.raises(ValueError, match=r"max_length=16\.$"):
+        encode_questions(questions[:2], ["john"] * 2, tokenizer, 16)
+
+
+def test_the_longest_question_leaves_room_for_one_piece(bert):
+    question = " ".join(["the"] * 12)
+    encoded = encode_one("john saw mary", bert, 16, question=question, answer=(5, 8))
+    assert (encoded.window_stop - encoded.window_start).tolist() == [1, 1, 1]
+    assert [find_answer(encoded, i, "john saw mary") for i in range(3)] == [None, "saw", None]
+    with pytest.raises(ValueError, match=r"row 0 has 13 pieces.* 12 are allowed"):
+        encode_one("john saw mary", bert, 16, question=f"{question} the")
+
+
+def test_a_stride_that_is_too_large(bert):
+    questions = ["the", "the the the", "the the the the"]
+    message = (
+        r"The 'stride' parameter must be smaller than what a window has room for beside the "
+        r"question: 10 pieces in row 1 \(2 questions are too long\)\. Got 10 instead\."
+    )
+    with pytest.raises(ValueError, match=message):
+        encode_questions(questions, [" ".join(WORDS)] * 3, bert, 16, 10)
+    assert len(encode_questions(questions[:1], [" ".join(WORDS)], bert, 16, 10).dataset) > 1
+    with pytest.raises(ValueError, match=r"12 pieces in row 0\. Got 12 instead\."):
+        encode_questions(questions[:1], [" ".join(WORDS)], bert, 16, 12)
+    assert len(encode_questions(questions, ["john"] * 3, bert, 16, 12).dataset) == 3
+
+
+@pytest.mark.parametrize(
+    "context, answer", [("john  saw", (4, 6)), (" a", (0, 1)), ("a \u3000\n b", (1, 5))]
+)
+def test_answers_of_white_space_only(tokenizer, context, answer):
+    message = (
+        f"The answer of row 1, characters {answer[0]} to {answer[1]} of the context, is nothing"
+    )
+    with pytest.raises(ValueError, match=message):
+        encode_questions(["a"] * 2, ["a", context], tokenizer, 64, answers=[None, answer])
+
+
+def test_answers_that_the_tokenizer_drops(bert):
+    with pytest.raises(ValueError, match="The answer of row 0, characters 5 to 6"):
+        encode_one("john \u200b saw", bert, answer=(5, 6))
+
+
+def test_answers_lose_the_white_space_around_them(tokenizer):
+    context = "john  saw mary"
+    for answer in [(4, 10), (5, 9), (6, 9)]:
+        assert find_answer(encode_one(context, tokenizer, answer=answer), 0, context) == "saw"
+
+
+@st.composite
+def strange_answers(draw):
+    """Return (context, answer), the answer not empty."""
+    context = draw(strange_text.filter(len))
+    start = draw(st.integers(0, len(context) - 1))
+    return context, (start, draw(st.integers(start + 1, len(context))))
+
+
+@given(strange_answers())
+@example(("日本", (1, 2)))
+@settings(deadline=None, max_examples=60)
+def test_any_answer_is_found_or_refused(tokenizers, row):
+    context, answer = row
+    for tokenizer in tokenizers:
+        encoded = encode_one(context, tokenizer, 5000)
+        inside = encoded.start < encoded.end
+        inside &= (encoded.start < answer[1]) & (encoded.end > answer[0])
+        if not inside.any():
+            with pytest.raises(ValueError, match="is nothing that the tokenizer keeps"):
+                encode_one(context, tokenizer, 5000, answer=answer)
+            continue
+        encoded = encode_one(context, tokenizer, 5000, answer=answer)
+        start, end = (encoded.dataset.target[:, column].argmax() for column in (0, 1))
+        assert encoded.start[start] == encoded.start[inside].min()
+        assert encoded.end[end] == encoded.end[inside].max()
+        assert encoded.can_start[start], "prediction must be able to give what is learned"
+        assert encoded.can_end[end]
+
+
+TAKEN_CONTEXTS = [" ".join(WORDS), "john saw mary", "\u200b", " ".join(WORDS[:20])]
+TAKEN_ANSWERS = [(0, 120), (5, 8), None, (4, 7)]
+TAKEN_WEIGHT = np.arange(4, dtype=np.float32)
+
+
+def encode_taken(rows, tokenizer):
+    return encode_questions(
+        ["the " * (i % 2 + 1) for i in rows],
+        [TAKEN_CONTEXTS[i] for i in rows],
+        tokenizer,
+        24,
+        4,
+        answers=[TAKEN_ANSWERS[i] for i in rows],
+        weight=TAKEN_WEIGHT[rows],
+    )
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [3, 0], [2], [1, 3, 0], [], [1, 1, 2, 0, 0]])
+@pytest.mark.parametrize("family", ["bert", "xlnet"])
+def test_taken_questions_are_those_encoded_alone(tiny_models, family, rows):
+    tokenizer = WordTokenizer(tiny_models(family))
+    rows = np.array(rows, dtype=np.int64)
+    whole = encode_taken(np.arange(4), tokenizer)
+    assert len(whole.uncovered), "a case that is not there is not compared"
+    taken = whole.take(rows)
+    assert isinstance(taken, EncodedQuestions)
+    expected, got = arrays_of(encode_taken(rows, tokenizer)), arrays_of(taken)
+    assert got.keys() == expected.keys()
+    window = got["target"][:, 2]
+    got["target"], expected["target"] = got["target"][:, :2], expected["target"][:, :2]
+    for name, values in expected.items():
+        np.testing.assert_array_equal(got[name], values, err_msg=name)
+        assert got[name].dtype == values.dtype, name
+    for here in windows_of(taken):
+        assert (window[here] == window[here.start]).all()
+
+
+@pytest.mark.parametrize("rows", [[3, 0], [0, 1, 3], [1, 1], [0, 0], [3, 2, 2, 3]])
+def test_windows_of_taken_questions_have_different_numbers(bert, rows):
+    taken = encode_taken(np.arange(4), bert).take(np.array(rows))
+    numbers = [int(taken.dataset.target[here.start, 2]) for here in windows_of(taken)]
+    assert len(set(numbers)) == len(numbers)
+
+
+@pytest.mark.parametrize("answers", [None, []])
+def test_no_questions(tokenizer, answers):
+    encoded = encode_questions([], [], tokenizer, 64, answers=answers)
+    dataset = encoded.dataset
+    assert (len(dataset), dataset.n_texts, dataset.n_items) == (0, 0, 0)
+    assert len(dataset.input_ids) == len(dataset.token_type_ids) == len(dataset.items) == 0
+    for name in ("piece", "start", "end", "can_start", "can_end", "window_start", "uncovered"):
+        assert len(getattr(encoded, name)) == 0
+    assert (dataset.target is None) == (answers is None)
+    if answers is not None:
+        assert dataset.target.shape == (0, 3)
+    assert len(encoded.take(np.array([], dtype=np.int64)).dataset) == 0
+
+
+@pytest.mark.parametrize("context", ["", "\u200b", "\x00\u200b"])
+def test_contexts_of_which_nothing_is_kept(bert, context):
+    encoded = encode_questions(
+        ["who"] * 3, ["john", context, "mary"], bert, 64, answers=[(0, 4), None, (0, 4)]
+    )
+    assert np.diff(encoded.dataset.item_offsets).tolist() == [2, 1, 2]
+    assert encoded.piece.tolist() == [-1, 0, -1, -1, 0]
+    assert encoded.dataset.target[:, :2].tolist() == [[0, 0], [1, 1], [1, 1], [0, 0], [1, 1]]
+    assert (
+        encoded.can_start.tolist() == encoded.can_end.tolist() == [False, True, False, False, True]
+    )
+
+
+def test_special_tokens_in_a_text_are_text(tokenizer):
+    special = tokenizer.tokenizer.all_special_tokens
+    text = " ".join(special)
+    ids = encode_one(text, tokenizer, question=text).dataset.input_ids[0].tolist()
+    plain = encode_one("a", tokenizer, question="a").dataset.input_ids[0].tolist()
+    for token in (tokenizer.tokenizer.cls_token_id, tokenizer.tokenizer.sep_token_id):
+        assert ids.count(token) == plain.count(token)
+
+
+def test_lone_surrogates_count_as_one_character(tokenizer):
+    context = "a\ud800b \udfff john"
+    answer = (len(context) - 4, len(context))
+    encoded = encode_one(context, tokenizer, question="\ud800", answer=answer)
+    assert find_answer(encoded, 0, context) == "john"
+
+
+def test_weights_are_passed_on(bert):
+    weight = np.array([0.5, 2.0], dtype=np.float32)
+    encoded = encode_questions(["a", "b"], ["john", "mary"], bert, 64, weight=weight)
+    assert encoded.dataset.weight is weight
+
+
+def test_arrays_have_the_documented_types(tokenizer):
+    encoded = encode_taken(np.arange(4), tokenizer)
+    types = {name: array.dtype for name, array in arrays_of(encoded).items()}
+    int64 = {"input_ids", "token_type_ids", "items", "text", "item_offsets", "window_start"}
+    int64 |= {"window_stop", "uncovered"}
+    flags = {"can_start", "can_end"}
+    for name, dtype in types.items():
+        expected = np.int64 if name in int64 else bool if name in flags else np.int32
+        assert dtype == (np.float32 if name == "weight" else expected), name
+
+
+def test_a_tokenizer_without_a_classification_token(tmp_path):
+    backend = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]").save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="needs a tokenizer that puts a classification token"):
+        encode_one("a", WordTokenizer(str(tmp_path)))
