@@ -1,0 +1,156 @@
+"""Checks of what a comparison of losses is asked to do."""
+
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sklearn.utils.validation import _num_samples
+
+from ..estimators._base import TextEstimator
+from ..estimators._classifier import TextClassifier
+from ..estimators._inputs import check_rows, check_tags, check_token_lists
+from ..estimators._questions import check_questions
+from ..losses import Loss
+from ..metrics._squad import read_answers
+from ._loss_runs import Protocol
+
+_ENTRY_KEYS = ("loss", "alpha", "beta", "gamma", "ce_weight", "K", "class_weight")
+
+
+def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each loss by its label."""
+    expected = (
+        "losses must be a sequence of names such as ('ce', 'dice'), or a dict that maps labels to "
+        "names, loss objects or dicts of parameters"
+    )
+    if isinstance(losses, Mapping):
+        entries = list(losses.items())
+    elif isinstance(losses, str | bytes) or not isinstance(losses, Iterable):
+        raise TypeError(f"{expected}; got {losses!r}.")
+    else:
+        entries = [(name, name) for name in losses]
+    if not entries:
+        raise ValueError(f"{expected}; got none.")
+    for label, entry in entries:
+        if not isinstance(label, str) or not label:
+            hint = " Give loss objects labels: {'my loss': ...}." if label is entry else ""
+            raise TypeError(f"{expected}; got {label!r} among them.{hint}")
+    _check_unique("losses", [label for label, _ in entries])
+    return {label: _check_entry(label, entry) for label, entry in entries}
+
+
+def _check_entry(label: str, entry: Any) -> dict[str, Any]:
+    if isinstance(entry, str | Loss):
+        return {"loss": entry}
+    if not isinstance(entry, Mapping):
+        raise TypeError(
+            f"losses[{label!r}] must be a name, a loss object or a dict of parameters; got "
+            f"{entry!r}."
+        )
+    unknown = [name for name in entry if name not in _ENTRY_KEYS]
+    if "loss" not in entry or unknown:
+        problem = "'loss' is not there" if "loss" not in entry else f"got {unknown[0]!r}"
+        raise ValueError(
+            f"losses[{label!r}] must have 'loss' and may have {', '.join(_ENTRY_KEYS[1:])}; "
+            f"{problem}. All other parameters are the same for all losses: set them on the "
+            f"estimator."
+        )
+    return dict(entry)
+
+
+def check_seeds(seeds: Any) -> list[int]:
+    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+        raise TypeError(f"seeds must be a sequence of int; got {seeds!r}.")
+    seeds = list(seeds)
+    if not seeds:
+        raise ValueError("seeds must have at least one int; got none.")
+    for seed in seeds:
+        if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or seed < 0:
+            raise ValueError(f"seeds must be ints of at least 0; got {seed!r}.")
+    _check_unique("seeds", seeds)
+    return [int(seed) for seed in seeds]
+
+
+def check_labels(labels: list[str], baseline: str) -> None:
+    _check_unique("losses", labels)
+    if baseline not in labels:
+        raise ValueError(
+            f"baseline must be one of {{{', '.join(map(repr, labels))}}}; got {baseline!r}."
+        )
+
+
+def _check_unique(name: str, values: list[Any]) -> None:
+    twice = [value for i, value in enumerate(values) if value in values[:i]]
+    if twice:
+        raise ValueError(f"{name} must be different from each other; got {twice[0]!r} twice.")
+
+
+def check_part(
+    final: TextEstimator, X: Any, y: Any, names: tuple[str, str], is_pipeline: bool
+) -> Any:
+    """Check rows and labels; the rows of a Pipeline are known to its first step only.
+
+    Returns
+    -------
+    ndarray of labels if the estimator is a classifier, otherwise None
+    """
+    n_rows, n_labels = _count_all(X, names[0]), _count_all(y, names[1])
+    if n_rows != n_labels:
+        raise ValueError(
+            f"{names[0]} and {names[1]} must have the same number of rows; got {n_rows} and "
+            f"{n_labels}."
+        )
+    if not n_rows:
+        raise ValueError(f"{names[0]} and {names[1]} must have rows; got none.")
+    try:
+        if isinstance(final, TextClassifier):
+            if not is_pipeline:
+                final._check_rows(X)
+            return final._check_y(y, n_rows)[0]
+        if getattr(final, "_row_name", None) == "question":
+            if not is_pipeline:
+                check_questions(X)
+            for i, row in enumerate(check_rows(y, "y", "answers")):
+                read_answers(row, f"row {i} of y")
+        else:
+            check_tags(y, y if is_pipeline else check_token_lists(X))
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This is about {names[0]} and {names[1]}.")
+        raise
+    return None
+
+
+def check_same_kind(labels: Any, test_labels: Any) -> None:
+    """Raise a ValueError if the labels of a classifier to train and to test on cannot be equal."""
+    kind, test_kind = (
+        "str" if part.dtype == object else f"{part.shape[1]} columns" if part.ndim == 2 else "int"
+        for part in (labels, test_labels)
+    )
+    if kind != test_kind:
+        raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
+
+
+def _count_all(rows: Any, name: str) -> int:
+    if isinstance(rows, str | bytes | Mapping) or not hasattr(rows, "__len__"):
+        if hasattr(rows, "shape"):  # Sparse matrices have no len.
+            return int(rows.shape[0])
+        raise TypeError(f"{name} must be a list, Series, array or table of rows; got {rows!r}.")
+    return _num_samples(rows)
+
+
+def check_tunable(final: TextEstimator, protocol: Protocol) -> None:
+    problem = None
+    if protocol.task == "tags" or (
+        protocol.task == "entities" and not any("O" in row for row in protocol.y)
+    ):
+        problem = "a tagger has one among chunk tags with 'O' only, the bias of 'O'"
+    elif protocol.task == "questions" and all(map(_has_answer, protocol.y)):
+        problem = "an extractor has one only if some training question has no answer"
+    elif not hasattr(final, "_tune_decision"):
+        problem = f"{type(final).__name__} has none"
+    if problem:
+        raise ValueError(f"tune_threshold=True needs a decision to tune: {problem}.")
+
+
+def _has_answer(row: Any) -> bool:
+    return any(read_answers(row, "a row of y"))

@@ -1,0 +1,213 @@
+"""What a comparison of losses found: scores, a table with intervals, and its exports."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..losses._parameters import check_option
+from ._bootstrap import resample_scores
+from ._comparison_formats import to_html, to_latex, to_markdown
+from ._row_counts import RowCounts
+
+N_RESAMPLES = 2000
+
+
+class ScoredRun(NamedTuple):
+    """A loss with one seed on the test rows."""
+
+    loss: str
+    seed: int
+    fit_seconds: float
+    counts: RowCounts
+
+
+class LossComparison:
+    """Scores of several losses and seeds on the same test rows; :func:`compare_losses` makes it.
+
+    Parameters
+    ----------
+    runs : sequence of ScoredRun
+        Every loss with every seed, loss by loss.
+    baseline : str
+        The loss that the others are compared with.
+    n_train, n_held_out : int
+        Rows that every run was trained on, and those that its decision was tuned on.
+    n_epochs : int
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A row per loss and seed: ``loss``, ``seed``, ``fit_seconds`` and the metrics, in [0, 1]:
+        ``precision``, ``recall``, ``f1`` (taggers of entities, pairs), ``exact_match``, ``f1``
+        (questions), or ``accuracy``, ``f1`` (texts, other tags).
+    losses : tuple of str
+        In the order of the table.
+    seeds : tuple of int
+    metrics : tuple of str
+    baseline : str
+    n_train, n_held_out, n_test, n_epochs : int
+
+    Notes
+    -----
+    The metrics are those of ``score``: entity-level micro F1; F1 of ``pos_label`` with two classes,
+    macro F1 with more, micro F1 with several labels per row; SQuAD's exact match and F1.
+
+    The interval of a difference comes from a paired bootstrap: 2,000 times as many test rows as
+    there are, drawn with replacement and the same for all runs; in each resample the mean over the
+    seeds of the difference of the metric; of these the range from the 2.5th to the 97.5th
+    percentile. It says how far the difference would move with *other test rows* of the same kind,
+    for these very networks. It does not cover what other seeds or other training rows would change,
+    so with few seeds it is too narrow for "this loss is better on such data".
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[ScoredRun],
+        *,
+        baseline: str,
+        n_train: int,
+        n_epochs: int,
+        n_held_out: int = 0,
+    ) -> None:
+        self._runs = list(runs)
+        self.losses = tuple(dict.fromkeys(run.loss for run in runs))
+        self.seeds = tuple(dict.fromkeys(run.seed for run in runs))
+        self.metrics = runs[0].counts.metrics
+        self.baseline = baseline
+        self.n_train = n_train
+        self.n_held_out = n_held_out
+        self.n_test = len(runs[0].counts.counts)
+        self.n_epochs = n_epochs
+        self.frame = self._make_frame()
+
+    def __repr__(self) -> str:
+        return (
+            f"LossComparison(losses={self.losses}, seeds={self.seeds}, baseline={self.baseline!r})"
+        )
+
+    def table(self) -> pd.DataFrame:
+        """Sum the scores up, a row per loss.
+
+        Returns
+        -------
+        DataFrame
+            Index ``loss``; all numbers are percentages or differences of percentages. For each
+            metric a column with the mean over the seeds, and ``<metric>_sd`` with the standard
+            deviation (missing with one seed). F1, exact match and accuracy have three more:
+            ``<metric>_delta``, the difference to the baseline, and ``<metric>_delta_low`` and
+            ``<metric>_delta_high``, its 95 % interval (see Notes of the class). They are missing
+            for the baseline.
+        """
+        scores = self.frame.groupby("loss", sort=False)[list(self.metrics)]
+        means, deviations = scores.mean() * 100, scores.std() * 100
+        columns: dict[str, Any] = {}
+        for metric in self.metrics:
+            columns[metric] = means[metric]
+            columns[f"{metric}_sd"] = deviations[metric]
+            if metric not in ("precision", "recall"):
+                differences = self.differences(metric)
+                for name in differences:
+                    columns[f"{metric}_{name}"] = differences[name]
+        return pd.DataFrame(columns)
+
+    def differences(self, metric: str = "f1") -> pd.DataFrame:
+        """Return the differences of a metric to the baseline.
+
+        Parameters
+        ----------
+        metric : str, default="f1"
+            One of ``metrics``.
+
+        Returns
+        -------
+        DataFrame
+            Index ``loss``; columns ``delta``, ``delta_low`` and ``delta_high``, the difference of
+            the means and its 95 % interval, in percentage points. Missing for the baseline.
+        """
+        check_option("LossComparison", "metric", metric, self.metrics)
+        frame = pd.DataFrame(
+            self._differences[:, :, self.metrics.index(metric)],
+            index=pd.Index(self.losses, name="loss"),
+            columns=["delta", "delta_low", "delta_high"],
+        )
+        frame.loc[self.baseline] = np.nan
+        return frame
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown, the best mean of each metric in bold, with a caption."""
+        return to_markdown(self.table(), self.metrics, self.baseline, self.caption())
+
+    def to_latex(self) -> str:
+        r"""Return a LaTeX table, the best mean of each metric in bold, with a caption.
+
+        It needs ``\usepackage{booktabs}``.
+        """
+        return to_latex(self.table(), self.metrics, self.baseline, self.caption())
+
+    def to_html(self) -> str:
+        """Return an HTML table, the best mean of each metric in bold, with a caption."""
+        return to_html(self.table(), self.metrics, self.baseline, self.caption())
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def plot(self, ax: Any = None, *, metric: str = "f1") -> Any:
+        """Draw the means with their intervals and the single seeds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        metric : str, default="f1"
+            One of ``metrics``.
+
+        Returns
+        -------
+        LossComparisonDisplay
+        """
+        from ..inspection import LossComparisonDisplay
+
+        return LossComparisonDisplay.from_comparison(self, metric=metric, ax=ax)
+
+    def caption(self) -> str:
+        """Say in a line what the budget was and what the numbers are."""
+        held_out = ""
+        if self.n_held_out:
+            held_out = f" ({self.n_held_out:,} more to tune decisions on)"
+        seeds = ", ".join(map(str, self.seeds))
+        n_seeds = f"{len(self.seeds)} seeds" if len(self.seeds) > 1 else "1 seed"
+        mean = "mean ± standard deviation over the seeds, in %" if len(self.seeds) > 1 else "in %"
+        delta = ""
+        if len(self.losses) > 1:
+            delta = (
+                f"; Δ to {self.baseline} with the 95 % interval of a paired bootstrap over the "
+                f"test rows ({N_RESAMPLES:,} resamples), which covers neither seeds nor training "
+                f"rows"
+            )
+        return (
+            f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
+            f"{_plural(self.n_epochs, 'epoch')}, {n_seeds} ({seeds}); {mean}{delta}."
+        )
+
+    def _make_frame(self) -> pd.DataFrame:
+        names = ("loss", "seed", "fit_seconds")
+        return pd.DataFrame(
+            [dict(zip(names, run)) | run.counts.of_all_rows() for run in self._runs]
+        )
+
+    @cached_property
+    def _differences(self) -> np.ndarray:
+        """Difference to the baseline, lower and upper bound, (n_losses, 3, n_metrics)."""
+        shape = (len(self.losses), len(self.seeds))
+        scores = self.frame[list(self.metrics)].to_numpy().reshape(*shape, -1).mean(axis=1)
+        resampled = resample_scores([run.counts for run in self._runs], N_RESAMPLES)
+        resampled = resampled.reshape(*shape, N_RESAMPLES, -1).mean(axis=1)
+        base = self.losses.index(self.baseline)
+        bounds = np.quantile(resampled - resampled[base], [0.025, 0.975], axis=1)
+        return 100 * np.stack([scores - scores[base], *bounds], axis=1)
+
+
+def _plural(n: int, name: str) -> str:
+    return f"{n:,} {name}" + ("s" if n != 1 else "")

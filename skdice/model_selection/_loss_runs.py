@@ -1,0 +1,161 @@
+"""One run of a comparison: fit with one loss and one seed, and count on the test rows."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from ..estimators._base import TextEstimator
+from ..estimators._inputs import check_tags
+from ..estimators._labels import is_indicator
+from ..estimators._questions import check_questions
+from ._decision import tune_decision
+from ._row_counts import RowCounts, count_rows
+
+HELD_OUT_FRACTION = 0.15
+# Set anew for each loss, as what one loss uses may mean another thing to the next one.
+_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight", "K")
+
+
+class Scored(NamedTuple):
+    """A decision of a fitted estimator: the seconds that it took, and its counts."""
+
+    fit_seconds: float
+    counts: RowCounts
+
+
+class LossRun(NamedTuple):
+    """What came out of one fit: with its own decision and, if asked for, with a tuned one."""
+
+    own: Scored
+    tuned: Scored | None
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What all runs of a comparison share.
+
+    Attributes
+    ----------
+    task : str
+        A key of ``METRICS``.
+    X, y, X_test, y_test : rows and their labels
+    tune_threshold : bool
+        Whether a part of the training rows is held out, to count with a tuned decision as well.
+    """
+
+    task: str
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+    tune_threshold: bool
+
+
+def final_step(estimator: Any) -> TextEstimator:
+    """Return the estimator at the end of a Pipeline, or the estimator itself.
+
+    Raises
+    ------
+    TypeError
+        If it is no estimator of this package.
+    """
+    final = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(final, TextEstimator):
+        raise TypeError(
+            f"estimator must be an estimator of skdice, such as DiceTokenTagger(), or a Pipeline "
+            f"that ends in one; got {estimator!r}."
+        )
+    return final
+
+
+def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
+    """Return a quiet clone with another loss and seed.
+
+    Parameters
+    ----------
+    estimator : TextEstimator or Pipeline
+    parameters : dict
+        ``loss`` and its parameters; those that are not there become None.
+    seed : int
+    """
+    estimator = clone(estimator)
+    reset = dict.fromkeys(_LOSS_PARAMETERS)
+    final = final_step(estimator)
+    final.set_params(**{**reset, **parameters, "random_state": seed, "verbose": 0})
+    if isinstance(estimator, Pipeline):
+        estimator.set_params(verbose=False)
+    return estimator
+
+
+def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
+    """Fit an estimator and count on the test rows.
+
+    Parameters
+    ----------
+    estimator : TextEstimator or Pipeline
+        Not fitted.
+    protocol : Protocol
+    """
+    estimator = clone(estimator)
+    X, y = protocol.X, protocol.y
+    if protocol.tune_threshold:
+        train, held_out = split_rows(estimator, protocol)
+        X_part, y_part = _safe_indexing(X, held_out), _safe_indexing(y, held_out)
+        X, y = _safe_indexing(X, train), _safe_indexing(y, train)
+    start = time.perf_counter()
+    estimator.fit(X, y)
+    fit_seconds = time.perf_counter() - start
+
+    final = final_step(estimator)
+    X_test = _transform(estimator, protocol.X_test)
+    own = Scored(fit_seconds, _count(protocol, final, X_test))
+    if not protocol.tune_threshold:
+        return LossRun(own, None)
+    start = time.perf_counter()
+    tuned = tune_decision(final, _transform(estimator, X_part), y_part)
+    fit_seconds += time.perf_counter() - start
+    return LossRun(own, Scored(fit_seconds, _count(protocol, tuned, X_test)))
+
+
+def split_rows(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to train on and those to tune the decision on.
+
+    They depend on the rows and the seed alone. Classes have equal shares in both parts, and
+    questions about one context stay together.
+    """
+    final: TextEstimator = clone(final_step(estimator))
+    final.set_params(validation_fraction=HELD_OUT_FRACTION)
+    rng = np.random.default_rng(final.random_state)
+    if protocol.task == "questions" and not isinstance(estimator, Pipeline):
+        return final._split_contexts(check_questions(protocol.X)[1], rng)
+    classes = None
+    if protocol.task in ("pairs", "texts") and not is_indicator(protocol.y):
+        classes = np.unique(np.asarray(protocol.y), return_inverse=True)[1].ravel()
+    return final._split(_num_samples(protocol.y), rng, classes)
+
+
+def _transform(estimator: Any, X: Any) -> Any:
+    """Return rows as the last step of a Pipeline gets them when it predicts."""
+    if not isinstance(estimator, Pipeline):
+        return X
+    for _, step in estimator.steps[:-1]:
+        is_for_training = hasattr(step, "fit_resample")
+        if step is not None and step != "passthrough" and not is_for_training:
+            X = step.transform(X)
+    return X
+
+
+def _count(protocol: Protocol, final: Any, X_test: Any) -> RowCounts:
+    y_pred = final.predict(X_test)
+    y_true = protocol.y_test
+    if protocol.task in ("entities", "tags"):
+        y_true = check_tags(y_true, y_pred)
+    elif protocol.task in ("pairs", "texts"):
+        y_true, _ = final._check_y(y_true, len(y_pred))
+    return count_rows(protocol.task, final, y_true, y_pred)

@@ -1,0 +1,188 @@
+"""What each test row adds to the counts from which the metrics are computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..estimators._base import TextEstimator
+from ..estimators._classifier import TextClassifier
+from ..metrics import get_entities
+from ..metrics._squad import _score_rows
+from ..text._tags import are_chunk_tags
+
+METRICS = {
+    "entities": ("precision", "recall", "f1"),
+    "tags": ("accuracy", "f1"),
+    "pairs": ("precision", "recall", "f1"),
+    "texts": ("accuracy", "f1"),
+    "questions": ("exact_match", "f1"),
+}
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """Counts of each test row; the metrics of any rows follow from the sums of their counts.
+
+    Attributes
+    ----------
+    task : str
+        A key of ``METRICS``.
+    counts : ndarray of shape (n_rows, n_counts)
+        The columns are
+
+        - "entities", "pairs": the correct, the predicted and the actual items, each of these
+          (n_rows, n_labels);
+        - "tags", "texts": what is right and of how many (one column each), then the same three;
+        - "questions": exact match, F1 and 1.
+
+    Notes
+    -----
+    With several labels F1 is the macro average over those that occur, as in scikit-learn; a micro
+    average has its items in one column.
+    """
+
+    task: str
+    counts: np.ndarray
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics."""
+        return METRICS[self.task]
+
+    def scores(self, totals: np.ndarray) -> np.ndarray:
+        """Compute the metrics.
+
+        Parameters
+        ----------
+        totals : ndarray of shape (..., n_counts)
+            Sums of counts over rows, which may be weighted.
+
+        Returns
+        -------
+        ndarray of shape (..., n_metrics)
+            In [0, 1]; 0 where there is nothing to divide by.
+        """
+        if self.task == "questions":
+            return _divide(totals[..., :2], totals[..., 2:])
+        if self.task in ("entities", "pairs"):
+            return _precision_recall_f1(totals)
+        accuracy = _divide(totals[..., :1], totals[..., 1:2])
+        return np.concatenate([accuracy, _precision_recall_f1(totals[..., 2:])[..., 2:]], axis=-1)
+
+    def of_all_rows(self) -> dict[str, float]:
+        """Return the metrics of all rows by name."""
+        totals = self.counts.sum(axis=0, dtype=np.float64)
+        return dict(zip(self.metrics, self.scores(totals).tolist()))
+
+
+def find_task(estimator: TextEstimator, y: Any) -> str:
+    """Return the key of ``METRICS`` for an estimator that is going to be fitted on y."""
+    if isinstance(estimator, TextClassifier):
+        return "pairs" if estimator._row_name == "pair" else "texts"
+    if getattr(estimator, "_row_name", None) == "question":
+        return "questions"
+    return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
+
+
+def count_rows(task: str, estimator: Any, y_true: Any, y_pred: Any) -> RowCounts:
+    """Count what each row adds.
+
+    Parameters
+    ----------
+    task : str
+        From :func:`find_task`.
+    estimator : fitted estimator
+        For the classes of classifiers.
+    y_true, y_pred : rows, checked
+
+    Returns
+    -------
+    RowCounts
+    """
+    if task == "entities":
+        return RowCounts(task, count_entities(y_true, y_pred))
+    if task == "tags":
+        right = count_equal_tags(y_true, y_pred)
+        n_words = np.array([len(row) for row in y_true])
+        return RowCounts(task, np.stack([right, n_words, right, n_words, n_words], axis=1))
+    if task == "questions":
+        scores = _score_rows(y_true, y_pred, "2.0")
+        ones = np.ones(len(scores.f1))
+        return RowCounts(task, np.stack([scores.exact_match, scores.f1, ones], axis=1))
+    if y_pred.ndim == 2:
+        right = (y_true == y_pred).all(axis=1)
+        items = count_indicators(y_true, y_pred)
+    else:
+        right = y_true == y_pred
+        is_binary = len(estimator.classes_) == 2
+        items = count_labels(
+            y_true, y_pred, estimator.classes_[estimator._positive()] if is_binary else None
+        )
+    if task == "pairs":
+        return RowCounts(task, items)
+    ones = np.ones(len(items), dtype=items.dtype)
+    return RowCounts(task, np.column_stack([right.astype(items.dtype), ones, items]))
+
+
+def count_entities(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]) -> np.ndarray:
+    """Return the correct, the predicted and the actual entities, (n_sentences, 3)."""
+    counts = np.empty((len(y_true), 3), dtype=np.int32)
+    for i, (true_tags, pred_tags) in enumerate(zip(y_true, y_pred)):
+        actual, predicted = set(get_entities(true_tags)), set(get_entities(pred_tags))
+        counts[i] = len(actual & predicted), len(predicted), len(actual)
+    return counts
+
+
+def count_equal_tags(
+    y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]
+) -> np.ndarray:
+    """Return how many words of each sentence have the right tag, (n_sentences,)."""
+    return np.array(
+        [sum(tag == other for tag, other in zip(*rows)) for rows in zip(y_true, y_pred)]
+    )
+
+
+def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
+    """Return the correct, the predicted and the actual rows of each label.
+
+    Parameters
+    ----------
+    y_true, y_pred : ndarray of shape (n_rows,)
+    pos_label : label, optional
+        Only this one is counted; otherwise all labels that occur.
+
+    Returns
+    -------
+    ndarray of uint8 of shape (n_rows, 3 * n_labels)
+    """
+    if pos_label is not None:
+        is_true, is_pred = (y_true == pos_label)[:, None], (y_pred == pos_label)[:, None]
+    else:
+        labels, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+        one_hot = codes[:, None] == np.arange(len(labels))
+        is_true, is_pred = one_hot[: len(y_true)], one_hot[len(y_true) :]
+    return np.concatenate([is_true & is_pred, is_pred, is_true], axis=1).astype(np.uint8)
+
+
+def count_indicators(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
+    """Return the correct, the predicted and the actual labels of each row, (n_rows, 3)."""
+    cells = np.stack([y_true & y_pred, y_pred, y_true], axis=1)
+    return cells.sum(axis=2, dtype=np.int32)
+
+
+def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
+    correct, predicted, actual = np.moveaxis(totals.reshape(*totals.shape[:-1], 3, -1), -2, 0)
+    scores = [
+        _divide(correct, predicted),
+        _divide(correct, actual),
+        _divide(2 * correct, predicted + actual),
+    ]
+    n_labels = ((predicted + actual) > 0).sum(axis=-1)
+    return np.stack([_divide(score.sum(axis=-1), n_labels) for score in scores], axis=-1)
+
+
+def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    denominator = np.broadcast_to(denominator, numerator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0)

@@ -1,0 +1,497 @@
+"""compare_losses: what is run, what is counted, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from imblearn.pipeline import Pipeline as ImbalancedPipeline
+from imblearn.under_sampling import RandomUnderSampler
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, precision_recall_fscore_support
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.estimators import DiceSpanExtractor
+from skdice.losses import DiceLoss
+from skdice.metrics import entity_precision_recall_fscore_support
+from skdice.model_selection import compare_losses, tune_decision
+from skdice.model_selection._loss_runs import Protocol, split_rows
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+
+FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8}
+TWO = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
+QUESTIONS = [
+    ("where is john", "john was in oslo"),
+    ("where is anna", "anna went to rome by"),
+    ("who", "the saw the"),
+    ("where is mary", "mary saw paris"),
+]
+ANSWERS = ["oslo", "rome", "", "paris"]
+
+
+class Guess(DicePairClassifier):
+    """Learns nothing: labels by chance, drawn by the seed and the loss. It lists its fits."""
+
+    fits: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        self._check_parameters()
+        type(self).fits.append(self.get_params() | {"rows": list(X)})
+        self.classes_ = np.unique(y)
+        self._is_multilabel = False
+        self.net_ = None
+        self.threshold_ = 0.0
+        return self
+
+    def decision_function(self, X):
+        seed = [self.random_state, *str(self.loss).encode()]
+        return np.random.default_rng(seed).normal(size=len(X))
+
+    def _row_logits(self, rows):
+        decision = self.decision_function(rows)
+        return np.stack([-decision / 2, decision / 2], axis=1)
+
+    def predict(self, X):
+        return self._decide(self._row_logits(X))
+
+
+@pytest.fixture
+def guess():
+    Guess.fits = []
+    return Guess("none")
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return *easy_pairs(24), *easy_pairs(20, seed=1)
+
+
+def f1_of(comparison, loss, seed):
+    frame = comparison.frame
+    (value,) = frame.loc[(frame["loss"] == loss) & (frame["seed"] == seed), "f1"]
+    return value
+
+
+def test_tagger(tiny_bert):
+    X, y = easy_corpus(32)
+    X_test, y_test = easy_corpus(20, seed=1)
+    tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 4})
+    comparison = compare_losses(tagger, X, y, X_test, y_test, **TWO)
+    frame = comparison.frame
+    assert list(frame) == ["loss", "seed", "fit_seconds", "precision", "recall", "f1"]
+    assert frame[["loss", "seed"]].values.tolist() == [
+        ["ce", 0],
+        ["ce", 1],
+        ["dice", 0],
+        ["dice", 1],
+    ]
+    assert (frame["fit_seconds"] > 0).all()
+    fitted = clone(tagger).set_params(loss="dice", random_state=1, verbose=0).fit(X, y)
+    expected = entity_precision_recall_fscore_support(
+        y_test, fitted.predict(X_test), average="micro"
+    )
+    assert fitted.score(X_test, y_test) > 0
+    assert frame.iloc[3, 3:].tolist() == pytest.approx(expected[:3])
+    assert frame.iloc[3, 5] == pytest.approx(fitted.score(X_test, y_test))
+    assert not hasattr(tagger, "net_")
+    assert tagger.get_params()["loss"] == "dsc"
+
+
+def test_tuned_decisions(tiny_bert):
+    X, y = easy_corpus(40)
+    X_test, y_test = easy_corpus(20, seed=1)
+    tagger = DiceTokenTagger(tiny_bert, **FAST | {"max_epochs": 3})
+    comparison = compare_losses(
+        tagger, X, y, X_test, y_test, losses=("ce",), seeds=(1,), tune_threshold=True, verbose=0
+    )
+    assert comparison.losses == ("ce", "ce+threshold")
+    assert (comparison.n_train, comparison.n_held_out) == (34, 6)
+    one = clone(tagger).set_params(loss="ce", random_state=1, verbose=0)
+    train, held_out = split_rows(one, Protocol("entities", X, y, X_test, y_test, True))
+    one.fit([X[i] for i in train], [y[i] for i in train])
+    tuned = tune_decision(one, [X[i] for i in held_out], [y[i] for i in held_out])
+    assert f1_of(comparison, "ce", 1) == one.score(X_test, y_test)
+    assert f1_of(comparison, "ce+threshold", 1) == tuned.score(X_test, y_test)
+    assert tuned.score(X_test, y_test) > one.score(X_test, y_test)
+
+
+def test_plain_tags(tiny_bert):
+    X, y = easy_corpus(16)
+    y = [[tag.replace("B-", "") for tag in row] for row in y]
+    tagger = DiceTokenTagger(tiny_bert, **FAST)
+    frame = compare_losses(tagger, X, y, X, y, losses=["ce"], seeds=[0], verbose=0).frame
+    assert list(frame)[3:] == ["accuracy", "f1"]
+    fitted = tagger.set_params(loss="ce", random_state=0, verbose=0).fit(X, y)
+    assert frame.loc[0, "f1"] == pytest.approx(fitted.score(X, y))
+
+
+@pytest.mark.parametrize(
+    "pos_label, kind",
+    [(None, list), (None, tuple), ("no", pd.Series), ("yes", np.array)],
+)
+def test_pairs(tiny_bert, pairs, pos_label, kind):
+    X, y, X_test, y_test = pairs
+    y, y_test = (kind(["yes" if label else "no" for label in part]) for part in (y, y_test))
+    classifier = DicePairClassifier(tiny_bert, pos_label=pos_label, **FAST)
+    comparison = compare_losses(
+        classifier, kind(X), y, kind(X_test), y_test, losses=("dice",), seeds=(0,), baseline="dice",
+        verbose=0,
+    )  # fmt: skip
+    fitted = clone(classifier).set_params(loss="dice", random_state=0, verbose=0).fit(X, y)
+    expected = precision_recall_fscore_support(
+        y_test, fitted.predict(X_test), labels=[pos_label or "yes"], average="macro",
+        zero_division=0.0,
+    )  # fmt: skip
+    assert list(comparison.frame)[3:] == ["precision", "recall", "f1"]
+    assert comparison.frame.iloc[0, 3:].tolist() == pytest.approx(expected[:3])
+    assert comparison.frame["f1"][0] == pytest.approx(fitted.score(X_test, y_test))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_texts(tiny_bert, several):
+    X, y = easy_labels(24) if several else easy_texts(24, n_classes=3)
+    classifier = DiceTextClassifier(tiny_bert, **FAST | {"max_epochs": 4})
+    comparison = compare_losses(
+        classifier, X, y, X, y, losses=("ce",), seeds=(0,), tune_threshold=True, verbose=0
+    )
+    assert list(comparison.frame)[3:] == ["accuracy", "f1"]
+    assert comparison.losses == ("ce", "ce+threshold")
+    comparison = compare_losses(classifier, X, y, X, y, losses=("ce",), seeds=(0,), verbose=0)
+    fitted = clone(classifier).set_params(loss="ce", random_state=0, verbose=0).fit(X, y)
+    predicted = fitted.predict(X)
+    accuracy = (predicted == y).all(axis=1).mean() if several else fitted.score(X, y)
+    f1 = fitted.score(X, y) if several else f1_score(y, predicted, average="macro")
+    assert comparison.frame.iloc[0, 3:].tolist() == pytest.approx([accuracy, f1])
+
+
+@pytest.mark.parametrize("kind", [list, lambda X: pd.DataFrame(X, columns=["question", "context"])])
+def test_questions(tiny_bert, kind):
+    X, y = kind(QUESTIONS * 6), ANSWERS * 6
+    extractor = DiceSpanExtractor(tiny_bert, **FAST)
+    comparison = compare_losses(
+        extractor, X, y, X, y, losses=("dice",), seeds=(0,), baseline="dice+threshold",
+        tune_threshold=True, verbose=0,
+    )  # fmt: skip
+    assert list(comparison.frame)[3:] == ["exact_match", "f1"]
+    one = clone(extractor).set_params(loss="dice", random_state=0, verbose=0)
+    train, held_out = split_rows(one, Protocol("questions", X, y, X, y, True))
+    contexts = [context for _, context in QUESTIONS * 6]
+    assert not {contexts[i] for i in train} & {contexts[i] for i in held_out}
+    one.fit([(QUESTIONS * 6)[i] for i in train], [y[i] for i in train])
+    assert comparison.frame.loc[0, "exact_match"] == one.exact_match(X, y)
+    assert comparison.frame.loc[0, "f1"] == pytest.approx(one.score(X, y))
+
+
+def test_pipelines(tiny_bert, pairs):
+    X, y, X_test, y_test = pairs
+    bare = DicePairClassifier(tiny_bert, **FAST)
+    swap = FunctionTransformer(lambda X: [(b, a) for a, b in X])
+    wrapped = Pipeline([("none", "passthrough"), ("swap", swap), ("classify", bare)])
+    options = {"losses": ("ce",), "seeds": (0,), "tune_threshold": True, "verbose": 0}
+    by_hand = compare_losses(bare, swap.transform(X), y, swap.transform(X_test), y_test, **options)
+    in_pipeline = compare_losses(wrapped, X, y, X_test, y_test, **options)
+    columns = ["loss", "seed", "precision", "recall", "f1"]
+    pd.testing.assert_frame_equal(in_pipeline.frame[columns], by_hand.frame[columns])
+
+
+def test_a_sampler_works_on_training_rows_only(guess, pairs):
+    X, y = easy_pairs(80)
+    sampler = RandomUnderSampler(random_state=0)
+    pipeline = ImbalancedPipeline([("sample", sampler), ("classify", guess)])
+    X, X_test = np.array(X, dtype=object), np.array(pairs[2], dtype=object)
+    comparison = compare_losses(pipeline, X, y, X_test, pairs[3], **TWO, tune_threshold=True)
+    assert comparison.n_test == 20
+    assert [len(fit["rows"]) for fit in Guess.fits] == [34] * 4  # 17 of the 20 positives
+
+
+def test_a_loss_brings_its_own_parameters_only(guess, pairs):
+    guess.set_params(loss="tversky", alpha=0.3, beta=0.7, gamma=0.1, class_weight="balanced")
+    losses = {
+        "plain": "ce",
+        "low": {"loss": "tversky", "alpha": 0.2},
+        "object": DiceLoss(gamma=3.0),
+        "log": {"loss": "wce", "K": 2.0, "class_weight": None},
+    }
+    compare_losses(guess, *pairs, losses=losses, seeds=[5], baseline="plain", verbose=0)
+    names = ("alpha", "beta", "gamma", "K", "class_weight", "random_state")
+    assert [[fit[name] for name in names] for fit in Guess.fits] == [
+        [None, None, None, None, "balanced", 5],
+        [0.2, None, None, None, "balanced", 5],
+        [None, None, None, None, "balanced", 5],
+        [None, None, None, 2.0, None, 5],
+    ]
+    assert Guess.fits[2]["loss"].gamma == 3.0
+    assert all(fit["verbose"] == 0 for fit in Guess.fits)
+
+
+def test_held_out_rows_are_those_of_the_seed(guess, pairs):
+    X, y = easy_pairs(80)
+    compare_losses(guess, X, y, *pairs[2:], **TWO, tune_threshold=True)
+    rows = [fit["rows"] for fit in Guess.fits]
+    assert rows[0] == rows[2]
+    assert rows[1] == rows[3]
+    assert rows[0] != rows[1]
+    label_of = dict(zip(X, y))
+    assert [sum(label_of[row] for row in part) for part in rows] == [17] * 4
+    assert [len(part) for part in rows] == [68] * 4
+
+
+def test_a_class_of_one_row_is_trained_on(guess):
+    y = [0] * 12 + [1] * 7 + [2]
+    X = [(f"{i}", "") for i in range(20)]
+    for seed in range(5):
+        train, held_out = split_rows(
+            guess.set_params(random_state=seed), Protocol("pairs", X, y, X, y, True)
+        )
+        assert 19 in train
+        assert sorted([*train, *held_out]) == list(range(20))
+
+
+def test_tuned_rows_share_the_fit(guess, pairs):
+    comparison = compare_losses(guess, *pairs, **TWO, tune_threshold=True)
+    assert len(Guess.fits) == 4
+    assert comparison.losses == ("ce", "ce+threshold", "dice", "dice+threshold")
+    own, tuned = (comparison.frame["fit_seconds"].to_numpy()[[i, i + 2]] for i in (0, 2))
+    assert (tuned[0] > own[0]).all()
+
+
+def scores_of(comparison):
+    return comparison.frame.to_dict("list")
+
+
+def test_finished_runs_are_not_run_again(guess, pairs, tmp_path):
+    first = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path / "runs")
+    assert len(Guess.fits) == len(list((tmp_path / "runs").iterdir())) == 4
+    again = compare_losses(guess, *pairs, **TWO, cache_dir=str(tmp_path / "runs"))
+    assert len(Guess.fits) == 4
+    assert scores_of(again) == scores_of(first)
+    pd.testing.assert_frame_equal(again.table(), first.table())
+    more = TWO | {"losses": {"plain": "ce", "dsc": "dsc"}, "seeds": (1, 2), "baseline": "plain"}
+    compare_losses(guess, *pairs, **more, cache_dir=tmp_path / "runs")
+    ran = [(fit["loss"], fit["random_state"]) for fit in Guess.fits[4:]]
+    assert ran == [("ce", 2), ("dsc", 1), ("dsc", 2)]
+
+
+def test_tuned_runs_are_kept(guess, pairs, tmp_path):
+    options = TWO | {"tune_threshold": True, "cache_dir": tmp_path}
+    first = compare_losses(guess, *pairs, **options)
+    again = compare_losses(guess, *pairs, **options)
+    assert len(Guess.fits) == 4
+    assert scores_of(again) == scores_of(first)
+    pd.testing.assert_frame_equal(again.table(), first.table())
+
+
+def change_test_label(estimator, X, y, X_test, y_test):
+    return estimator, X, y, X_test, [1 - y_test[0], *y_test[1:]]
+
+
+@pytest.mark.parametrize(
+    "change, n_fits",
+    [
+        (lambda estimator, *rows: (estimator.set_params(verbose=1, device="cpu"), *rows), 0),
+        (lambda estimator, *rows: (estimator.set_params(loss="focal", gamma=1.0), *rows), 0),
+        (lambda estimator, X, *rest: (estimator, pd.Series(X), *rest), 0),
+        (lambda estimator, X, y, *rest: (estimator, X, np.array(y), *rest), 0),
+        (lambda estimator, *rows: (estimator.set_params(lr=1e-3), *rows), 2),
+        (lambda estimator, *rows: (estimator.set_params(class_weight={1: 2.0}), *rows), 2),
+        (lambda estimator, X, y, *rest: (estimator, X[::-1], y[::-1], *rest), 2),
+        (change_test_label, 2),
+        (lambda estimator, *rows: (Pipeline([("classify", estimator)]), *rows), 2),
+    ],
+    ids=["quiet", "its own loss", "Series", "array", "lr", "weights", "X", "y_test", "Pipeline"],
+)
+def test_what_makes_a_run_another_one(guess, pairs, tmp_path, change, n_fits):
+    options = TWO | {"losses": ("ce",), "cache_dir": tmp_path}
+    compare_losses(guess, *pairs, **options)
+    compare_losses(*change(guess, *pairs), **options)
+    assert len(Guess.fits) == 2 + n_fits
+
+
+def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, monkeypatch):
+    fit = Guess.fit
+
+    def fail(self, X, y):
+        if (self.loss, self.random_state) == ("dice", 0):
+            raise RuntimeError("out of memory")
+        return fit(self, X, y)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Guess, "fit", fail)
+        with pytest.raises(RuntimeError, match="out of memory") as caught:
+            compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    assert caught.value.__notes__ == ["This happened with loss 'dice' and seed 0."]
+    assert len(Guess.fits) == len(list(tmp_path.iterdir())) == 2
+    compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    ran = [(fit["loss"], fit["random_state"]) for fit in Guess.fits[2:]]
+    assert ran == [("dice", 0), ("dice", 1)]
+
+
+def keep_half(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def drop_a_row(path):
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file}
+    arrays["own"] = arrays["own"][:-1]
+    with open(path, "wb") as out:
+        np.savez(out, **arrays)
+
+
+def flip_bits(path):
+    content = bytearray(path.read_bytes())
+    first = content.index(b"own.npy") + 40
+    content[first : first + 20] = bytes(255 ^ byte for byte in content[first : first + 20])
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    "damage", [keep_half, drop_a_row, flip_bits, lambda path: path.write_bytes(b"")]
+)
+def test_a_damaged_file_is_run_again(guess, pairs, tmp_path, damage):
+    first = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    path = sorted(tmp_path.iterdir())[0]
+    damage(path)
+    with pytest.warns(UserWarning, match=f"{path.name} is damaged, so that its run is done again"):
+        again = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    assert len(Guess.fits) == 5
+    pd.testing.assert_frame_equal(again.table(), first.table())
+    compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    assert len(Guess.fits) == 5
+
+
+def test_lambdas_have_no_names_to_be_kept_under(guess, pairs, tmp_path):
+    pipeline = Pipeline([("same", FunctionTransformer(lambda X: X)), ("classify", guess)])
+    with pytest.raises(ValueError, match="'same__func' must be a function of a module"):
+        compare_losses(pipeline, *pairs, **TWO, cache_dir=tmp_path)
+    assert not Guess.fits
+    compare_losses(pipeline, *pairs, **TWO)
+
+
+def test_cache_dir_that_is_a_file(guess, pairs, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cache_dir must be a directory"):
+        compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path / "file")
+    assert not Guess.fits
+
+
+def test_processes(tiny_bert, pairs, tmp_path):
+    classifier = DicePairClassifier(tiny_bert, **FAST)
+    one = compare_losses(classifier, *pairs, **TWO)
+    two = compare_losses(classifier, *pairs, **TWO, n_jobs=2, cache_dir=tmp_path)
+    columns = ["loss", "seed", "precision", "recall", "f1"]
+    pd.testing.assert_frame_equal(one.frame[columns], two.frame[columns])
+    pd.testing.assert_frame_equal(one.table(), two.table())
+    assert len(list(tmp_path.iterdir())) == 4
+    # Fails in fit, in another process; every loss before it is fine.
+    with pytest.raises(ValueError, match="class_weight has the label 7") as caught:
+        compare_losses(
+            classifier, *pairs, seeds=(0,), n_jobs=2, verbose=0,
+            losses={"ce": "ce", "bad": {"loss": "ce", "class_weight": {7: 1.0}}},
+        )  # fmt: skip
+    assert "This happened with loss 'bad' and seed 0." in caught.value.__notes__
+
+
+def test_progress(guess, pairs, capfd):
+    compare_losses(guess, *pairs, **TWO)
+    assert capfd.readouterr() == ("", "")
+    compare_losses(guess, *pairs, **TWO | {"verbose": 1}, tune_threshold=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "dice, seed 1" in err
+    assert "4/4" in err
+    assert "F1 ce 0." in err
+    assert "ce+threshold 0." in err
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"losses": ()}, ValueError, "losses must be a sequence of names .* got none"),
+        ({"losses": "ce"}, TypeError, "losses must be a sequence of names .* got 'ce'"),
+        ({"losses": 3}, TypeError, "losses must be a sequence of names"),
+        ({"losses": ("ce", "dice", "ce")}, ValueError, "losses must be different .* 'ce' twice"),
+        ({"losses": ("ce", DiceLoss())}, TypeError, "Give loss objects labels"),
+        ({"losses": {1: "ce"}}, TypeError, "got 1 among them"),
+        ({"losses": {"ce": 3}}, TypeError, r"losses\['ce'\] must be a name, a loss object"),
+        ({"losses": {"ce": {"alpha": 1}}}, ValueError, "'loss' is not there"),
+        ({"losses": {"ce": {"loss": "ce", "lr": 1}}}, ValueError, "got 'lr'.*same for all losses"),
+        ({"losses": ("ce", "hinge")}, ValueError, "Got 'hinge' instead"),
+        ({"losses": {"ce": {"loss": "ce", "alpha": 1}}}, ValueError, "alpha=1 cannot be used"),
+        ({"losses": {"ce": DiceLoss(gamma=-1)}}, ValueError, "'gamma' parameter of DiceLoss"),
+        ({"losses": {"ce": DiceLoss(reduction="sum")}}, ValueError, "must have reduction='mean'"),
+        ({"seeds": ()}, ValueError, "seeds must have at least one int"),
+        ({"seeds": (0, 1, 0)}, ValueError, "seeds must be different from each other; got 0 twice"),
+        ({"seeds": (0, -1)}, ValueError, "ints of at least 0; got -1"),
+        ({"seeds": (0.5,)}, ValueError, "ints of at least 0; got 0.5"),
+        ({"seeds": 3}, TypeError, "seeds must be a sequence of int; got 3"),
+        ({"baseline": "dsc"}, ValueError, "baseline must be one of {'ce', 'dice'}; got 'dsc'"),
+        ({"baseline": "ce+threshold"}, ValueError, "baseline must be one of"),
+        (
+            {"losses": {"ce": "ce", "ce+threshold": "dice"}, "tune_threshold": True},
+            ValueError,
+            r"'ce\+threshold' twice",
+        ),
+    ],
+)
+def test_bad_options(guess, pairs, options, error, message):
+    with pytest.raises(error, match=message):
+        compare_losses(guess, *pairs, **TWO | options)
+    assert not Guess.fits
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"X_test": [("a", "b")]}, "X_test and y_test must have the same number of rows; got 1"),
+        ({"y_test": [0]}, "X_test and y_test must have the same number of rows; got 20 and 1"),
+        ({"y": [0]}, "X and y must have the same number of rows; got 24 and 1"),
+        ({"X_test": [], "y_test": []}, "X_test and y_test must have rows; got none"),
+        ({"X_test": ["a"] * 20}, "Each row of X must be a pair"),
+        ({"y_test": [None] * 20}, "Every row of X needs a label in y"),
+        ({"y_test": ["yes"] * 20}, "y and y_test must have labels of one kind; got int and str"),
+    ],
+)
+def test_bad_rows(guess, pairs, change, message):
+    rows = dict(zip(("X", "y", "X_test", "y_test"), pairs)) | change
+    with pytest.raises(ValueError, match=message):
+        compare_losses(guess, **rows, **TWO)
+    assert not Guess.fits
+
+
+def test_notes_say_which_rows_and_which_loss(guess, pairs):
+    with pytest.raises(ValueError) as caught:
+        compare_losses(guess, *pairs[:3], [None] * 20, **TWO)
+    assert caught.value.__notes__ == ["This is about X_test and y_test."]
+    with pytest.raises(ValueError) as caught:
+        compare_losses(guess, *pairs, **TWO | {"losses": ("ce", "hinge")})
+    assert caught.value.__notes__ == ["This is about losses['hinge']."]
+
+
+def test_other_estimators(pairs):
+    with pytest.raises(TypeError, match=r"must be an estimator of skdice.* got LogisticRegression"):
+        compare_losses(LogisticRegression(), *pairs)
+    with pytest.raises(TypeError, match="must be an estimator of skdice"):
+        compare_losses(Pipeline([("classify", LogisticRegression())]), *pairs)
+
+
+@pytest.mark.parametrize(
+    "estimator, X, y, message",
+    [
+        (DiceTokenTagger("none"), [["a", "b"]], [["DET", "X"]], "chunk tags with 'O' only"),
+        (DiceTokenTagger("none"), [["a", "b"]], [["B-A", "I-A"]], "chunk tags with 'O' only"),
+        (DiceSpanExtractor("none"), [("a", "b c")], ["b"], "some training question has no answer"),
+    ],
+)
+def test_nothing_to_tune(estimator, X, y, message):
+    with pytest.raises(ValueError, match=f"tune_threshold=True needs a decision.*{message}"):
+        compare_losses(estimator, X, y, X, y, tune_threshold=True)
+
+
+@pytest.mark.parametrize("y_test", [[["O"]], [["O", 1]]])
+def test_bad_tags(y_test):
+    X, y = [["a", "b"]], [["O", "B-A"]]
+    with pytest.raises(ValueError, match="row 0"):
+        compare_losses(DiceTokenTagger("none"), X, y, X, y_test)

@@ -1,0 +1,262 @@
+"""LossComparison: the table, its intervals, and the exports read back."""
+
+import pickle
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdice.model_selection import LossComparison
+from skdice.model_selection._comparison import ScoredRun
+from skdice.model_selection._row_counts import RowCounts, count_labels
+
+LABELS = ("ce", "dice", "50 % <b>a_b</b> & {c}|~^\\*")
+
+
+def make_comparison(labels=LABELS, seeds=(0, 1, 2), error_rates=(0.4, 0.3, 0.2), **options):
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(2, size=150)
+    runs = []
+    for label, rate in zip(labels, error_rates):
+        for seed in seeds:
+            y_pred = y_true ^ (rng.random(150) < rate)
+            runs.append(ScoredRun(label, seed, 1.5, RowCounts("pairs", _counts(y_true, y_pred))))
+    options = {"baseline": labels[0], "n_train": 1200, "n_epochs": 3} | options
+    return LossComparison(runs, **options)
+
+
+def make_questions(labels=("a", "b")):
+    counts = np.array([[1, 1, 1], [0, 0.5, 1], [0, 0, 1]])
+    runs = [ScoredRun(label, 0, 1.0, RowCounts("questions", counts)) for label in labels]
+    return LossComparison(runs, baseline="a", n_train=10, n_epochs=1)
+
+
+def _counts(y_true, y_pred):
+    return count_labels(y_true, y_pred, 1)
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return make_comparison()
+
+
+class Table(HTMLParser):
+    """The cells of a table, the bold ones, and the caption."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.bold, self.caption, self.open = [], [], "", []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "caption" in self.open:
+            self.caption += data
+        elif "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+            if "strong" in self.open:
+                self.bold.append(data)
+
+
+def read_markdown(text):
+    """Return the cells of a Markdown table, without the line below the header."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines]
+    cells = [[re.sub(r"\\(.)", r"\1", cell.strip()) for cell in row] for row in rows]
+    assert re.fullmatch(r"[-: ]+", "".join(cells[1]))
+    return [cells[0], *cells[2:]]
+
+
+def test_frame(comparison):
+    frame = comparison.frame
+    assert list(frame) == ["loss", "seed", "fit_seconds", "precision", "recall", "f1"]
+    assert frame["loss"].tolist() == [label for label in LABELS for _ in range(3)]
+    assert frame["seed"].tolist() == [0, 1, 2] * 3
+    assert frame.iloc[:, 3:].to_numpy().min() > 0
+    assert frame.iloc[:, 3:].to_numpy().max() < 1
+
+
+def test_table(comparison):
+    table = comparison.table()
+    delta = ["f1_delta", "f1_delta_low", "f1_delta_high"]
+    means = ["precision", "precision_sd", "recall", "recall_sd", "f1", "f1_sd"]
+    assert list(table) == means + delta
+    assert set(table.dtypes) == {np.dtype(float)}
+    assert table.index.tolist() == list(LABELS)
+    assert table.index.name == "loss"
+    for label in LABELS:
+        f1 = 100 * comparison.frame.loc[comparison.frame["loss"] == label, "f1"]
+        assert table.loc[label, "f1"] == pytest.approx(f1.mean())
+        assert table.loc[label, "f1_sd"] == pytest.approx(np.std(f1, ddof=1))
+    differences = table["f1"] - table.loc["ce", "f1"]
+    assert table["f1_delta"].tolist()[1:] == pytest.approx(differences.tolist()[1:])
+    assert table.loc["ce", delta].isna().all()
+    others = table.iloc[1:]
+    assert (others["f1_delta_low"] < others["f1_delta"]).all()
+    assert (others["f1_delta"] < others["f1_delta_high"]).all()
+
+
+def test_interval_is_that_of_resampled_mean_differences():
+    comparison = make_comparison(seeds=(0, 1))
+    counts = [run.counts.counts.astype(float) for run in comparison._runs]
+    rng = np.random.default_rng(0)
+    differences = []
+    for _ in range(2000):
+        rows = rng.integers(150, size=150)
+        totals = [count[rows].sum(axis=0) for count in counts]
+        f1 = [2 * correct / (predicted + actual) for correct, predicted, actual in totals]
+        differences.append(100 * (np.mean(f1[2:4]) - np.mean(f1[:2])))
+    expected = np.quantile(differences, [0.025, 0.975])
+    found = comparison.table().loc["dice", ["f1_delta_low", "f1_delta_high"]]
+    assert found.tolist() == pytest.approx(expected.tolist())
+
+
+def test_table_is_the_same_every_time(comparison):
+    pd.testing.assert_frame_equal(comparison.table(), comparison.table())
+    pd.testing.assert_frame_equal(make_comparison().table(), comparison.table())
+    copy = pickle.loads(pickle.dumps(comparison))
+    pd.testing.assert_frame_equal(copy.table(), comparison.table())
+
+
+def test_another_baseline():
+    table = make_comparison(baseline="dice").table()
+    forth = make_comparison().table()
+    assert table.loc["ce", "f1_delta"] == pytest.approx(-forth.loc["dice", "f1_delta"])
+    assert table.loc["ce", "f1_delta_low"] == pytest.approx(-forth.loc["dice", "f1_delta_high"])
+    assert np.isnan(table.loc["dice", "f1_delta"])
+
+
+def test_differences(comparison):
+    found = comparison.differences("recall")
+    assert list(found) == ["delta", "delta_low", "delta_high"]
+    recall = comparison.table()["recall"]
+    assert found.loc["dice", "delta"] == pytest.approx(recall["dice"] - recall["ce"])
+    with pytest.raises(ValueError, match="'metric' parameter of LossComparison must be one of"):
+        comparison.differences("accuracy")
+
+
+def test_exact_match_has_a_difference_too():
+    table = make_questions().table()
+    assert {"exact_match_delta", "f1_delta"} < set(table)
+    assert table.loc["b"].drop(["exact_match_sd", "f1_sd"]).tolist() == pytest.approx(
+        [100 / 3, 0, 0, 0, 50, 0, 0, 0]
+    )
+    header, *_ = read_markdown(make_questions().to_markdown())
+    assert header == ["Loss", "EM", "Δ EM [95 %]", "F1", "Δ F1 [95 %]"]
+
+
+def test_one_seed_has_no_deviation():
+    comparison = make_comparison(seeds=(4,))
+    assert comparison.table()["f1_sd"].isna().all()
+    for text in (comparison.to_markdown(), comparison.to_html()):
+        assert "±" not in text
+        assert "1 seed (4); in %;" in text
+
+
+def test_one_loss():
+    comparison = make_comparison(labels=("ce",))
+    header, row = read_markdown(comparison.to_markdown())
+    assert header == ["Loss", "Precision", "Recall", "F1"]
+    assert "**" not in comparison.to_markdown()
+    assert "Δ" not in comparison.caption()
+    assert row[0] == "ce"
+
+
+def expected_cells(comparison):
+    rows = []
+    for label, row in comparison.table().iterrows():
+        cells = [label]
+        cells += [
+            f"{row[metric]:.2f} ± {row[f'{metric}_sd']:.2f}"
+            for metric in ("precision", "recall", "f1")
+        ]
+        delta, low, high = row[-3:]
+        cells.append("" if np.isnan(delta) else f"{delta:+.2f} [{low:+.2f}, {high:+.2f}]")
+        rows.append(cells)
+    return rows
+
+
+def best_cells(comparison):
+    cells = list(zip(*expected_cells(comparison)))[1:4]
+    return [max(column, key=lambda text: float(text.split()[0])) for column in cells]
+
+
+def test_markdown(comparison):
+    header, *rows = read_markdown(comparison.to_markdown())
+    assert header == ["Loss", "Precision", "Recall", "F1", "Δ F1 [95 %]"]
+    bold = [cell.strip("*") for row in rows for cell in row[1:] if cell.startswith("**")]
+    assert sorted(bold) == sorted(best_cells(comparison))
+    plain = [[row[0], *(cell.strip("*") for cell in row[1:])] for row in rows]
+    assert plain == expected_cells(comparison)
+    assert comparison.to_markdown().endswith("training rows.\n")
+
+
+def test_html(comparison):
+    table = Table(comparison.to_html())
+    assert table.rows[0] == ["Loss", "Precision", "Recall", "F1", "Δ F1 [95 %]"]
+    assert table.rows[1:] == expected_cells(comparison)
+    assert sorted(table.bold) == sorted(best_cells(comparison))
+    assert table.caption == comparison.caption()
+    assert comparison._repr_html_() == comparison.to_html()
+
+
+def test_latex(comparison):
+    text = comparison.to_latex()
+    body = re.search(r"\\midrule\n(.*)\n    \\bottomrule", text, re.DOTALL).group(1).splitlines()
+    assert len(body) == 3
+    assert all(line.endswith(r" \\") for line in body)
+    rows = [re.split(r"(?<!\\)&", line.removesuffix(r" \\").strip()) for line in body]
+    assert {len(row) for row in rows} == {5}
+    assert rows[2][0].strip() == (
+        r"50 \% \textless{}b\textgreater{}a\_b\textless{}/b\textgreater{} \& \{c\}\textbar{}"
+        r"\textasciitilde{}\textasciicircum{}\textbackslash{}*"
+    )
+    numbers = [[cell.strip() for cell in row[1:]] for row in rows]
+    plain = [
+        [
+            re.sub(r"\\textbf{(.*)}", r"\1", cell).replace(r"$\pm$", "±").replace("$", "")
+            for cell in row
+        ]
+        for row in numbers
+    ]
+    assert plain == [row[1:] for row in expected_cells(comparison)]
+    assert sum(r"\textbf" in cell for row in numbers for cell in row) == 3
+    # What is special outside of commands is escaped, and what is opened is closed.
+    assert not re.search(r"(?<!\\)[%#]", text)
+    assert "±" not in text
+    assert "Δ" not in text
+    bare = re.sub(r"\\[{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+    for environment in ("table", "tabular"):
+        assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
+
+
+def test_equal_means_are_all_best():
+    bold = Table(make_questions().to_html()).bold
+    assert bold == ["33.33", "50.00"] * 2
+
+
+def test_caption():
+    caption = make_comparison(n_held_out=212).caption()
+    assert caption.startswith(
+        "1,200 training rows (212 more to tune decisions on), 150 test rows, 3 epochs, 3 seeds "
+        "(0, 1, 2); mean ± standard deviation over the seeds, in %; Δ to ce with the 95 % interval"
+    )
+    assert "more to tune" not in make_comparison().caption()
+    assert "1 epoch," in make_comparison(n_epochs=1).caption()
+
+
+def test_repr(comparison):
+    assert repr(make_questions()) == "LossComparison(losses=('a', 'b'), seeds=(0,), baseline='a')"
