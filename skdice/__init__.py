@@ -2,6 +2,7 @@
 
 from .estimators import (
     DicePairClassifier,
+    DiceQueryTagger,
     DiceSpanExtractor,
     DiceTextClassifier,
     DiceTokenTagger,
@@ -10,6 +11,7 @@ from .inspection import imbalance_report
 
 __all__ = [
     "DicePairClassifier",
+    "DiceQueryTagger",
     "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",

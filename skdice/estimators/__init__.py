@@ -2,12 +2,14 @@
 
 from ._checks import check_text_estimator, text_estimator_checks
 from ._pair import DicePairClassifier
+from ._query import DiceQueryTagger
 from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier
 
 __all__ = [
     "DicePairClassifier",
+    "DiceQueryTagger",
     "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",

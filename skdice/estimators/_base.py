@@ -44,6 +44,10 @@ class TextEstimator(BaseEstimator):
         """Return what the progress bar calls the validation score."""
         return "F1"
 
+    def _windows_per_text(self) -> int:
+        """Return how many windows a text has that is not longer than one."""
+        return 1
+
     def _frame(self) -> Frame:
         """Return the special tokens around the texts of a row."""
         return self.tokenizer_.frame
@@ -350,7 +354,8 @@ class TextEstimator(BaseEstimator):
 
     def _batcher(self, dataset: EncodedDataset, precision: str = "fp32") -> Batcher:
         tokenizer = self.tokenizer_
-        batcher = Batcher(dataset, self.batch_size, tokenizer.pad_id, tokenizer.pads_left)
+        batch_size = self.batch_size * self._windows_per_text()
+        batcher = Batcher(dataset, batch_size, tokenizer.pad_id, tokenizer.pads_left)
         reuse = active_reuse()
         if reuse is not None:
             batcher.states = reuse.frozen_states(self.net_, batcher, precision)

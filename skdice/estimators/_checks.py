@@ -46,8 +46,9 @@ def check_text_estimator(
         only as a clone, with ``verbose=0`` and a fixed ``random_state``.
     X, y : sequences of n_rows rows, optional
         Rows that the estimator can be fitted on: a dozen or more, the classes mixed and unequally
-        frequent. By default pairs or texts with labels for a subclass of our classifiers, for
-        others sentences as lists of words with entity tags.
+        frequent. By default pairs or texts with labels for a subclass of our classifiers, questions
+        with answers for one of our extractor, for others sentences as lists of words with entity
+        tags.
     expected_failed_checks : dict of {check name: reason}, optional
         Checks that may fail. One that passes all the same is reported as "passed".
 
@@ -186,11 +187,13 @@ def _run_check(check: Callable[[Case], None], estimator: Any, X: Any, y: Any) ->
 
 
 def _make_rows(estimator: Any) -> tuple[Any, Any]:
-    """Return rows that suit an estimator: pairs or texts for those of our kind, else sentences."""
-    from ..datasets import make_pairs, make_tagging
+    """Return rows that suit an estimator of our kind by what it calls a row, else sentences."""
+    from ..datasets import make_pairs, make_questions, make_tagging
 
     kind = getattr(estimator, "_row_name", None)
     if kind is None:
         return make_tagging(24, ratio=2, n_types=2, random_state=0)
+    if kind == "question":
+        return make_questions(16, ratio=14, unanswerable_share=0.25, random_state=0)
     pairs, y = make_pairs(24, positive_share=0.4, random_state=0)
     return (pairs if kind == "pair" else [first for first, _ in pairs]), y

@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-_OUTPUTS = ("predict", "predict_proba", "decision_function")
+_OUTPUTS = ("predict", "predict_proba", "decision_function", "no_answer_score")
 
 
 @dataclass(frozen=True)

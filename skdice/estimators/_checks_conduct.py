@@ -71,7 +71,7 @@ def check_html_repr(case: Case) -> None:
 def check_estimators_unfitted(case: Case) -> None:
     """Every prediction method raises NotFittedError before it looks at X."""
     estimator = case.new()
-    methods = [name for name in dir(type(estimator)) if re.match(r"predict|score$", name)]
+    methods = [name for name in dir(type(estimator)) if re.match(r"predict|(\w+_)?score$", name)]
     for name in (*methods, "decision_function", "transform", "exact_match", "save_pretrained"):
         method = getattr(estimator, name, None)
         if not callable(method):

@@ -39,12 +39,14 @@ def check_questions(X: Any) -> tuple[list[str], list[str]]:
 
 def _table_rows(X: Any) -> list[tuple[Any, Any]]:
     if hasattr(X, "columns"):
-        missing = [name for name in _FIELDS if name not in X.columns]
-        if missing:
-            raise ValueError(
-                f"A table X must have the columns 'question' and 'context'; {missing[0]!r} is not "
-                f"among {list(X.columns)}."
-            )
+        columns = list(X.columns)
+        for name in _FIELDS:
+            if columns.count(name) != 1:
+                what = f"{columns.count(name)} times" if name in columns else "not"
+                raise ValueError(
+                    f"A table X must have the columns 'question' and 'context'; {name!r} is {what} "
+                    f"among {columns}."
+                )
         return list(zip(X["question"].tolist(), X["context"].tolist()))
     if X.shape[1] != 2:
         raise ValueError(
@@ -122,7 +124,7 @@ class GoldAnswers:
             if spans or not answers:
                 kept.append(i)
             for answer, span in zip(answers, found):
-                if not answer.is_at_start(context):
+                if not answer.is_at_start(context) or not spans:
                     misaligned.append(i)
                     n_left_out += span is None
         self.rows = np.array(kept, dtype=np.int64)

@@ -1,6 +1,7 @@
 """Extractive question answering: the answer is a part of the context."""
 
 import math
+import numbers
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -372,8 +373,14 @@ class DiceSpanExtractor(TextEstimator):
 
     def _more_parameters(self) -> None:
         owner = type(self).__name__
-        if self.null_threshold != "auto":
-            check_number(owner, "null_threshold", self.null_threshold, closed="both")
+        threshold = self.null_threshold
+        if threshold != "auto":
+            is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+            if not is_number or math.isnan(threshold):
+                raise ValueError(
+                    f"The 'null_threshold' parameter of {owner} must be 'auto' or a float in the "
+                    f"range [-inf, inf]. Got {threshold!r} instead."
+                )
         check_number(owner, "n_best", self.n_best, low=1, integer=True)
         check_number(owner, "max_answer_length", self.max_answer_length, low=1, integer=True)
         check_option(owner, "on_misaligned", self.on_misaligned, ("repair", "raise", "skip"))

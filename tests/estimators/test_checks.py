@@ -13,17 +13,18 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from skdice import DiceTokenTagger
+from skdice import DiceSpanExtractor, DiceTokenTagger
 from skdice.datasets import make_tagging
 from skdice.estimators import check_text_estimator, text_estimator_checks
 
 from .broken_taggers import BROKEN
+from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8}
 NAMES = [name for name, _ in text_estimator_checks(DiceTokenTagger())]
 
 # Why a check may fail, by estimator and check. Keep it empty, or say here what users lose.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {"DiceTokenTagger": {}}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {"DiceSpanExtractor": {}, "DiceTokenTagger": {}}
 
 
 def run(name, estimator, X=None, y=None):
@@ -131,6 +132,51 @@ def answered_questions():
 def test_tagger(tiny_bert, name):
     assert name not in EXPECTED_FAILURES["DiceTokenTagger"]
     run(name, DiceTokenTagger(tiny_bert, **FAST))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_extractor(tiny_bert, name):
+    assert name not in EXPECTED_FAILURES["DiceSpanExtractor"]
+    if name == "check_input_containers":
+        pytest.skip("a table by default; test_extractor_of_lists has lists")
+    try:
+        run(name, DiceSpanExtractor(tiny_bert, **FAST))
+    except unittest.SkipTest:
+        assert name == "check_classes"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "check_data_unchanged",
+        "check_estimators_empty_data_messages",
+        "check_input_containers",
+        "check_one_sample",
+        "check_rows_of_one_length",
+        "check_sample_weight_equivalence",
+    ],
+)
+@pytest.mark.parametrize("as_dicts", [False, True])
+def test_extractor_of_lists(tiny_bert, name, as_dicts):
+    X, y = easy_questions(24, unanswerable=0.3)
+    if as_dicts:
+        X = [{"question": question, "context": context} for question, context in X]
+    run(name, DiceSpanExtractor(tiny_bert, **FAST), X, y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["check_dict_unchanged", "check_estimators_pickle", "check_sample_weight_equivalence"],
+)
+def test_extractor_with_other_parameters(tiny_bert, name):
+    parameters = {"loss": "ce", "validation_fraction": 0.3, "patience": 1, "max_length": 16}
+    X, y = easy_questions(24, unanswerable=0.3)
+    run(name, DiceSpanExtractor(tiny_bert, **{**FAST, **parameters, "max_epochs": 3}), X, y)
+
+
+def test_cross_entropy_over_positions_has_no_classes_to_weight(tiny_bert):
+    with pytest.raises(ValueError, match="positions of a window, which have no classes"):
+        run("check_class_weight", DiceSpanExtractor(tiny_bert, loss="ce", **FAST))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import re
 
 import pytest
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+
+ESTIMATORS = [DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger]
 
 
-@pytest.mark.parametrize("cls", [DicePairClassifier, DiceTextClassifier, DiceTokenTagger])
+@pytest.mark.parametrize("cls", ESTIMATORS)
 def test_every_parameter_is_documented(cls):
     doc = inspect.getdoc(cls)
     section = doc.split("Parameters\n----------\n")[1].split("\n\n")[0]
@@ -19,7 +21,7 @@ def test_every_parameter_is_documented(cls):
     assert "%(" not in doc
 
 
-@pytest.mark.parametrize("cls", [DicePairClassifier, DiceTextClassifier, DiceTokenTagger])
+@pytest.mark.parametrize("cls", ESTIMATORS)
 def test_defaults_are_those_documented(cls):
     parameters = inspect.signature(cls).parameters
     documented = re.findall(r"^(\w+) : .*default=([^\s,]+)$", inspect.getdoc(cls), re.MULTILINE)

@@ -1,5 +1,5 @@
-"""DiceTokenTagger on every model family: they differ in tokenizer, padding side, special tokens,
-token types, positions and the names of their parts."""
+"""Tagger and extractor on every model family: they differ in tokenizer, padding side, special
+tokens, token types, positions and the names of their parts."""
 
 import importlib.util
 import pickle
@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from skdice import DiceTokenTagger
+from skdice import DiceSpanExtractor, DiceTokenTagger
 from skdice.nn._modules import TokenModule, position_limit
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus
 from ..tiny_models import BUILDERS
+from .test_span import easy_questions
 
 FAST = {"max_epochs": 5, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -63,6 +64,12 @@ def fitted(model):
     return DiceTokenTagger(model, **FAST).fit(*easy_corpus(96))
 
 
+@pytest.fixture(scope="module")
+def extractor(model):
+    parameters = {**FAST, "max_epochs": 2, "lr": 3e-3, "max_length": 40}
+    return DiceSpanExtractor(model, loss="ce", n_best=1000, **parameters).fit(*easy_questions(32))
+
+
 def test_every_tiny_model_is_tested():
     assert set(FAMILIES) == set(BUILDERS)
 
@@ -96,6 +103,53 @@ def test_same_as_with_transformers_alone(family, fitted):
         first_pieces = [inputs.char_to_token(i, start) for start in starts]
         expected = logits[i, first_pieces].softmax(-1).numpy()
         np.testing.assert_allclose(p, expected, atol=1e-5)
+
+
+def test_answers_are_those_of_transformers_alone(family, extractor):
+    """All spans of a context, from the logits of all positions and the offsets of its pieces."""
+    tokenizer, transformer = extractor.tokenizer_.tokenizer, extractor.net_.module_.transformer
+    X, _ = easy_questions(4, seed=1)
+    no_answer_score = extractor.no_answer_score(X)
+    for i, (found, (question, context)) in enumerate(zip(extractor.predict_spans(X), X)):
+        texts = (context, question) if family.pads_left else (question, context)
+        inputs = tokenizer(
+            *texts,
+            return_offsets_mapping=True,
+            return_token_type_ids=family.takes_types,
+            return_tensors="pt",
+        )
+        offsets = inputs.pop("offset_mapping")[0].tolist()
+        which = [None if text is None else texts[text] for text in inputs.sequence_ids()]
+        # The mark of a word's beginning may be a piece of its own, which covers no letter.
+        pieces = [
+            j
+            for j, (text, (first, last)) in enumerate(zip(which, offsets))
+            if text == context and text[first:last].strip()
+        ]
+        with torch.inference_mode():
+            output = transformer.eval()(**inputs)
+        start, end = output.start_logits[0].double(), output.end_logits[0].double()
+        logits = {(a, b): float(start[a] + end[b]) for a in pieces for b in pieces if a <= b}
+        is_null = inputs["input_ids"][0] == tokenizer.cls_token_id
+        null = float((start + end)[is_null])
+        total = sum(map(np.exp, logits.values())) + np.exp(null)
+        assert no_answer_score[i] == pytest.approx(null - max(logits.values()), abs=1e-4)
+        expected = sorted((np.exp(value) / total for value in logits.values()), reverse=True)
+        np.testing.assert_allclose([span.score for span in found], expected, atol=1e-5)
+        a, b = max(logits, key=logits.get)
+        best = context[offsets[a][0] : offsets[b][1]].strip()
+        assert found[0].text == best == extractor.predict(X)[i]
+
+
+def test_batch_size_and_order_of_questions_do_not_matter(extractor):
+    X = easy_questions(10, seed=2)[0] + [("city ?", "the saw " * 30), ("a ? " * 8, "in " * 9)]
+    expected = extractor.no_answer_score(X)
+    copy = pickle.loads(pickle.dumps(extractor))
+    for batch_size in (1, 64):
+        copy.set_params(batch_size=batch_size)
+        np.testing.assert_allclose(copy.no_answer_score(X), expected, atol=1e-5)
+        np.testing.assert_allclose(copy.no_answer_score(X[::-1])[::-1], expected, atol=1e-5)
+        assert copy.predict(X).tolist() == extractor.predict(X).tolist()
 
 
 def test_number_of_positions(family, model, fitted):

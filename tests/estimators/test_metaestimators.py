@@ -1,11 +1,14 @@
-"""The classifiers inside scikit-learn's and imbalanced-learn's tools, unchanged."""
+"""Classifiers and extractor inside scikit-learn's and imbalanced-learn's tools, unchanged."""
 
+import joblib
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
 from imblearn.under_sampling import RandomUnderSampler
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -23,10 +26,12 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdice import DicePairClassifier, DiceTextClassifier
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier
 from skdice.losses import DiceLoss
+from skdice.metrics import squad_f1_score
 
 from ..corpora import easy_labels, easy_pairs, easy_texts
+from .test_span import easy_questions
 
 matplotlib.use("Agg")
 
@@ -179,8 +184,6 @@ def test_several_labels(tiny_bert):
 
 
 def test_sample_weight_is_routed(tiny_bert):
-    import sklearn
-
     X, y = easy_pairs(24)
     weight = np.ones(24)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -188,3 +191,75 @@ def test_sample_weight_is_routed(tiny_bert):
         estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         scores = cross_val_score(estimator, X, y, cv=2, params={"sample_weight": weight})
     assert scores.shape == (2,)
+
+
+class TestExtractor:
+    @pytest.fixture(params=["table", "dicts", "pairs", "Series"])
+    def rows(self, request):
+        X, y = easy_questions(24, unanswerable=0.3)
+        table = pd.DataFrame(X, columns=["question", "context"], index=range(24, 0, -1))
+        dicts = table.to_dict("records")
+        X = {"table": table, "dicts": dicts, "pairs": X, "Series": pd.Series(dicts)}[request.param]
+        return X, y
+
+    @pytest.fixture
+    def extractor(self, tiny_bert):
+        return DiceSpanExtractor(tiny_bert, **FAST)
+
+    def check(self, fitted, X, y):
+        predicted = fitted.predict(X)
+        assert predicted.dtype == object
+        assert predicted.shape == (24,)
+        assert fitted.score(X, y) == squad_f1_score(y, predicted)
+
+    def test_cross_validation(self, extractor, rows):
+        X, y = rows
+        scores = cross_val_score(extractor, X, y, cv=3)
+        predicted = cross_val_predict(extractor, X, y, cv=3)
+        # Folds of equal size: the mean of their means is that of all rows.
+        assert scores.mean() == pytest.approx(squad_f1_score(y, predicted))
+
+    def test_grid_search(self, extractor, rows):
+        X, y = rows
+        grid = [{"loss": ["ce"]}, {"loss": ["dice"], "gamma": [0.1, 1.0]}]
+        search = GridSearchCV(extractor, grid, cv=2, error_score="raise").fit(X, y)
+        assert len(search.cv_results_["params"]) == 3
+        assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+        self.check(search, X, y)
+
+    def test_grid_over_a_loss_object(self, extractor):
+        X, y = easy_questions(24)
+        extractor.set_params(loss=DiceLoss(), max_epochs=1)
+        search = GridSearchCV(extractor, {"loss__gamma": [0.1, 10.0]}, cv=2, error_score="raise")
+        search.fit(X, y)
+        assert search.best_estimator_.loss.gamma == search.best_params_["loss__gamma"]
+
+    def test_pipeline(self, extractor, rows):
+        X, y = rows
+        pipeline = Pipeline([("same", FunctionTransformer()), ("answer", extractor)])
+        self.check(pipeline.fit(X, y), X, y)
+        assert pipeline.set_params(answer__gamma=2.0)["answer"].gamma == 2.0
+
+    def test_frozen_and_dumped(self, extractor, rows, tmp_path):
+        X, y = rows
+        frozen = FrozenEstimator(extractor.fit(X, y))
+        expected = extractor.predict(X).tolist()
+        self.check(frozen.fit(X[:2], y[:2]), X, y)
+        joblib.dump(frozen, tmp_path / "frozen")
+        assert joblib.load(tmp_path / "frozen").predict(X).tolist() == expected
+
+    def test_thresholds_are_for_classifiers(self, extractor):
+        X, y = easy_questions(8)
+        for tool in (FixedThresholdClassifier, TunedThresholdClassifierCV):
+            with pytest.raises(ValueError, match="implementing 'fit' and 'predict_proba'"):
+                tool(extractor).fit(X, y)
+
+    def test_sample_weight_is_routed(self, extractor):
+        X, y = easy_questions(24)
+        with sklearn.config_context(enable_metadata_routing=True):
+            extractor.set_fit_request(sample_weight=True)
+            pipeline = Pipeline([("same", FunctionTransformer()), ("answer", extractor)])
+            pipeline.fit(X, y, sample_weight=np.arange(24) % 2)
+            without = clone(extractor).fit(X[1::2], y[1::2])
+        got = pipeline["answer"].no_answer_score(X)
+        np.testing.assert_allclose(got, without.no_answer_score(X), atol=1e-4)

@@ -1,0 +1,142 @@
+"""Entities as y: tags, or rows of (start, end, label)."""
+
+import numbers
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..metrics import get_entities
+from ..text._tags import are_chunk_tags, infer_scheme
+from ._inputs import check_rows, check_tags, describe
+
+Span = tuple[int, int, str]
+
+_SPELLINGS = {"M": "I", "L": "E", "U": "S"}
+
+
+class EntityRows(NamedTuple):
+    """The entities of sentences.
+
+    Attributes
+    ----------
+    spans : list of lists of (start, end, label)
+        Words, ``end`` exclusive; each span once.
+    scheme : str or None
+        Scheme of the tags ("IOB1", "IOB2", "IOBES"), None if y was rows of spans.
+    roles : dict
+        How the tags spell I, E and S, where they do it differently.
+    """
+
+    spans: list[list[Span]]
+    scheme: str | None
+    roles: dict[str, str]
+
+
+def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
+    """Return the entities of tags, one per word, or of rows of (start, end, label).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If y is neither, tags are no chunk tags, or a span is not in its sentence; it names the row.
+    """
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: y must be a list of lists of tags, "
+            "or of lists of (start, end, label)."
+        )
+    rows = check_rows(y, "y", "lists of tags or of (start, end, label)")
+    if any(_has_strings(row) for row in rows) or not any(map(_length, rows)):
+        if not any(map(_length, rows)) and any(map(len, sentences)):
+            return _check_spans(rows, sentences)
+        return _read_tags(check_tags(rows, sentences))
+    return _check_spans(rows, sentences)
+
+
+def _read_tags(tags: list[list[str]]) -> EntityRows:
+    distinct = {tag for row in tags for tag in row}
+    if distinct - {"O"} and not are_chunk_tags(sorted(distinct)):
+        stray = sorted(tag for tag in distinct if tag != "O" and not are_chunk_tags([tag]))
+        raise ValueError(
+            f"Tags must be 'O' or a chunk tag ('B-x', 'I-x', ...), or rows of (start, end, label); "
+            f"y has the tag {stray[0]!r}. For other tags there is DiceTokenTagger."
+        )
+    spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
+    spelled = {tag[0] for tag in distinct}
+    roles = {role: letter for letter, role in _SPELLINGS.items() if letter in spelled}
+    return EntityRows(spans, infer_scheme(tags), roles)
+
+
+def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityRows:
+    if len(rows) != len(sentences):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {len(sentences)} sentences and "
+            f"{len(rows)} rows of spans."
+        )
+    spans = [
+        list(dict.fromkeys(_check_span(span, i, len(sentence)) for span in _listed(row, i)))
+        for i, (row, sentence) in enumerate(zip(rows, sentences))
+    ]
+    return EntityRows(spans, None, {})
+
+
+def _check_span(span: Any, i: int, n_words: int) -> Span:
+    if not isinstance(span, tuple | list | np.ndarray) or len(span) < 3:
+        raise ValueError(
+            f"Each span of y must be (start, end, label), end exclusive; row {i} has {span!r}."
+        )
+    start, end, label = span[:3]
+    for name, value in (("start", start), ("end", end)):
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            raise ValueError(f"The {name} of a span must be an int; row {i} has {describe(value)}.")
+    if not isinstance(label, str) or not label:
+        raise ValueError(f"The label of a span must be a str; row {i} has {describe(label)}.")
+    if start >= end:
+        raise ValueError(
+            f"The end of a span is exclusive and must be larger than its start; row {i} has "
+            f"{(int(start), int(end), label)}."
+        )
+    if start < 0 or end > n_words:
+        raise ValueError(
+            f"A span must lie in its sentence; row {i} has {n_words} words and the span "
+            f"{(int(start), int(end), label)}."
+        )
+    return int(start), int(end), str(label)
+
+
+def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
+    """Return the first two spans of a sentence that share a word."""
+    ordered = sorted(spans)
+    for before, after in pairwise(ordered):
+        if after[0] < before[1]:
+            return before, after
+    return None
+
+
+def span_f1_score(y_true: Sequence[Sequence[Span]], y_pred: Sequence[Sequence[Span]]) -> float:
+    """Return the micro F1 of spans, which may overlap; 0 if there is none in both."""
+    n_both = sum(len(set(true) & set(pred)) for true, pred in zip(y_true, y_pred))
+    n_all = sum(map(len, y_true)) + sum(map(len, y_pred))
+    return 2 * n_both / n_all if n_all else 0.0
+
+
+def _length(row: Any) -> int:
+    return len(row) if hasattr(row, "__len__") else 0
+
+
+def _has_strings(row: Any) -> bool:
+    return isinstance(row, str) or any(isinstance(item, str) for item in _iterable(row))
+
+
+def _iterable(row: Any) -> Any:
+    return row if hasattr(row, "__len__") else ()
+
+
+def _listed(row: Any, i: int) -> list[Any]:
+    if row is None or isinstance(row, numbers.Number | dict | set) or not hasattr(row, "__len__"):
+        raise ValueError(
+            f"Each row of y must be a list of (start, end, label); row {i} is {describe(row)}."
+        )
+    return list(row)

@@ -1,0 +1,438 @@
+"""Entities by asking for each type: BERT-MRC named entity recognition."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..losses._parameters import check_number, check_option
+from ..losses._query import MATCH_CANDIDATES, QueryLoss
+from ..nn._modules import QueryModule
+from ..text._entities import Entity
+from ..text._frame import Frame
+from ..text._queries import EncodedQueries, encode_queries
+from ..text._query_decoding import best_disjoint, find_spans, write_tags
+from ._default_queries import default_query
+from ._documentation import documented
+from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
+from ._inputs import check_sample_weight, check_token_lists
+from ._rows import take
+from ._words import WordTagger
+
+# Numbers that stand for a word in the score of a match, as start and as end.
+_MATCH_SIZE = 64
+# Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
+_CHUNK_SENTENCES = 512
+# Thresholds tried, in the order of preference among equally good ones.
+_THRESHOLDS = sorted(np.arange(-40, 41) / 10, key=abs)
+
+Found = list[list[tuple[float, Entity]]]
+
+
+@documented
+class DiceQueryTagger(WordTagger):
+    """Find entities, also nested ones, by asking for each type in plain words (BERT-MRC).
+
+    For each type of entity a query ("Which people are mentioned?") is read together with the
+    sentence, and words are scored as starts and ends of entities, pairs of them as belonging
+    together.
+
+    Parameters
+    ----------
+    %(shared_parameters)s
+    max_length : int, optional
+        Longest window in pieces, query and special ones included; the model's limit by default.
+        Longer sentences are cut into windows, and every word is seen.
+    stride : int, optional
+        Pieces of the sentence that neighbouring windows share; by default a quarter of what fits
+        beside the query. An entity that no window has as a whole cannot be found.
+    queries : dict of label to str, optional
+        What to ask for each label. Labels without a query get a default one, if they are common
+        (PER, LOC, ORG, Disease, ...), or else their name, with a warning.
+    span_weights : tuple of 3 floats, default=(1, 1, 0.1)
+        Weights of the losses of starts, ends and matches; divided by their sum.
+    match_candidates : {"all", "gold", "pred_and_gold", "pred_gold_random"}, \
+            default="pred_gold_random"
+        Pairs of words that the loss of matches is taken over: all of a window, those of a gold
+        start and a gold end, those of a predicted or gold start and end, or these and some random
+        ones.
+    negative_ratio : float, optional
+        Keep at most so many times as many (sentence, type) pairs without an entity as there are
+        with one, drawn anew for each fit; None keeps all.
+    decode : {"flat", "nested"}, default="flat"
+        "flat" gives the best set of entities without overlap, "nested" all whose start, end and
+        match are above the threshold. ``predict`` always gives flat tags.
+
+    Attributes
+    ----------
+    labels_ : list of str
+        The types of entities, sorted.
+    queries_ : dict of label to str
+        What is asked.
+    scheme_ : str
+        Scheme of the predicted tags: that of the training tags, "IOB2" if y was rows of spans.
+    threshold_ : float
+        What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
+        :func:`skdice.model_selection.tune_decision`.
+    history_ : DataFrame
+        A row per epoch: training loss, validation score, learning rate, seconds.
+    best_epoch_ : int
+        Epoch of the weights that are kept.
+    max_length_ : int
+    net_ : skorch net
+
+    See Also
+    --------
+    skdice.DiceTokenTagger : Reads each sentence once, for all types.
+
+    Notes
+    -----
+    The method is that of "A Unified MRC Framework for Named Entity Recognition" (Li et al., ACL
+    2020). Each of the three losses is taken over single words or pairs of words, with a sigmoid
+    each; class weights are about the classes 0 and 1, from the counts of starts among words. The
+    score of a pair is the product of two vectors of 64 numbers, so that memory does not
+    grow with pairs times hidden size.
+
+    ``score`` counts an entity as found if start, end and label are right, and all gold entities
+    count, also those that no window has as a whole, or whose label was not in training.
+
+    Examples
+    --------
+    >>> from skdice import DiceQueryTagger
+    >>> tagger = DiceQueryTagger("bert-base-cased", loss="dice", random_state=0)
+    >>> tagger.fit(sentences, tags)  # doctest: +SKIP
+    >>> tagger.predict_spans([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
+    """
+
+    _module_class = QueryModule
+
+    def __init__(
+        self,
+        model: Any = "bert-base-cased",
+        *,
+        loss: Any = "dsc",
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
+        ce_weight: float | None = None,
+        class_weight: Any = None,
+        K: float | None = None,
+        max_epochs: int = 3,
+        batch_size: int = 16,
+        lr: float = 5e-5,
+        head_lr: float | None = None,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        schedule: str = "linear",
+        clip_norm: float | None = 1.0,
+        accumulate: int = 1,
+        max_length: int | None = None,
+        stride: int | None = None,
+        n_frozen_layers: int | None = None,
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        precision: str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        callbacks: Any = None,
+        queries: Any = None,
+        span_weights: Any = (1, 1, 0.1),
+        match_candidates: str = "pred_gold_random",
+        negative_ratio: float | None = None,
+        decode: str = "flat",
+    ) -> None:
+        self.model = model
+        self.loss = loss
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.ce_weight = ce_weight
+        self.class_weight = class_weight
+        self.K = K
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.warmup = warmup
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.accumulate = accumulate
+        self.max_length = max_length
+        self.stride = stride
+        self.n_frozen_layers = n_frozen_layers
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.queries = queries
+        self.span_weights = span_weights
+        self.match_candidates = match_candidates
+        self.negative_ratio = negative_ratio
+        self.decode = decode
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceQueryTagger":
+        """Fine-tune the model.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+            Sentences as words.
+        y : the same of list of str, or of list of (start, end, label)
+            One chunk tag per word, or the entities, ``end`` exclusive; these may be nested or
+            overlap with ``decode="nested"``.
+        sample_weight : array-like of shape (n_sentences,), optional
+            Weight of each sentence; 2 counts as repetition, 0 as absence.
+
+        Returns
+        -------
+        DiceQueryTagger
+            self
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not allowed, or the loss stops being finite; the message says
+            what was got, what is allowed, and which row.
+        """
+        self._check_parameters()
+        sentences = check_token_lists(X)
+        gold = check_entities(y, sentences)
+        self._check_flat(gold)
+        weight = check_sample_weight(sample_weight, len(sentences))
+        used = np.arange(len(sentences)) if weight is None else np.flatnonzero(weight)
+        labels = sorted({label for i in used for _, _, label in gold.spans[i]})
+        if not labels:
+            raise ValueError(
+                f"{type(self).__name__} needs an entity in y; got {len(used)} rows without any."
+            )
+        self._check_queries(labels)
+        seed = self._draw_seed()
+        rng = np.random.default_rng(seed)
+        self._load_tokenizer()
+        self.labels_ = labels
+        self.queries_ = self._choose_queries(labels)
+        self.scheme_ = gold.scheme or "IOB2"
+        self._roles = gold.roles
+        self.threshold_ = 0.0
+
+        train, valid = self._split(len(used), rng)
+        train, valid = used[train], used[valid]
+        train_spans = take(gold.spans, train)
+        encoded = self._encode(
+            take(sentences, train),
+            train_spans,
+            self._draw_asked(train_spans, rng),
+            None if weight is None else weight[train],
+        )
+        if encoded.n_uncovered:
+            warnings.warn(
+                f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
+                f"and lie in no window as a whole, so their start and end are learned, but not "
+                f"that they belong together. A larger stride or max_length helps.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if not encoded.dataset.n_items:
+            raise ValueError("Found no word to train on: the training sentences have no words.")
+        valid_sentences, valid_spans = take(sentences, valid), take(gold.spans, valid)
+
+        def validate() -> float:
+            return span_f1_score(valid_spans, _plain(self._decide(self._find(valid_sentences))))
+
+        loss = QueryLoss(
+            self._make_loss([0, 1], _count(encoded, train_spans), background=0, binary=True),
+            tuple(self.span_weights),
+            self.match_candidates,
+        )
+        self._train(
+            encoded.dataset, loss, 2 + 2 * _MATCH_SIZE, seed, rng, validate if len(valid) else None
+        )
+        return self
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the micro F1 of entities.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+        y : the same of list of str, or of list of (start, end, label)
+            Entities whose label was not in training count as missed.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        self._check_is_fitted()
+        sentences = check_token_lists(X)
+        gold = check_entities(y, sentences)
+        return span_f1_score(gold.spans, _plain(self._decide(self._find(sentences))))
+
+    def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        return [
+            write_tags(best_disjoint(spans), len(sentence), self.scheme_, self._roles)
+            for spans, sentence in zip(self._find(sentences), sentences)
+        ]
+
+    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
+        return self._decide(self._find(sentences))
+
+    def _find(
+        self, sentences: Sequence[Sequence[str]], threshold: float | None = None
+    ) -> list[list[tuple[float, Entity]]]:
+        """Return all spans above the threshold, with their logits."""
+        threshold = self.threshold_ if threshold is None else threshold
+        found: Found = []
+        for start in range(0, len(sentences), _CHUNK_SENTENCES):
+            encoded = self._encode(sentences[start : start + _CHUNK_SENTENCES])
+            logits = self._predict_logits(encoded.dataset)
+            found += find_spans(encoded, logits, self.labels_, threshold)
+        return found
+
+    def _decide(self, found: Found) -> list[list[Entity]]:
+        if self.decode == "flat":
+            found = [best_disjoint(spans) for spans in found]
+        return [[entity for _, entity in spans] for spans in found]
+
+    def _tune_decision(
+        self, X: Any, y: Any, metric: Callable[..., float] | None, sample_weight: Any
+    ) -> None:
+        """Set ``threshold_`` to what is best on held-out sentences."""
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None for a tagger: it is scored by entities.")
+        sentences = check_token_lists(X)
+        gold = check_entities(y, sentences)
+        found = self._find(sentences, min(_THRESHOLDS))
+
+        def score(threshold: float) -> float:
+            above: Found = [[span for span in spans if span[0] > threshold] for spans in found]
+            if metric is None:
+                return span_f1_score(gold.spans, _plain(self._decide(above)))
+            if gold.scheme is None:
+                return float(metric(gold.spans, self._decide(above)))
+            tags = [
+                write_tags(best_disjoint(spans), len(sentence), self.scheme_, self._roles)
+                for spans, sentence in zip(above, sentences)
+            ]
+            return float(metric(y, tags))
+
+        self.threshold_ = float(max(_THRESHOLDS, key=score))
+
+    def _encode(
+        self,
+        sentences: Sequence[Sequence[str]],
+        spans: list[list[tuple[int, int, str]]] | None = None,
+        is_asked: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+    ) -> EncodedQueries:
+        numbered = None
+        if spans is not None:
+            number = {label: i for i, label in enumerate(self.labels_)}
+            numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
+        return encode_queries(
+            sentences,
+            [self.queries_[label] for label in self.labels_],
+            self.tokenizer_,
+            self.max_length_,
+            self.stride,
+            spans=numbered,
+            is_asked=is_asked,
+            weight=weight,
+        )
+
+    def _draw_asked(
+        self, spans: list[list[tuple[int, int, str]]], rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return which labels are asked of which sentences in training."""
+        number = {label: i for i, label in enumerate(self.labels_)}
+        is_answered = np.zeros((len(spans), len(number)), dtype=bool)
+        for i, row in enumerate(spans):
+            is_answered[i, [number[label] for _, _, label in row]] = True
+        if self.negative_ratio is None:
+            return np.ones_like(is_answered)
+        unanswered = np.flatnonzero(~is_answered)
+        n_kept = min(len(unanswered), round(self.negative_ratio * int(is_answered.sum())))
+        is_answered.ravel()[rng.permutation(unanswered)[:n_kept]] = True
+        return is_answered
+
+    def _choose_queries(self, labels: list[str]) -> dict[str, str]:
+        given = self.queries or {}
+        queries = {label: given.get(label) or default_query(label) for label in labels}
+        missing = [label for label in labels if label not in given]
+        if given and missing:
+            warnings.warn(
+                f"queries has no query for {', '.join(map(repr, missing))}; asked is "
+                f"{', '.join(repr(queries[label]) for label in missing)}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return queries
+
+    def _check_queries(self, labels: list[str]) -> None:
+        for label, query in (self.queries or {}).items():
+            if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
+                raise ValueError(
+                    f"The 'queries' parameter of {type(self).__name__} must be None or a dict of "
+                    f"label to a text that is not empty. Got {query!r} for {label!r}."
+                )
+
+    def _check_flat(self, gold: EntityRows) -> None:
+        if self.decode == "nested":
+            return
+        for i, spans in enumerate(gold.spans):
+            overlap = find_overlap(spans)
+            if overlap:
+                raise ValueError(
+                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
+                    f"which decode='flat' cannot give; take decode='nested'."
+                )
+
+    def _more_parameters(self) -> None:
+        owner = type(self).__name__
+        check_option(owner, "decode", self.decode, ("flat", "nested"))
+        check_option(owner, "match_candidates", self.match_candidates, MATCH_CANDIDATES)
+        check_number(owner, "negative_ratio", self.negative_ratio, low=0, optional=True)
+        if self.queries is not None and not isinstance(self.queries, dict):
+            raise ValueError(
+                f"The 'queries' parameter of {owner} must be None or a dict of label to text. Got "
+                f"{self.queries!r} instead."
+            )
+        weights = self.span_weights
+        if not isinstance(weights, tuple | list) or len(weights) != 3 or not any(weights):
+            raise ValueError(
+                f"The 'span_weights' parameter of {owner} must be three numbers that are not all "
+                f"0: of starts, ends and matches. Got {weights!r} instead."
+            )
+        for weight in weights:
+            check_number(owner, "span_weights", weight, low=0)
+
+    def _frame(self) -> Frame:
+        return self.tokenizer_.pair_frame
+
+    def _windows_per_text(self) -> int:
+        return len(self.labels_)
+
+
+def _plain(rows: Sequence[Sequence[Entity]]) -> list[list[tuple[int, int, str]]]:
+    return [[(start, end, label) for start, end, label, _ in row] for row in rows]
+
+
+def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
+    """Return how many (word, type) pairs that are asked for start no entity, and how many do.
+
+    A word in several windows is one, and a weight counts as repetition.
+    """
+    data = encoded.dataset
+    window = np.repeat(np.arange(len(data)), data.items.lengths)
+    sentence, query = data.text[window], encoded.query[window]
+    words = np.unique(np.stack([sentence, query, encoded.word], axis=1), axis=0)
+    starts = {(i, start, label) for i, row in enumerate(spans) for start, _, label in row}
+    weight = np.ones(data.n_texts) if data.weight is None else data.weight.astype(np.float64)
+    n_starts = sum(weight[i] for i, _, _ in starts)
+    return np.array([weight[words[:, 0]].sum() - n_starts, n_starts])

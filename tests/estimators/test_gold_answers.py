@@ -1,0 +1,240 @@
+"""Where gold answers lie: right and wrong offsets, several answers, answers without offsets."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdice import DiceSpanExtractor
+from skdice.datasets import read_squad
+from skdice.estimators._questions import GoldAnswers
+
+FAST = {"max_epochs": 1, "lr": 5e-3, "random_state": 0, "verbose": 0}
+CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+#          0         1         2         3
+#          0123456789012345678901234567890123
+CONTEXT = "oslo saw paris, oslo was near oslo"
+
+
+def squad(*answers):
+    """A SQuAD dict of (text, start) pairs."""
+    return {"text": [text for text, _ in answers], "answer_start": [start for _, start in answers]}
+
+
+def read(row, on_misaligned="repair", context=CONTEXT):
+    """Return GoldAnswers of one row; it must warn if, and only if, it counts something."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gold = GoldAnswers([row], [context], on_misaligned)
+    assert len(caught) == (gold.n_misaligned > 0)
+    return gold
+
+
+@pytest.mark.parametrize("on_misaligned", ["repair", "raise", "skip"])
+@pytest.mark.parametrize(
+    "row, span",
+    [
+        (squad(("oslo", 0)), (0, 4)),
+        (squad(("oslo", 16)), (16, 20)),
+        (squad(("oslo", np.int64(30))), (30, 34)),
+        (squad(("paris", 9), ("oslo", 0)), (9, 14)),
+        ({"text": np.array(["oslo"]), "answer_start": np.array([16])}, (16, 20)),
+        (squad((CONTEXT, 0)), (0, 34)),
+        (squad(("", 3), ("oslo", 16)), (16, 20)),
+        ("oslo", (0, 4)),
+        ("was near", (21, 29)),
+        (["oslo", "paris"], (0, 4)),
+        (("paris",), (9, 14)),
+        (np.array(["paris", "oslo"], dtype=object), (9, 14)),
+        (["berlin", "paris"], (9, 14)),
+        ({"text": ["paris"]}, (9, 14)),
+        ("", None),
+        ([], None),
+        ([""], None),
+        (squad(), None),
+        (squad(("", -1)), None),
+        ({"text": np.array([], dtype=object), "answer_start": np.array([])}, None),
+    ],
+)
+def test_answers_that_are_in_order(row, span, on_misaligned):
+    gold = read(row, on_misaligned)
+    assert gold.spans == [span]
+    assert gold.rows.tolist() == [0]
+    assert gold.n_misaligned == 0
+
+
+@pytest.mark.parametrize(
+    "row, repaired, left, n_misaligned",
+    [
+        # A leading space that is no part of the text, as in Quoref.
+        (squad(("paris", 8)), (9, 14), None, 1),
+        (squad(("paris", 10)), (9, 14), None, 1),
+        # No offset, as in CMRC.
+        (squad(("oslo", -1)), (0, 4), None, 1),
+        (squad(("paris", 1000)), (9, 14), None, 1),
+        # The nearest of several mentions; of two as near the earlier one.
+        (squad(("oslo", 6)), (0, 4), None, 1),
+        (squad(("oslo", 8)), (0, 4), None, 1),
+        (squad(("oslo", 9)), (16, 20), None, 1),
+        (squad(("oslo", 15)), (16, 20), None, 1),
+        (squad(("oslo", 17)), (16, 20), None, 1),
+        (squad(("oslo", 23)), (16, 20), None, 1),
+        (squad(("oslo", 24)), (30, 34), None, 1),
+        (squad(("oslo", 33)), (30, 34), None, 1),
+        # Several answers: each is counted, the first that is kept is learned.
+        (squad(("paris", 8), ("oslo", 17)), (9, 14), None, 2),
+        (squad(("paris", 8), ("oslo", 16)), (9, 14), (16, 20), 1),
+        (squad(("oslo", 16), ("paris", 8)), (16, 20), (16, 20), 1),
+        # One of the answers is nowhere.
+        (squad(("berlin", 3), ("oslo", 16)), (16, 20), (16, 20), 1),
+        (squad(("berlin", 3), ("oslo", 17)), (16, 20), None, 2),
+    ],
+)
+class TestWrongOffsets:
+    def test_repair(self, row, repaired, left, n_misaligned):
+        gold = read(row)
+        assert gold.spans == [repaired]
+        assert gold.rows.tolist() == [0]
+        assert gold.n_misaligned == n_misaligned
+
+    def test_skip(self, row, repaired, left, n_misaligned):
+        gold = read(row, "skip")
+        assert gold.spans == [left]
+        assert gold.rows.tolist() == ([] if left is None else [0])
+        assert gold.n_misaligned == n_misaligned
+
+    def test_raise(self, row, repaired, left, n_misaligned):
+        with pytest.raises(ValueError, match=r"row 0, '(oslo|paris|berlin)', must lie at its answ"):
+            read(row, "raise")
+
+
+@pytest.mark.parametrize("row", [squad(("berlin", 3)), squad(("berlin", 3), ("Oslo", 0))])
+def test_text_that_is_nowhere_is_left_out_or_an_error(row):
+    with pytest.raises(ValueError, match=r"answer of row 0 .*'berlin'.* is nowhere in it.*'skip'"):
+        GoldAnswers([row], [CONTEXT], "repair")
+    gold = read(row, "skip")
+    assert (gold.spans, gold.rows.tolist()) == ([None], [])
+    assert gold.n_misaligned == len(row["text"])
+
+
+@pytest.mark.parametrize("on_misaligned", ["repair", "raise", "skip"])
+@pytest.mark.parametrize("row", ["berlin", ["berlin", "rome"]])
+def test_text_without_offset_that_is_nowhere(row, on_misaligned):
+    """There is no offset that could be wrong, yet nothing is lost silently."""
+    if on_misaligned == "skip":
+        assert read(row, on_misaligned).n_misaligned > 0
+    else:
+        with pytest.raises(ValueError, match=r"answer of row 0 .*'berlin'.* is nowhere in it"):
+            GoldAnswers([row], [CONTEXT], on_misaligned)
+
+
+def test_rows_keep_their_places():
+    y = [squad(("paris", 9)), squad(("berlin", 0)), squad(), squad(("paris", 8)), "oslo"]
+    with pytest.warns(UserWarning, match="answer_start") as record:
+        gold = GoldAnswers(pd.Series(y, index=range(5, 0, -1)), [CONTEXT] * 5, "skip")
+    assert gold.rows.tolist() == [0, 2, 4]
+    assert gold.spans == [(9, 14), None, None, None, (0, 4)]
+    assert gold.y == y
+    assert gold.n_misaligned == 2
+    (message,) = {str(warning.message) for warning in record}
+    assert "2 answers do not lie at their answer_start: 0 were moved" in message
+    assert "2 were left out, 2 questions without another answer with them" in message
+    assert "on_misaligned='skip'" in message
+    assert "They are in rows 1, 3." in message
+
+
+def test_warning_lists_the_first_rows_only():
+    with pytest.warns(UserWarning, match=r"9 answers .* 9 were moved .*rows 0, 1, 2, 3, 4, \.\.\."):
+        GoldAnswers([squad(("paris", 8))] * 9, [CONTEXT] * 9, "repair")
+
+
+@given(
+    context=st.text("ab ", min_size=1, max_size=30),
+    place=st.tuples(st.integers(0, 29), st.integers(1, 3)),
+    start=st.integers(-3, 40),
+)
+def test_repair_takes_the_nearest_place(context, place, start):
+    text = context[place[0] : place[0] + place[1]]
+    if not text:
+        return
+    gold = read(squad((text, start)), context=context)
+    places = [i for i in range(len(context)) if context.startswith(text, i)]
+    nearest = min(places, key=lambda i: (abs(i - start), i))
+    assert gold.spans == [(nearest, nearest + len(text))]
+    assert gold.n_misaligned == (start not in places)
+
+
+class TestExtractor:
+    """What an extractor learns where offsets are wrong."""
+
+    X = (("city ?", "in oslo"), ("met ?", "the anna saw"), ("city ?", "rome by"), ("met ?", "mary"))
+    RIGHT = ((["oslo"], [3]), (["anna"], [4]), (["rome"], [0]), (["mary"], [0]))
+    # A start that is off by one, and an answer that is nowhere beside one that is in order.
+    WRONG = (RIGHT[0], (["anna"], [3]), (["berlin", "rome"], [0, 0]), RIGHT[3])
+
+    def fit(self, model, answers, on_misaligned, rows=range(4)):
+        y = [{"text": texts, "answer_start": starts} for texts, starts in answers]
+        extractor = DiceSpanExtractor(model, on_misaligned=on_misaligned, **FAST)
+        return extractor.fit([self.X[i] for i in rows], [y[i] for i in rows])
+
+    def test_repair(self, tiny_bert):
+        right = self.fit(tiny_bert, self.RIGHT, "repair")
+        assert right.n_misaligned_ == 0
+        with pytest.warns(UserWarning, match=r"2 answers do not lie .*rows 1, 2\.") as record:
+            wrong = self.fit(tiny_bert, self.WRONG, "repair")
+        assert len(record) == 1
+        assert record[0].filename == __file__
+        assert wrong.n_misaligned_ == 2
+        np.testing.assert_array_equal(wrong.no_answer_score(self.X), right.no_answer_score(self.X))
+
+    def test_skip(self, tiny_bert):
+        with pytest.warns(UserWarning, match="2 were left out, 1 questions without another"):
+            wrong = self.fit(tiny_bert, self.WRONG, "skip")
+        assert wrong.n_misaligned_ == 2
+        right = self.fit(tiny_bert, self.RIGHT, "skip", rows=[0, 2, 3])
+        np.testing.assert_allclose(
+            wrong.no_answer_score(self.X), right.no_answer_score(self.X), atol=1e-5
+        )
+
+    def test_raise(self, tiny_bert):
+        with pytest.raises(ValueError, match="row 1, 'anna', must lie at its answer_start=3"):
+            self.fit(tiny_bert, self.WRONG, "raise")
+
+
+@pytest.mark.parametrize("on_misaligned", ["repair", "skip"])
+@pytest.mark.parametrize(
+    "name, n_misaligned",
+    [
+        ("squad_v1.1/dev", 0),
+        ("squad_v2.0/dev", 0),
+        ("quoref/dev", 50),
+        ("quoref/dev_part_train", 31),
+        ("quoref/dev_part_test", 19),
+        ("quoref/contrast_original", 7),
+        ("quoref/contrast_perturbed", 0),
+        ("cmrc2018_zh/dev", 200),
+        ("cmrc2018_zh/trial", 5),
+    ],
+)
+def test_all_wrong_offsets_of_published_corpora_are_counted(name, n_misaligned, on_misaligned):
+    path = CORPORA / "mrc" / f"{name}.json.xz"
+    if not path.exists():
+        pytest.skip(f"needs the corpus mrc/{name}.json.xz in ../shared/data")
+    X, y = read_squad(path)
+    contexts = X["context"].tolist()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gold = GoldAnswers(y, contexts, on_misaligned)
+    assert gold.n_misaligned == n_misaligned
+    assert len(caught) == (n_misaligned > 0)
+    for span, answers, context in zip(gold.spans, y, contexts):
+        assert span is None or context[slice(*span)] in answers["text"]
+    lost = np.setdiff1d(np.arange(len(y)), gold.rows)
+    if on_misaligned == "repair":
+        assert not len(lost)
+    assert len(lost) <= n_misaligned
+    assert all(gold.spans[i] is None and y[i]["text"] for i in lost)

@@ -1,0 +1,513 @@
+"""DiceSpanExtractor: what it learns and gives back."""
+
+import pickle
+import resource
+import time
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import is_classifier
+
+from skdice import DiceSpanExtractor
+from skdice.losses import LOSS_NAMES, DiceLoss
+from skdice.metrics import squad_exact_match, squad_f1_score
+from skdice.model_selection import tune_decision
+
+from ..corpora import FILLERS, NAMES
+from ..tiny_models import build_bert
+
+FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+LEARNS = {**FAST, "max_epochs": 10, "lr": 3e-3}
+ASKED = {"PER": "met ?", "LOC": "city ?"}
+
+
+def easy_questions(n, seed=0, unanswerable=0.0):
+    """Pairs and SQuAD answers: a context names one person and one place, and one is asked for.
+
+    In a share of the rows what is asked for is not there.
+    """
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for i in range(n):
+        kind = ["PER", "LOC"][i % 2]
+        words = rng.choice(FILLERS, int(rng.integers(3, 7))).tolist()
+        named = {label: str(rng.choice(names)) for label, names in NAMES.items()}
+        if rng.random() < unanswerable:
+            del named[kind]
+        for name in named.values():
+            words.insert(int(rng.integers(len(words) + 1)), name)
+        context = " ".join(words)
+        text = named.get(kind)
+        X.append((ASKED[kind], context))
+        y.append(
+            {"text": [text], "answer_start": [context.index(text)]}
+            if text
+            else {"text": [], "answer_start": []}
+        )
+    return X, y
+
+
+def make(model, **params):
+    return DiceSpanExtractor(model, **{**FAST, **params})
+
+
+def numbers(extractor, X):
+    """Return what was learned, more finely than texts can show it."""
+    return extractor.no_answer_score(X)
+
+
+@pytest.fixture(scope="module")
+def exact_bert(tmp_path_factory):
+    """A tiny BERT without dropout: a fit on the same texts is the same however they are cut."""
+    path = tmp_path_factory.mktemp("exact")
+    return build_bert(path, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+
+@pytest.fixture(scope="module")
+def answers(tiny_bert):
+    """Learned; all questions have answers; long contexts lie in several windows."""
+    return make(tiny_bert, loss="dice", max_length=24, **LEARNS).fit(*easy_questions(160))
+
+
+@pytest.fixture(scope="module")
+def tuned(tiny_bert):
+    """Learned; three in ten questions have no answer; the threshold is tuned."""
+    extractor = make(tiny_bert, loss="ce", validation_fraction=0.25, max_epochs=16)
+    return extractor.fit(*easy_questions(200, unanswerable=0.3))
+
+
+class TestLearning:
+    @pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "dsc-paper"])
+    def test_every_loss(self, tiny_bert, loss):
+        extractor = make(tiny_bert, loss=loss, **LEARNS).fit(*easy_questions(160))
+        assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9
+
+    def test_loss_object_is_not_changed(self, tiny_bert):
+        loss = DiceLoss(ohem_ratio=5.0)
+        parameters = loss.get_params()
+        extractor = make(tiny_bert, loss=loss, class_weight="balanced").fit(*easy_questions(16))
+        assert loss.get_params() == parameters
+        assert extractor.net_.criterion_.loss is not loss
+
+    def test_paper_preset_warns_that_it_collapses(self, tiny_bert):
+        with pytest.warns(UserWarning, match="known to collapse") as record:
+            make(tiny_bert, loss="dsc-paper").fit(*easy_questions(16))
+        assert len([w for w in record if "collapse" in str(w.message)]) == 1
+
+    @pytest.mark.parametrize("family", ["roberta", "xlnet"])
+    def test_other_families(self, tiny_models, family):
+        extractor = make(tiny_models(family), loss="dice", **LEARNS).fit(*easy_questions(160))
+        assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9
+
+    def test_repeated_mentions_are_told_apart_by_their_offsets(self, tiny_bert):
+        """The place stands twice in the context; the answer is the one after "in"."""
+        rng = np.random.default_rng(0)
+        X, y = [], []
+        for _ in range(160):
+            place, first = str(rng.choice(NAMES["LOC"])), int(rng.integers(2))
+            parts = [["in", place], ["saw", place]][:: 1 if first else -1]
+            words = [str(rng.choice(FILLERS[-3:])), *parts[0], "the", *parts[1]]
+            context = " ".join(words)
+            X.append(("city ?", context))
+            y.append({"text": [place], "answer_start": [context.index(f"in {place}") + 3]})
+        extractor = make(tiny_bert, loss="ce", **LEARNS).fit(X[:120], y[:120])
+        found = [spans[0].start for spans in extractor.predict_spans(X[120:])]
+        expected = [row["answer_start"][0] for row in y[120:]]
+        assert np.mean(np.equal(found, expected)) > 0.9
+
+    def test_scores_are_those_of_squad(self, tuned):
+        X, y = easy_questions(40, seed=2, unanswerable=0.3)
+        y[0] = {"text": ["nowhere", *y[0]["text"]], "answer_start": [0] * (1 + len(y[0]["text"]))}
+        predicted = tuned.predict(X)
+        assert tuned.score(X, y) == squad_f1_score(y, predicted)
+        assert tuned.exact_match(X, y) == squad_exact_match(y, predicted)
+        assert not is_classifier(tuned)
+
+
+class TestForms:
+    def test_questions(self, answers):
+        X, _ = easy_questions(12, seed=1)
+        expected = answers.predict(X)
+        table = pd.DataFrame(X, columns=["question", "context"], index=range(12, 0, -1))
+        rows = table.to_dict("records")
+        objects = {"pairs": np.empty(12, dtype=object), "dicts": np.empty(12, dtype=object)}
+        for i in range(12):
+            objects["pairs"][i], objects["dicts"][i] = X[i], rows[i]
+        assert expected.dtype == object
+        assert expected.shape == (12,)
+        for same in (
+            table,
+            table.assign(title="a", id=range(12))[["id", "context", "title", "question"]],
+            table.astype("string"),
+            rows,
+            [{**row, "title": "a"} for row in rows],
+            pd.Series(rows),
+            [list(pair) for pair in X],
+            pd.Series(X, index=range(12, 0, -1)),
+            objects["pairs"],
+            objects["dicts"],
+            np.array(X, dtype=object),
+            np.array(X),
+        ):
+            assert answers.predict(same).tolist() == expected.tolist()
+            np.testing.assert_array_equal(numbers(answers, same), numbers(answers, X))
+
+    def test_answers(self, tiny_bert):
+        X, y = easy_questions(24, unanswerable=0.25)
+        texts = [(row["text"] or [""])[0] for row in y]
+        expected = numbers(make(tiny_bert).fit(X, y), X)
+        mixed = [
+            [row, text, [text], {"text": [text]}][i % 4]
+            for i, (row, text) in enumerate(zip(y, texts))
+        ]
+        objects = np.empty(24, dtype=object)
+        objects[:] = y
+        for same in (
+            texts,
+            np.array(texts),
+            pd.Series(texts, index=range(24, 0, -1)),
+            [[text] if text else [] for text in texts],
+            [(text, "no such text") if text else () for text in texts],
+            pd.Series(y),
+            objects,
+            mixed,
+        ):
+            extractor = make(tiny_bert).fit(X, same)
+            np.testing.assert_array_equal(numbers(extractor, X), expected)
+            assert extractor.n_misaligned_ == 0
+
+    @pytest.mark.parametrize("start, is_same", [(0, True), (8, False)])
+    def test_a_str_is_its_first_occurrence(self, tiny_bert, start, is_same):
+        X = [("city ?", "oslo in oslo")] * 4
+        text = make(tiny_bert).fit(X, ["oslo"] * 4)
+        dicts = make(tiny_bert).fit(X, [{"text": ["oslo"], "answer_start": [start]}] * 4)
+        assert np.array_equal(numbers(dicts, X), numbers(text, X)) == is_same
+
+    def test_names_of_columns(self, tiny_bert):
+        X, y = easy_questions(8)
+        table = pd.DataFrame(X, columns=["question", "context"]).assign(id=range(8))
+        extractor = make(tiny_bert, max_epochs=1).fit(table, y)
+        assert extractor.feature_names_in_.tolist() == ["question", "context"]
+        assert extractor.predict(X).tolist() == extractor.predict(table).tolist()
+        with pytest.raises(ValueError, match="'context' is not among"):
+            extractor.predict(table[["question", "id"]])
+        extractor.fit(X, y)
+        assert not hasattr(extractor, "feature_names_in_")
+
+    def test_no_rows(self, answers):
+        for empty in (
+            [],
+            np.empty((0, 2), dtype=object),
+            pd.DataFrame(columns=["question", "context"]),
+        ):
+            assert answers.predict(empty).shape == (0,)
+            assert answers.predict_spans(empty).shape == (0,)
+            assert answers.no_answer_score(empty).shape == (0,)
+
+
+class TestWeights:
+    def fit_step(self, model, X, y, sample_weight=None, **params):
+        """Fit for a single step, in which all rows are seen."""
+        parameters = {"max_epochs": 1, "batch_size": 64, "warmup": 0, "precision": "fp32", **params}
+        return make(model, **parameters).fit(X, y, sample_weight)
+
+    @pytest.mark.parametrize("loss", ["ce", "wce", "focal", "dice", "tversky", "dsc"])
+    def test_two_is_repetition(self, exact_bert, loss):
+        X, y = easy_questions(12, unanswerable=0.3)
+        rows = [*range(12), *range(4)]
+        weight = np.bincount(rows)
+        weighted = self.fit_step(exact_bert, X, y, weight, loss=loss)
+        repeated = self.fit_step(exact_bert, [X[i] for i in rows], [y[i] for i in rows], loss=loss)
+        plain = self.fit_step(exact_bert, X, y, loss=loss)
+        losses = [e.history_["train_loss"].iloc[0] for e in (weighted, repeated, plain)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+        assert losses[0] != pytest.approx(losses[2], rel=1e-5)
+        np.testing.assert_allclose(numbers(weighted, X), numbers(repeated, X), atol=1e-3)
+
+    def test_zero_is_absence_from_the_validation_part_too(self, tiny_bert):
+        X, y = easy_questions(48, unanswerable=0.3)
+        weight = np.arange(48) % 2
+        params = {"validation_fraction": 0.25}
+        weighted = make(tiny_bert, **params).fit(X, y, weight)
+        without = make(tiny_bert, **params).fit(X[1::2], y[1::2])
+        columns = ["train_loss", "valid_score"]
+        np.testing.assert_allclose(weighted.history_[columns], without.history_[columns], rtol=1e-5)
+        np.testing.assert_allclose(numbers(weighted, X), numbers(without, X), atol=1e-4)
+        assert weighted.null_threshold_ == pytest.approx(without.null_threshold_, abs=1e-4)
+
+    def test_classes_are_positions_without_and_with_an_answer(self, tiny_bert):
+        X, y = easy_questions(24, unanswerable=0.3)
+        weight = np.arange(24) % 3
+        # A piece a word, and the position of "no answer".
+        n_positions = np.array([len(context.split()) + 1 for _, context in X])
+        counts = np.array([n_positions.sum() - 24, 24])
+        weighted = np.array([weight @ n_positions - weight.sum(), weight.sum()])
+
+        def weights(sample_weight=None, **params):
+            extractor = make(tiny_bert, **{"max_epochs": 1, "loss": "dice", **params})
+            return extractor.fit(X, y, sample_weight).net_.criterion_.loss.class_weight
+
+        log = np.log10((counts.sum() - counts) / counts + 3)
+        for got, expected in (
+            (weights(), None),
+            (weights(loss="wce"), log),
+            (weights(class_weight="log"), log),
+            (weights(loss="focal", K=10.0), np.log10((counts.sum() - counts) / counts + 10)),
+            (weights(class_weight="balanced"), counts.sum() / (2 * counts)),
+            (weights(weight, class_weight="balanced"), weighted.sum() / (2 * weighted)),
+            (weights(loss="wce", class_weight={1: 5.0}), [1, 5]),
+        ):
+            if expected is None:
+                assert got is None
+            else:
+                np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+    def test_pieces_of_several_windows_count_once(self, tiny_bert):
+        X = [("city ?", "the " * 60 + "oslo"), ("city ?", "rome was by")]
+        extractor = make(
+            tiny_bert, max_epochs=1, class_weight="balanced", max_length=24, stride=12
+        ).fit(X, ["oslo", "rome"])
+        counts = np.array([62 + 4 - 2, 2])
+        np.testing.assert_allclose(
+            extractor.net_.criterion_.loss.class_weight, counts.sum() / (2 * counts), rtol=1e-6
+        )
+
+    def test_background_is_no_answer_position(self, answers):
+        assert answers.net_.criterion_.loss.background == 0
+
+
+@pytest.mark.parametrize("loss", ["ce", "focal", "dice", DiceLoss(ohem_ratio=1.0)])
+def test_accumulation_equals_a_large_batch(exact_bert, loss):
+    X, y = easy_questions(32, unanswerable=0.3)
+    X = [
+        (question, f"{context} {'the ' * (9 * (i % 3))}".strip())
+        for i, (question, context) in enumerate(X)
+    ]
+    params = {"loss": loss, "precision": "fp32", "lr": 1e-3, "max_length": 24}
+    whole = make(exact_bert, batch_size=16, **params).fit(X, y)
+    cut = make(exact_bert, batch_size=4, accumulate=4, **params).fit(X, y)
+    np.testing.assert_allclose(numbers(whole, X), numbers(cut, X), atol=1e-4)
+    np.testing.assert_allclose(whole.history_["train_loss"], cut.history_["train_loss"], rtol=1e-4)
+
+
+class TestSpans:
+    X = (*easy_questions(20, seed=3)[0], ("met ?", "Anna-Mary  saw, \t“oslo”! " * 5))
+
+    def test_texts_order_and_scores(self, answers):
+        found = answers.predict_spans(self.X)
+        assert found.dtype == object
+        assert found.shape == (len(self.X),)
+        for spans, (_, context) in zip(found, self.X):
+            assert 1 <= len(spans) <= answers.n_best
+            places = [(span.start, span.end) for span in spans]
+            assert len(set(places)) == len(places)
+            scores = [span.score for span in spans]
+            assert scores == sorted(scores, reverse=True)
+            assert scores[-1] >= 0
+            assert sum(scores) <= 1 + 1e-6
+            for text, start, end, _ in spans:
+                assert 0 <= start < end <= len(context)
+                assert text == context[start:end] == text.strip()
+
+    @pytest.mark.parametrize("n_best", [1, 3, 1000])
+    def test_n_best(self, answers, n_best):
+        fewest = answers.predict_spans(self.X, n_best=n_best)
+        most = answers.predict_spans(self.X, n_best=10**6)
+        for few, many in zip(fewest, most):
+            assert few == many[:n_best]
+
+    def test_all_shares_and_no_answer_make_one(self, answers):
+        best = pickle.loads(pickle.dumps(answers)).set_params(max_answer_length=100)
+        every = best.predict_spans(self.X, n_best=10**6)
+        for spans, no_answer in zip(every, best.no_answer_score(self.X)):
+            share = spans[0].score * np.exp(no_answer)
+            assert sum(span.score for span in spans) + share == pytest.approx(1, abs=1e-5)
+
+    @pytest.mark.parametrize("most", [1, 2, 5])
+    def test_longest_answer(self, answers, most):
+        short = pickle.loads(pickle.dumps(answers)).set_params(max_answer_length=most)
+        # A word is a piece.
+        lengths = [
+            len(span.text.split())
+            for spans in short.predict_spans(self.X[:20], n_best=10**6)
+            for span in spans
+        ]
+        assert max(lengths) == most
+        context_lengths = [len(context.split()) for _, context in self.X[:20]]
+        expected = [n - k + 1 for n in context_lengths for k in range(1, min(n, most) + 1)]
+        assert Counter(lengths).total() == sum(expected)
+
+    @pytest.mark.parametrize("extractor", ["answers", "tuned"])
+    def test_first_span_is_the_answer(self, request, extractor):
+        extractor = request.getfixturevalue(extractor)
+        X, _ = easy_questions(40, seed=4, unanswerable=0.3)
+        for text, spans in zip(extractor.predict(X), extractor.predict_spans(X, n_best=1)):
+            assert text in ("", spans[0].text)
+
+    def test_batch_size_and_order_do_not_matter(self, answers):
+        X = [*self.X, ("city ?", "the saw " * 40 + "oslo")]
+
+        def shares(extractor, X):
+            return [[span.score for span in spans] for spans in extractor.predict_spans(X)]
+
+        expected = shares(answers, X)
+        for batch_size in (1, 64):
+            other = pickle.loads(pickle.dumps(answers)).set_params(batch_size=batch_size)
+            for got in (shares(other, X), shares(other, X[::-1])[::-1]):
+                for one, two in zip(got, expected):
+                    np.testing.assert_allclose(one, two, atol=1e-5)
+            assert other.predict(X).tolist() == answers.predict(X).tolist()
+
+    def test_strange_texts(self, answers):
+        strange = ["\u200b", "\x00", "\ud800", "[SEP] [CLS]", "😀", "日本", "x" * 300, "a\u0301"]
+        X = [(a, b) for a in strange for b in strange if len(a) < 10]
+        for text, (_, context) in zip(answers.predict(X), X):
+            assert text in context
+
+
+class TestLongContexts:
+    @pytest.mark.parametrize("n_before", [10, 17, 18, 40, 200])
+    def test_answers_are_found_in_every_window(self, answers, n_before):
+        context = " ".join(["the"] * n_before + ["oslo", "said", "mary"])
+        questions = [(ASKED["LOC"], context), (ASKED["PER"], context)]
+        assert answers.predict(questions).tolist() == ["oslo", "mary"]
+        starts = [spans[0].start for spans in answers.predict_spans(questions)]
+        assert starts == [4 * n_before, 4 * n_before + 10]
+
+    def test_answers_are_learned_in_every_window(self, tiny_bert):
+        X, y = easy_questions(200)
+        X = [
+            (question, "the " * (9 * (i % 2)) + context) for i, (question, context) in enumerate(X)
+        ]
+        y = [row["text"][0] for row in y]
+        extractor = make(tiny_bert, loss="ce", max_length=18, max_epochs=12)
+        assert extractor.fit(X[:160], y[:160]).exact_match(X[160:], y[160:]) > 0.9
+
+    def test_100_000_words(self, answers):
+        n_before = 99_997
+        context = "the " * n_before + "oslo said mary"
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.perf_counter()
+        X = [(ASKED["LOC"], context), (ASKED["PER"], context)]
+        spans = answers.predict_spans(X)
+        assert time.perf_counter() - start < 60
+        # Kilobytes; a table of all spans of all pairs of pieces would have 80 gigabytes.
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
+        assert [row[0].text for row in spans] == ["oslo", "mary"]
+        assert [row[0].start for row in spans] == [4 * n_before, 4 * n_before + 10]
+
+
+class TestNullThreshold:
+    def test_never_without_unanswerable_questions(self, answers):
+        assert answers.null_threshold_ == np.inf
+        X, _ = easy_questions(30, seed=5, unanswerable=1.0)
+        assert "" not in answers.predict(X).tolist()
+
+    def test_zero_without_a_validation_part(self, tiny_bert):
+        extractor = make(tiny_bert, max_epochs=1).fit(*easy_questions(24, unanswerable=0.3))
+        assert extractor.null_threshold_ == 0
+
+    @pytest.mark.parametrize("threshold", [-1, 0.0, 2.5, np.inf, -np.inf])
+    @pytest.mark.parametrize("unanswerable", [0.0, 0.3])
+    def test_given(self, tiny_bert, threshold, unanswerable):
+        X, y = easy_questions(16, unanswerable=unanswerable)
+        params = {"null_threshold": threshold, "validation_fraction": 0.25, "max_epochs": 1}
+        extractor = make(tiny_bert, **params).fit(X, y)
+        assert extractor.null_threshold_ == threshold
+        assert (extractor.predict(X) == "").tolist() == (numbers(extractor, X) > threshold).tolist()
+
+    def test_unanswerable_questions_are_told_apart(self, tuned):
+        X, y = easy_questions(60, seed=6, unanswerable=0.4)
+        assert tuned.exact_match(X, y) > 0.9
+        is_null = np.array([not row["text"] for row in y])
+        score = tuned.no_answer_score(X)
+        assert score[is_null].mean() > score[~is_null].mean() + 1
+        assert ((tuned.predict(X) == "") == is_null).mean() > 0.9
+
+    def test_tuned_on_the_validation_part(self, tiny_bert):
+        X, y = easy_questions(60, unanswerable=0.4)
+        extractor = make(tiny_bert, validation_fraction=0.4, patience=3, max_epochs=3).fit(X, y)
+        _, valid = extractor._split_contexts([c for _, c in X], np.random.default_rng(0))
+        X, y = [X[i] for i in valid], [y[i] for i in valid]
+        score = extractor.score(X, y)
+        assert score == pytest.approx(max(scores_by_threshold(extractor, X, y).values()))
+        assert score == pytest.approx(extractor.history_["valid_score"].max())
+        assert np.isfinite(extractor.null_threshold_)
+
+    @pytest.mark.parametrize(
+        "metric", [None, squad_f1_score, squad_exact_match, lambda y, p: np.mean(np.array(p) == "")]
+    )
+    def test_tune_decision(self, tuned, metric):
+        X, y = easy_questions(50, seed=7, unanswerable=0.5)
+        worse = pickle.loads(pickle.dumps(tuned))
+        worse.null_threshold_ = 30.0
+        better = tune_decision(worse, X, y, metric=metric)
+        assert better is not worse
+        assert worse.null_threshold_ == 30.0
+        assert better.net_ is worse.net_
+        got = (metric or squad_f1_score)(y, better.predict(X))
+        by_threshold = scores_by_threshold(worse, X, y, metric or squad_f1_score)
+        assert got == pytest.approx(max(by_threshold.values()))
+        best = [t for t, score in by_threshold.items() if score > max(by_threshold.values()) - 1e-9]
+        assert abs(better.null_threshold_) == pytest.approx(min(map(abs, best)))
+
+
+def scores_by_threshold(extractor, X, y, metric=squad_f1_score):
+    """Return the score of every threshold that matters."""
+    other = pickle.loads(pickle.dumps(extractor))
+    values = np.unique(extractor.no_answer_score(X))
+    scores = {}
+    for threshold in (0.0, values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1):
+        other.null_threshold_ = threshold
+        scores[float(threshold)] = metric(y, other.predict(X))
+    return scores
+
+
+class TestValidation:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_questions_of_one_context_stay_together(self, seed):
+        contexts = [f"context {i}" for i in np.random.default_rng(seed).integers(0, 12, 60)]
+        extractor = DiceSpanExtractor(validation_fraction=0.25)
+        train, valid = extractor._split_contexts(contexts, np.random.default_rng(seed))
+        assert sorted([*train, *valid]) == list(range(60))
+        in_train, in_valid = ({contexts[i] for i in rows} for rows in (train, valid))
+        assert not in_train & in_valid
+        assert len(in_valid) == round(0.25 * len(set(contexts)))
+
+    def test_one_context_alone_is_split(self):
+        extractor = DiceSpanExtractor(validation_fraction=0.25)
+        train, valid = extractor._split_contexts(["a"] * 8, np.random.default_rng(0))
+        assert (len(train), len(valid)) == (6, 2)
+
+    def test_early_stopping_scores_the_task_metric(self, tiny_bert):
+        X, y = easy_questions(60)
+        extractor = make(tiny_bert, validation_fraction=0.3, patience=2, max_epochs=30).fit(X, y)
+        scores = extractor.history_["valid_score"]
+        assert len(scores) < 30
+        assert extractor.best_epoch_ == scores.idxmax()
+        assert len(scores) <= extractor.best_epoch_ + 2
+        assert scores.between(0, 1).all()
+
+
+class TestReproducibility:
+    def test_another_seed_differs(self, tiny_bert):
+        X, y = easy_questions(16)
+        one, same, other = (
+            numbers(make(tiny_bert, random_state=seed).fit(X, y), X) for seed in (0, 0, 1)
+        )
+        np.testing.assert_array_equal(one, same)
+        assert not np.array_equal(one, other)
+
+    def test_frozen_layers_stay(self, tiny_bert):
+        X, y = easy_questions(16)
+        one, two = (
+            make(tiny_bert, n_frozen_layers=1, max_epochs=n).fit(X, y).net_.module_.transformer
+            for n in (1, 2)
+        )
+        one, two = one.bert.state_dict(), two.bert.state_dict()
+        same = {name for name in one if torch.equal(one[name], two[name])}
+        assert {name for name in one if name.startswith(("embeddings", "encoder.layer.0."))} <= same
+        assert not {name for name in one if name.startswith("encoder.layer.1.att")} & same
