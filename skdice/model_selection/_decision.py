@@ -20,7 +20,8 @@ def tune_decision(
     A loss that gives better F1 with its own decision is not better yet: cross-entropy with a tuned
     threshold is what it has to beat. This tunes the decision of any loss alike: of a classifier
     with two classes the threshold, with more classes a threshold for each (subtracted from its
-    logit), multi-label a threshold for each label; of a tagger the bias of "O".
+    logit), multi-label a threshold for each label; of a tagger the bias of "O" or, if it asks for
+    each type, the threshold of entities; of an extractor the null threshold.
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ def tune_decision(
     Returns
     -------
     estimator
-        With another ``threshold_`` or ``background_bias_``: the best found; of equally good ones
-        the nearest to 0. All its methods are those of the estimator; ``predict_proba`` and
+        With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found; of
+        equally good ones the nearest to 0. All its methods are those of the estimator; ``predict_proba`` and
         ``decision_function`` of a classifier do not change.
 
     Raises
@@ -64,7 +65,7 @@ def tune_decision(
     if tune is None or isinstance(estimator, type):
         got = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise TypeError(
-            f"tune_decision takes a fitted classifier or tagger of skdice; got {got}. For other "
+            f"tune_decision takes a fitted classifier, tagger or extractor of skdice; got {got}. For other "
             f"classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
     check_is_fitted(estimator, "net_")
