@@ -8,13 +8,17 @@ from .estimators import (
     DiceTokenTagger,
 )
 from .inspection import imbalance_report
+from .model_selection import DiceSearchCV, compare_losses, suggest_loss
 
 __all__ = [
     "DicePairClassifier",
     "DiceQueryTagger",
+    "DiceSearchCV",
     "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",
+    "compare_losses",
     "imbalance_report",
+    "suggest_loss",
 ]
 __version__ = "0.1.0.dev0"

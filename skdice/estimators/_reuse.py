@@ -96,6 +96,11 @@ def active_reuse() -> Reuse | None:
     return _ACTIVE.get()
 
 
+def default_max_bytes() -> int:
+    """Return a quarter of the machine's memory."""
+    return int(_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
 @contextmanager
 def reuse_work(max_bytes: int | None = None) -> Iterator[Reuse]:
     """Let fits and predictions inside the block share what does not depend on the fit.
@@ -126,9 +131,7 @@ def reuse_work(max_bytes: int | None = None) -> Iterator[Reuse]:
     ...     search = GridSearchCV(tagger, {"gamma": [0.1, 1.0, 10.0]}).fit(X, y)
     """
     check_number("reuse_work", "max_bytes", max_bytes, low=0, integer=True, optional=True)
-    if max_bytes is None:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        max_bytes = int(_SHARE_OF_MEMORY * total)
+    max_bytes = default_max_bytes() if max_bytes is None else max_bytes
     token = _ACTIVE.set(Reuse(max_bytes))
     try:
         yield _ACTIVE.get()  # type: ignore[misc]

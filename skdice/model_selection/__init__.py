@@ -1,5 +1,21 @@
 """Tuning and comparing of estimators."""
 
+from ..estimators._reuse import reuse_work
+from ._compare import compare_losses
+from ._comparison import LossComparison
+from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision
+from ._search import DiceSearchCV
+from ._split import StratifiedTagKFold
+from ._suggest import suggest_loss
 
-__all__ = ["tune_decision"]
+__all__ = [
+    "DiceSearchCV",
+    "LossComparison",
+    "StratifiedTagKFold",
+    "compare_losses",
+    "cross_val_predict_proba",
+    "reuse_work",
+    "suggest_loss",
+    "tune_decision",
+]

@@ -39,8 +39,8 @@ def tune_decision(
     -------
     estimator
         With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found; of
-        equally good ones the nearest to 0. All its methods are those of the estimator; ``predict_proba`` and
-        ``decision_function`` of a classifier do not change.
+        equally good ones the nearest to 0. All its methods are those of the estimator;
+        ``predict_proba`` and ``decision_function`` of a classifier do not change.
 
     Raises
     ------
@@ -65,8 +65,8 @@ def tune_decision(
     if tune is None or isinstance(estimator, type):
         got = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise TypeError(
-            f"tune_decision takes a fitted classifier, tagger or extractor of skdice; got {got}. For other "
-            f"classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
+            f"tune_decision takes a fitted classifier, tagger or extractor of skdice; got {got}. "
+            f"For other classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
     check_is_fitted(estimator, "net_")
     tuned = copy.copy(estimator)

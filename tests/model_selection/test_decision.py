@@ -110,7 +110,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("estimator", [LogisticRegression(), DicePairClassifier, None])
     def test_other_things(self, estimator):
-        with pytest.raises(TypeError, match="takes a fitted classifier, tagger or extractor of skdice"):
+        with pytest.raises(TypeError, match="takes a fitted classifier, tagger or extractor"):
             tune_decision(estimator, [], [])
 
     def test_tagger_without_background(self, tiny_bert):

@@ -1,0 +1,124 @@
+"""From what a search space gives to parameters that an estimator can be set to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from ..losses import Loss, loss_parameters
+from ._suggest import LOSS_PARAMETERS, SEARCHED_LOSSES, suggest_loss
+
+if TYPE_CHECKING:
+    from optuna.trial import BaseTrial
+
+Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
+
+
+def final_estimator(estimator: Any) -> tuple[str, Any]:
+    """Return the last step of a pipeline, with the prefix of its parameters, or the estimator."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix, estimator
+
+
+def default_space(estimator: Any) -> Space:
+    """Return :func:`suggest_loss` for the estimator, or for the last step of a pipeline.
+
+    Raises
+    ------
+    ValueError
+        If that has no loss parameters.
+    """
+    prefix, final = final_estimator(estimator)
+    known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
+    missing = [name for name in ("loss", *LOSS_PARAMETERS) if name not in known]
+    if missing:
+        raise ValueError(
+            f"space=None searches the loss of an estimator of skdice; {type(final).__name__} has "
+            f"no parameter {missing[0]!r}. Give a space: a callable that takes an Optuna trial and "
+            f"returns a dict of parameters."
+        )
+    losses: tuple[str, ...] = SEARCHED_LOSSES
+    if known.get("class_weight") not in (None, "log"):
+        # With weights of its own, "wce" is "ce", and K an error.
+        losses = tuple(name for name in losses if name != "wce")
+    return partial(suggest_loss, losses=losses, prefix=prefix)
+
+
+def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str, Any]:
+    """Return the parameters that a trial is to set on the estimator.
+
+    Where the space switches a loss, parameters of the old one that the new one does not take are
+    reset to None. A None that changes nothing is left out.
+
+    Raises
+    ------
+    TypeError
+        If the space does not return a dict with names for keys.
+    ValueError
+        If a parameter is unknown to the estimator.
+    """
+    drawn = space(trial)
+    if not isinstance(drawn, Mapping) or not all(isinstance(name, str) for name in drawn):
+        raise TypeError(
+            f"The 'space' of DiceSearchCV must return a dict of parameter names and values. Got "
+            f"{drawn!r} instead."
+        )
+    known = estimator.get_params()
+    parameters = {**drawn, **_resets(drawn, known)}
+    parameters = {
+        name: value
+        for name, value in parameters.items()
+        if not (value is None and _is_loss_parameter(name) and known.get(name, 0) is None)
+    }
+    _check_parameters(estimator, parameters)
+    return parameters
+
+
+def with_parameters(estimator: Any, parameters: Mapping[str, Any]) -> Any:
+    """Return an unfitted copy of the estimator with other parameters."""
+    # Parameters that are estimators themselves, such as losses, must not be shared by fits.
+    return clone(estimator).set_params(**clone(dict(parameters), safe=False))
+
+
+def _resets(drawn: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, None]:
+    """Return None for what the estimator was given and a loss that is switched to does not take."""
+    resets: dict[str, None] = {}
+    for name, loss in drawn.items():
+        prefix = name.removesuffix("loss")
+        if not name.endswith("loss") or (prefix and not prefix.endswith("__")):
+            continue
+        if any(f"{prefix}{parameter}" not in known for parameter in LOSS_PARAMETERS):
+            continue  # The loss of another kind of estimator.
+        taken = _taken_by(loss)
+        for parameter in LOSS_PARAMETERS:
+            full = f"{prefix}{parameter}"
+            if full not in drawn and parameter not in taken and known[full] is not None:
+                resets[full] = None
+    return resets
+
+
+def _taken_by(loss: Any) -> tuple[str, ...]:
+    if isinstance(loss, Loss):
+        return ()
+    return (*loss_parameters(loss), "K") if loss == "wce" else loss_parameters(loss)
+
+
+def _is_loss_parameter(name: str) -> bool:
+    return name.rpartition("__")[2] in LOSS_PARAMETERS
+
+
+def _check_parameters(estimator: Any, parameters: Mapping[str, Any]) -> None:
+    try:
+        with_parameters(estimator, parameters)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"The space of DiceSearchCV gives a parameter that {type(estimator).__name__} cannot "
+            f"be set to: {error}"
+        ) from error

@@ -1,0 +1,88 @@
+"""An estimator that costs nothing, to search over, and a search in a process of its own."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from skdice.model_selection import DiceSearchCV
+
+X = np.arange(12.0).reshape(-1, 1)
+Y = np.arange(12) % 2
+# What a fit does besides, which is no part of the study: "hang" or "dawdle".
+CONDUCT = "SKDICE_TESTS_CONDUCT"
+
+
+class Peak(ClassifierMixin, BaseEstimator):
+    """Scores ``1 - (x - 0.3) ** 2``, less a little that depends on the fold.
+
+    ``act(estimator, X)`` is called in every fit.
+    """
+
+    def __init__(self, x=0.0, kind="plain", act=None, verbose=1, random_state=None):
+        self.x = x
+        self.kind = kind
+        self.act = act
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        conduct = os.environ.get(CONDUCT)
+        if conduct is not None:
+            sys.stdout.write("fitting\n")
+            sys.stdout.flush()
+            time.sleep(600 if conduct == "hang" else 0.05)
+        self.sample_weight_ = sample_weight
+        if self.act is not None:
+            self.act(self, X)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[0], len(X))
+
+    def predict_proba(self, X):
+        return np.tile([0.4, 0.6], (len(X), 1))
+
+    def score(self, X, y):
+        return 1 - (self.x - 0.3) ** 2 - X[0, 0] / 100
+
+
+def space(trial):
+    return {"x": trial.suggest_float("x", 0.0, 1.0)}
+
+
+def make_search(storage=None, **parameters):
+    """Return a search that is quick, quiet and always the same."""
+    defaults = {"n_trials": 6, "cv": 3, "pruner": None, "verbose": 0, "random_state": 0}
+    estimator = parameters.pop("estimator", Peak())
+    return DiceSearchCV(
+        estimator,
+        parameters.pop("space", space),
+        storage=storage,
+        **{**defaults, **parameters},
+    )
+
+
+def start_search(conduct, storage, **parameters):
+    """Run :func:`make_search` in a new process.
+
+    It prints a line for each fit, and the number of its rows at the end.
+    """
+    code = (
+        "from tests.model_selection.searched import X, Y, make_search\n"
+        f"search = make_search({storage!r}, **{parameters!r}).fit(X, Y)\n"
+        "print(len(search.cv_results_['params']))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", CONDUCT: conduct},
+    )

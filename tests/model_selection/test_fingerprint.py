@@ -1,0 +1,111 @@
+"""digest: equal for equal values, in every process, and for nothing else."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skdice import DiceTokenTagger
+from skdice.estimators._rows import object_array
+from skdice.losses import DiceLoss
+from skdice.model_selection._fingerprint import differences, digest, search_fingerprint
+
+SENTENCES = [["john", "saw"], ["oslo"], []]
+RAGGED = object_array(SENTENCES)
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (SENTENCES, tuple(tuple(words) for words in SENTENCES)),
+        (SENTENCES, RAGGED),
+        (SENTENCES, pd.Series(SENTENCES, index=[5, 6, 7])),
+        ([("a", "b")], np.array([["a", "b"]], dtype=object)),
+        (["a", "b"], np.array(["a", "b"])),
+        ([np.str_("a")], ["a"]),
+        ([0, 1], np.array([0, 1])),
+        ([0, 1], pd.Series([0, 1])),
+        (1.5, np.float64(1.5)),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"a", "b", "c"}, {"c", "b", "a"}),
+        (Path("models/bert"), "models/bert"),
+        (DiceTokenTagger(), DiceTokenTagger(verbose=0, device="cpu", callbacks=[print])),
+        (np.random.RandomState(0), np.random.RandomState(0)),
+        (torch.arange(6).reshape(2, 3), np.arange(6).reshape(2, 3)),
+        (sparse.csr_array(np.eye(3)), sparse.csc_array(np.eye(3))),
+        (object, object),
+        (lambda: 1, lambda: 1),
+    ],
+)
+def test_equal(one, other):
+    assert digest(one) == digest(other)
+
+
+DIFFERENT = [
+    SENTENCES,
+    [["john"], ["saw", "oslo"], []],
+    [["john", "saw"], ["oslo"]],
+    [["johns", "aw"], ["oslo"], []],
+    [["john saw"], ["oslo"], []],
+    [],
+    [[]],
+    "",
+    "1",
+    1,
+    1.0,
+    True,
+    None,
+    b"1",
+    [1, 2],
+    [12],
+    ["1", "2"],
+    [1, "2"],
+    np.arange(6.0).reshape(2, 3),
+    np.arange(6.0).reshape(3, 2),
+    np.arange(6).reshape(2, 3),
+    {"a": 1},
+    {"a": 2},
+    {"b": 1},
+    {"text": ["a"], "answer_start": [0]},
+    pd.DataFrame({"question": ["a"], "context": ["b"]}),
+    pd.DataFrame({"context": ["a"], "question": ["b"]}),
+    sparse.csr_array(np.eye(3)),
+    DiceTokenTagger(),
+    DiceTokenTagger(lr=1e-4),
+    DiceTokenTagger(loss=DiceLoss()),
+    DiceTokenTagger(loss=DiceLoss(gamma=2.0)),
+    DiceTokenTagger(class_weight={"O": 0.5}),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    make_pipeline(StandardScaler(), LogisticRegression(C=2)),
+    np.random.RandomState(0),
+    np.random.RandomState(1),
+    np.random.default_rng(0),
+    np.random.default_rng(1),
+    print,
+    len,
+    int,
+]
+
+
+def test_different():
+    digests = [digest(value) for value in DIFFERENT]
+    for i, one in enumerate(digests):
+        for j in range(i):
+            assert one != digests[j], (DIFFERENT[i], DIFFERENT[j])
+
+
+def test_parts():
+    splits = [(np.array([0]), np.array([1]))]
+    one = search_fingerprint(DiceTokenTagger(), SENTENCES, SENTENCES, None, splits, None)
+    other = search_fingerprint(
+        DiceTokenTagger(lr=1, verbose=0), SENTENCES, SENTENCES, [1.0], splits, "f1"
+    )
+    assert differences(one, other) == ["the estimator's 'lr'", "sample_weight", "scoring"]
+    assert differences(one, dict(one)) == []
+    assert differences({}, {"X": "1"}) == ["X"]

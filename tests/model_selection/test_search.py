@@ -1,0 +1,646 @@
+"""DiceSearchCV: results, spaces, pruning, errors and what scikit-learn expects of it."""
+
+import os
+import pickle
+import signal
+import time
+import warnings
+
+import matplotlib
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.datasets import make_classification
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import PrecisionRecallDisplay, accuracy_score, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.estimators._reuse import active_reuse
+from skdice.losses import DiceLoss
+from skdice.model_selection import DiceSearchCV
+from skdice.nn._net import TextNet
+
+from ..corpora import easy_corpus, easy_pairs
+from .searched import Peak, X, Y, make_search, space
+
+matplotlib.use("Agg")
+
+FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0}
+
+
+def raise_if(condition):
+    """Return what makes a fit of Peak fail."""
+
+    def act(estimator, X):
+        if condition(estimator, X):
+            raise RuntimeError(f"no luck with x={estimator.x:.3f}")
+
+    return act
+
+
+class Listing:
+    """What makes Peak write down its fits."""
+
+    def __init__(self):
+        self.fits = []
+
+    def __call__(self, estimator, X):
+        self.fits.append((estimator.x, len(X), estimator.verbose, estimator.sample_weight_))
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class TestResults:
+    def test_as_of_a_grid_search(self):
+        """The same candidates in GridSearchCV give the same table."""
+        X, y = make_classification(60, random_state=0)
+        cv = StratifiedKFold(3)
+
+        def space(trial):
+            penalised = {"l1_ratio": 0.5, "solver": "saga"} if trial.number % 2 else {}
+            return {"C": trial.suggest_float("C", 0.1, 1.0), "max_iter": 5000, **penalised}
+
+        search = make_search(estimator=LogisticRegression(), space=space, cv=cv).fit(X, y)
+        candidates = [
+            {name: [value] for name, value in each.items()} for each in search.cv_results_["params"]
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            grid = GridSearchCV(LogisticRegression(), candidates, cv=cv).fit(X, y)
+        ours, theirs = dict(search.cv_results_), grid.cv_results_
+        assert ours.pop("trial_number").tolist() == list(range(6))
+        assert set(ours.pop("state")) == {"COMPLETE"}
+        assert set(ours) == set(theirs)
+        for name, column in theirs.items():
+            if "time" in name:
+                assert (ours[name] >= 0).all()
+            elif name == "params":
+                assert ours[name] == column
+            else:
+                assert ours[name].dtype == column.dtype, name
+                np.testing.assert_array_equal(np.ma.getmask(ours[name]), np.ma.getmask(column))
+                np.testing.assert_array_equal(
+                    np.ma.compressed(ours[name]), np.ma.compressed(column)
+                )
+        assert search.best_index_ == grid.best_index_
+        assert search.best_score_ == grid.best_score_
+        assert search.best_params_ == grid.best_params_
+        np.testing.assert_array_equal(search.predict(X), grid.predict(X))
+        assert search.score(X, y) == grid.score(X, y)
+
+    def test_attributes(self):
+        search = make_search(n_trials=8).fit(X, Y)
+        results = search.cv_results_
+        assert results["rank_test_score"].dtype == np.int32
+        assert search.best_index_ == results["rank_test_score"].argmin()
+        assert search.best_score_ == results["mean_test_score"].max()
+        assert (
+            search.best_estimator_.x == search.best_params_["x"] == search.study_.best_params["x"]
+        )
+        assert search.n_splits_ == 3
+        assert search.refit_time_ >= 0
+        assert search.classes_.tolist() == [0, 1]
+        assert len(pd.DataFrame(results)) == len(search.study_.trials) == 8
+        np.testing.assert_allclose(
+            [trial.value for trial in search.study_.trials], results["mean_test_score"]
+        )
+
+    def test_it_searches(self):
+        search = make_search(n_trials=25).fit(X, Y)
+        assert abs(search.best_params_["x"] - 0.3) < 0.03
+        late = search.cv_results_["param_x"][15:]
+        assert np.abs(late - 0.3).mean() < 0.2
+
+    def test_scoring(self):
+        by_name = make_search(scoring="accuracy").fit(X, Y)
+        assert by_name.best_score_ == 0.5
+        assert by_name.score(X, Y) == 0.5
+        by_scorer = make_search(scoring=make_scorer(accuracy_score)).fit(X, Y)
+        assert by_scorer.best_score_ == 0.5
+        by_function = make_search(scoring=lambda estimator, X, y: estimator.x).fit(X, Y)
+        assert by_function.best_score_ == by_function.best_params_["x"]
+        assert by_function.score(X, Y) == by_function.best_params_["x"]
+
+    def test_splitters(self):
+        groups = np.repeat([0, 1, 2], 4)
+        search = make_search(cv=GroupKFold(3)).fit(X, Y, groups=groups)
+        assert search.n_splits_ == 3
+        folds = [(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6))]
+        assert make_search(cv=iter(folds)).fit(X, Y).n_splits_ == 2
+        assert make_search(cv=None).fit(X, Y).n_splits_ == 5
+
+    def test_sample_weight(self):
+        listing = Listing()
+        weight = np.arange(12.0)
+        search = make_search(n_trials=1, cv=KFold(3), estimator=Peak(act=listing))
+        search.fit(X, Y, sample_weight=weight.tolist())
+        for (*_, got), fold in zip(listing.fits, [slice(4, 12), [0, 1, 2, 3, 8, 9, 10, 11]]):
+            np.testing.assert_array_equal(got, weight[fold])
+        np.testing.assert_array_equal(listing.fits[-1][-1], weight)
+
+    def test_sample_weight_in_a_pipeline(self):
+        listing = Listing()
+        pipeline = Pipeline([("scale", StandardScaler()), ("peak", Peak(act=listing))])
+        search = make_search(
+            n_trials=1,
+            estimator=pipeline,
+            space=lambda trial: {"peak__x": trial.suggest_float("x", 0, 1)},
+        )
+        search.fit(X, Y, sample_weight=np.arange(12.0))
+        assert listing.fits[-1][-1].tolist() == list(range(12))
+
+    def test_fits(self):
+        listing = Listing()
+        search = make_search(n_trials=2, estimator=Peak(act=listing)).fit(X, Y)
+        assert [n for _, n, *_ in listing.fits] == [8] * 6 + [12]
+        # A bar over the trials, none for each fit; the last fit is the user's.
+        assert [verbose for *_, verbose, _ in listing.fits] == [0] * 6 + [1]
+        assert listing.fits[-1][0] == search.best_params_["x"]
+
+    def test_no_refit(self):
+        listing = Listing()
+        search = make_search(n_trials=2, estimator=Peak(act=listing), refit=False).fit(X, Y)
+        assert len(listing.fits) == 6
+        assert search.best_params_
+        assert not hasattr(search, "predict")
+        with pytest.raises(AttributeError) as caught:
+            search.predict(X)
+        assert "'predict' needs refit=True" in str(caught.value.__cause__)
+
+
+class TestSeeds:
+    def test_the_same_trials_every_time(self):
+        one, other = (make_search(random_state=3).fit(X, Y) for _ in range(2))
+        np.testing.assert_array_equal(one.cv_results_["param_x"], other.cv_results_["param_x"])
+        another = make_search(random_state=4).fit(X, Y)
+        assert another.cv_results_["param_x"][0] != one.cv_results_["param_x"][0]
+
+    def test_no_seed(self):
+        values = [make_search(random_state=None).fit(X, Y).best_params_["x"] for _ in range(2)]
+        assert values[0] != values[1]
+
+    def test_a_resumed_search_goes_on_as_a_whole_one(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        make_search(storage, n_trials=5).fit(X, Y)
+        resumed = make_search(storage, n_trials=15).fit(X, Y)
+        whole = make_search(n_trials=15).fit(X, Y)
+        values = resumed.cv_results_["param_x"]
+        np.testing.assert_array_equal(values, whole.cv_results_["param_x"])
+        assert len(set(values)) == 15
+
+    def test_numpys_generator_is_left_alone(self):
+        before = np.random.get_state()[1].copy()
+        make_search().fit(X, Y)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+class TestSpaces:
+    def test_default_space(self):
+        tagger = DiceTokenTagger(loss="tversky", alpha=0.3, class_weight="balanced")
+        search = DiceSearchCV(tagger)
+        trial = optuna.trial.FixedTrial({"loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0})
+        drawn = search._make_plan().space
+        assert "wce" not in drawn.keywords["losses"]
+        assert "wce" in DiceSearchCV(DiceTokenTagger())._make_plan().space.keywords["losses"]
+        with pytest.raises(ValueError, match="dsc_ce_weight"):
+            drawn(trial)
+
+    def test_default_space_needs_loss_parameters(self):
+        with pytest.raises(ValueError, match="LogisticRegression has no parameter 'loss'"):
+            DiceSearchCV(LogisticRegression()).fit(X, Y)
+
+    @pytest.mark.parametrize(
+        "given, drawn, expected",
+        [
+            ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
+            ({"loss": "tversky", "alpha": 0.3, "gamma": 2.0}, {"loss": "dsc"}, []),
+            ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
+            ({"loss": "wce", "K": 2.0}, {"loss": "dice"}, ["K"]),
+            ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["gamma"]),
+            ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
+            ({"loss": "dice", "ce_weight": 0.1}, {"lr": 0.1}, []),
+            ({}, {"loss": "ce", "alpha": None, "K": None}, []),
+        ],
+    )
+    def test_what_a_new_loss_does_not_take_is_reset(self, given, drawn, expected):
+        from skdice.model_selection._space import draw_parameters
+
+        tagger = DiceTokenTagger(**given)
+        parameters = draw_parameters(lambda trial: drawn, None, tagger)
+        assert sorted(name for name in parameters if parameters[name] is None) == expected
+        clone(tagger).set_params(**parameters)._check_parameters()
+        pipeline = Pipeline([("tagger", tagger)])
+        prefixed = {f"tagger__{name}": value for name, value in drawn.items()}
+        in_pipeline = draw_parameters(lambda trial: prefixed, None, pipeline)
+        assert {name.removeprefix("tagger__") for name in in_pipeline} == set(parameters)
+
+    @pytest.mark.parametrize(
+        "estimator, drawn, message",
+        [
+            (Peak(), {"z": 1}, "Peak cannot be set to.*'z'"),
+            (DiceTokenTagger(), {"learning_rate": 1}, "DiceTokenTagger cannot.*'learning_rate'"),
+            (DiceTokenTagger(), {"loss__gamma": 1}, "'loss__gamma' needs a loss object"),
+            (DiceTokenTagger(), {"loss": "dize"}, "Got 'dize' instead"),
+            (Pipeline([("peak", Peak())]), {"peak__z": 1}, "Pipeline cannot be set to.*'z'"),
+            (Peak(), {"x__y": 1}, "Peak cannot be set to"),
+        ],
+    )
+    @pytest.mark.parametrize("error_score", ["raise", np.nan, 0.0])
+    def test_unknown_parameters(self, estimator, drawn, message, error_score, monkeypatch):
+        def fit(self, X, y):
+            raise AssertionError("nothing must be fitted")
+
+        monkeypatch.setattr(type(estimator), "fit", fit)
+        search = make_search(
+            estimator=estimator, space=lambda trial: drawn, error_score=error_score
+        )
+        with pytest.raises(ValueError, match=message):
+            search.fit(X, Y)
+
+    @pytest.mark.parametrize("drawn", [None, [("x", 1)], {1: 2}])
+    def test_what_a_space_returns(self, drawn):
+        with pytest.raises(TypeError, match="must return a dict of parameter names"):
+            make_search(space=lambda trial: drawn).fit(X, Y)
+
+    def test_an_error_of_the_space_costs_no_trial(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        with pytest.raises(ZeroDivisionError):
+            make_search(storage, space=lambda trial: 1 / 0).fit(X, Y)
+        assert len(make_search(storage).fit(X, Y).cv_results_["params"]) == 6
+
+    def test_a_space_must_depend_on_the_trial_alone(self):
+        calls = iter(range(1000))
+        search = make_search(space=lambda trial: {"kind": str(next(calls))})
+        with pytest.raises(ValueError, match=r"does not fit trial 0 .* other parameters than when"):
+            search.fit(X, Y)
+
+    def test_another_space_for_the_same_study(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        make_search(storage).fit(X, Y)
+        other = make_search(storage, space=lambda trial: {"x": trial.suggest_float("u", 0, 1)})
+        with pytest.raises(ValueError, match=r"does not fit trial 0 of the study.*'u'"):
+            other.fit(X, Y)
+
+
+class TestPruning:
+    def test_auto(self):
+        search = make_search(n_trials=20, pruner="auto").fit(X, Y)
+        results = pd.DataFrame(search.cv_results_)
+        pruned = results[results["state"] == "PRUNED"]
+        complete = results[results["state"] == "COMPLETE"]
+        assert len(pruned) >= 3
+        assert (results["state"][:4] == "COMPLETE").all()
+        assert (
+            pruned[["mean_test_score", "std_test_score", "split2_test_score"]].isna().all(axis=None)
+        )
+        assert pruned[["split0_test_score", "mean_fit_time"]].notna().all(axis=None)
+        assert (pruned["rank_test_score"] == len(complete) + 1).all()
+        assert complete["rank_test_score"].max() <= len(complete)
+        assert search.study_.best_trial.number == results["trial_number"][search.best_index_]
+        # What was stopped had been worse than the middle of those that were not.
+        assert pruned["split0_test_score"].median() < complete["split0_test_score"].median()
+
+    def test_a_pruned_trial_is_never_best(self):
+        class PruneTheGood(optuna.pruners.BasePruner):
+            def prune(self, study, trial):
+                return trial.intermediate_values[trial.last_step] > 0.9
+
+        search = make_search(n_trials=12, pruner=PruneTheGood()).fit(X, Y)
+        assert np.nanmax(search.cv_results_["split0_test_score"]) > 0.9
+        assert search.best_score_ <= 0.9
+
+    def test_none(self):
+        search = make_search(n_trials=12, pruner=None).fit(X, Y)
+        assert set(search.cv_results_["state"]) == {"COMPLETE"}
+
+    def test_reports_are_means_so_far(self):
+        search = make_search(n_trials=1).fit(X, Y)
+        scores = [search.cv_results_[f"split{i}_test_score"][0] for i in range(3)]
+        reported = search.study_.trials[0].intermediate_values
+        for step in range(3):
+            assert reported[step] == pytest.approx(np.mean(scores[: step + 1]))
+
+    def test_all_pruned(self):
+        pruner = optuna.pruners.ThresholdPruner(lower=10)
+        with pytest.raises(ValueError, match="of 6 trials, 0 failed and 6 were pruned"):
+            make_search(pruner=pruner).fit(X, Y)
+
+
+class TestErrorsInFit:
+    def test_raise(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        search = make_search(storage, estimator=Peak(act=raise_if(lambda peak, X: True)))
+        with pytest.raises(RuntimeError, match="no luck") as caught:
+            search.fit(X, Y)
+        assert "In trial 0, with the parameters {'x': " in caught.value.__notes__[0]
+        study = optuna.load_study(study_name="skdice", storage=open_journal(storage))
+        (trial,) = study.trials
+        assert trial.state == optuna.trial.TrialState.FAIL
+        assert trial.user_attrs["error"].startswith("RuntimeError: no luck with x=")
+        assert "in act" in trial.user_attrs["traceback"]
+
+    def test_nan(self):
+        estimator = Peak(act=raise_if(lambda peak, X: peak.x > 0.5))
+        search = make_search(n_trials=12, estimator=estimator, error_score=np.nan)
+        with pytest.warns(FitFailedWarning, match="of 12 trials had .*nan.*RuntimeError: no luck"):
+            search.fit(X, Y)
+        states = [trial.state.name for trial in search.study_.trials]
+        n_failed = states.count("FAIL")
+        assert n_failed >= 1
+        assert len(states) == 12
+        assert len(search.cv_results_["params"]) == 12 - n_failed
+        assert (search.cv_results_["param_x"] <= 0.5).all()
+
+    def test_a_number(self):
+        estimator = Peak(act=raise_if(lambda peak, X: X[0, 0] == 0 and peak.x > 0.5))
+        search = make_search(n_trials=12, cv=KFold(3), estimator=estimator, error_score=-1.0)
+        with pytest.warns(FitFailedWarning, match=r"error_score=-1.0.*no luck"):
+            search.fit(X, Y)
+        results = pd.DataFrame(search.cv_results_)
+        failed = results["param_x"] > 0.5
+        assert (results.loc[failed, ["split1_test_score", "split2_test_score"]] == -1).all(
+            axis=None
+        )
+        assert (results.loc[failed, "split0_test_score"] > 0).all()
+        np.testing.assert_allclose(
+            results["mean_test_score"], results.filter(like="split").mean(axis=1)
+        )
+
+    @pytest.mark.parametrize("error_score", [np.nan, 0.0])
+    def test_all_failed(self, error_score):
+        estimator = Peak(act=raise_if(lambda peak, X: True))
+        search = make_search(estimator=estimator, error_score=error_score)
+        with pytest.raises(ValueError, match=r"6 failed and 0 were pruned.*RuntimeError: no luck"):
+            search.fit(X, Y)
+
+    def test_scores_that_are_none(self):
+        for score in (np.nan, "good", None, np.zeros(2)):
+            search = make_search(scoring=lambda estimator, X, y, score=score: score)
+            with pytest.raises(ValueError, match="must give a number that is not NaN"):
+                search.fit(X, Y)
+
+    def test_an_interrupted_trial_is_withdrawn(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        fits = []
+
+        def interrupt(estimator, X):
+            fits.append(1)
+            if len(fits) == 8:
+                signal.raise_signal(signal.SIGINT)
+
+        interrupted = make_search(storage, estimator=Peak(act=interrupt), error_score=np.nan)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.fit(X, Y)
+        study = optuna.load_study(study_name="skdice", storage=open_journal(storage))
+        states = [trial.state.name for trial in study.trials]
+        assert states == ["COMPLETE", "COMPLETE", "FAIL"]
+        assert study.trials[2].user_attrs["withdrawn"] == "interrupted"
+        assert len(interrupted.fit(X, Y).cv_results_["params"]) == 6
+
+    def test_a_fold_without_a_positive_tag(self, tiny_bert):
+        X, y = easy_corpus(12)
+        y = [row if i < 6 else ["O"] * len(row) for i, row in enumerate(y)]
+        search = make_search(
+            estimator=DiceTokenTagger(tiny_bert, **FAST),
+            space=lambda trial: {"loss": "ce"},
+            cv=KFold(2),
+            n_trials=1,
+        )
+        with pytest.raises(
+            ValueError, match="at least two different tags in y; got one class, 'O'"
+        ):
+            search.fit(X, y)
+
+
+def open_journal(path):
+    from skdice.model_selection._storage import open_storage
+
+    return open_storage(path)
+
+
+class TestLimits:
+    def test_timeout(self):
+        estimator = Peak(act=lambda peak, X: time.sleep(0.05))
+        search = make_search(n_trials=1000, estimator=estimator, timeout=0.4)
+        start = time.perf_counter()
+        search.fit(X, Y)
+        assert time.perf_counter() - start < 5
+        assert 1 <= len(search.cv_results_["params"]) < 20
+
+    @pytest.mark.parametrize(
+        "parameters, error, message",
+        [
+            ({"n_trials": 0}, ValueError, r"'n_trials' .* \[1, inf\). Got 0"),
+            ({"n_trials": 2.5}, ValueError, "'n_trials' .* an int"),
+            ({"timeout": 0}, ValueError, "'timeout' .* None or a float"),
+            ({"n_jobs": 0}, ValueError, "'n_jobs' .* other than 0"),
+            ({"n_jobs": "2"}, ValueError, "'n_jobs' .* an int"),
+            ({"refit": "f1"}, ValueError, "'refit' .* {True, False}. Got 'f1'"),
+            ({"error_score": "zero"}, ValueError, "'error_score' .* 'raise' or a float"),
+            ({"study_name": ""}, ValueError, "'study_name' .* not empty"),
+            ({"pruner": "median"}, ValueError, "'pruner' .* Got 'median'"),
+            ({"random_state": -1}, ValueError, "'random_state' .* Got -1"),
+            ({"scoring": ["f1", "accuracy"]}, ValueError, "'scoring' .* one score"),
+            ({"scoring": "f2"}, ValueError, "f2"),
+            ({"space": {"x": [1]}}, TypeError, "'space' .* callable"),
+            ({"estimator": Peak}, TypeError, "'estimator' .* must be an estimator"),
+            ({"estimator": None}, TypeError, "'estimator' .* Got None"),
+            ({"storage": 3}, TypeError, "'storage' .* Got 3"),
+            ({"storage": ""}, TypeError, "'storage' .* Got ''"),
+        ],
+    )
+    def test_parameters(self, parameters, error, message):
+        with pytest.raises(error, match=message):
+            make_search(**parameters).fit(X, Y)
+
+    def test_rows(self):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            make_search().fit(X, Y[:-1])
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            make_search().fit(X, Y, sample_weight=[1])
+
+
+class TestAsAnEstimator:
+    def test_clone_and_parameters(self):
+        search = make_search(estimator=Peak(x=0.7), n_trials=3)
+        copy = clone(search)
+        assert copy.estimator.x == 0.7
+        assert copy.space is space
+        assert copy.set_params(estimator__x=0.2, n_trials=4).estimator.x == 0.2
+        assert search.estimator.x == 0.7
+        assert copy.get_params()["n_trials"] == 4
+        assert "Peak" in copy._repr_html_()
+
+    def test_tags(self):
+        assert is_classifier(make_search())
+        assert not is_classifier(make_search(estimator=Ridge()))
+        assert not is_classifier(DiceSearchCV(DiceTokenTagger()))
+        assert is_classifier(DiceSearchCV(DicePairClassifier()))
+
+    def test_methods(self):
+        search = make_search()
+        assert hasattr(search, "predict_proba")
+        assert not hasattr(search, "predict_spans")
+        assert hasattr(DiceSearchCV(DiceTokenTagger()), "predict_spans")
+        assert not hasattr(DiceSearchCV(DiceTokenTagger()), "decision_function")
+        assert not hasattr(search, "classes_")
+        with pytest.raises(NotFittedError):
+            search.predict(X)
+
+    def test_pickle(self, tmp_path):
+        for storage in (None, tmp_path / "study.journal", f"sqlite:///{tmp_path}/study.db"):
+            search = pickle.loads(pickle.dumps(make_search(storage).fit(X, Y)))
+            assert search.predict(X).shape == (12,)
+            assert len(search.study_.trials) == 6
+
+    def test_nested(self):
+        scores = cross_val_score(make_search(), X, Y, cv=3)
+        assert scores.shape == (3,)
+
+    def test_metadata_routing(self):
+        weights = []
+
+        def act(estimator, X):
+            weights.append(estimator.sample_weight_)
+
+        search = make_search(estimator=Peak(act=act), n_trials=1)
+        with sklearn.config_context(enable_metadata_routing=True):
+            search.set_fit_request(sample_weight=True)
+            cross_val_score(search, X, Y, cv=2, params={"sample_weight": np.ones(12)})
+        assert [len(weight) for weight in weights] == [4, 4, 4, 6] * 2
+
+    def test_optuna_is_as_talkative_as_before(self, capfd):
+        before = optuna.logging.get_verbosity()
+        make_search().fit(X, Y)
+        assert optuna.logging.get_verbosity() == before
+        out, err = capfd.readouterr()
+        assert out == err == ""
+
+    def test_progress(self, capfd):
+        make_search(verbose=1).fit(X, Y)
+        err = capfd.readouterr().err
+        assert "6/6" in err
+        assert "best=0." in err
+
+
+class TestProcesses:
+    def test_same_form(self):
+        X, y = make_classification(60, random_state=0)
+        search = make_search(
+            estimator=LogisticRegression(),
+            space=lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)},
+            n_jobs=2,
+            n_trials=8,
+        ).fit(X, y)
+        assert len(search.cv_results_["params"]) == len(set(search.cv_results_["param_C"])) == 8
+        workers = {trial.user_attrs["worker"]["pid"] for trial in search.study_.trials}
+        assert os.getpid() not in workers
+        assert search.best_score_ == search.study_.best_value
+        assert search.best_params_ == {"C": search.best_estimator_.C}
+
+    def test_an_interrupt_in_a_worker(self, tmp_path):
+        # Made here, so that it is pickled by value.
+        class Interrupted(ClassifierMixin, BaseEstimator):
+            def __init__(self, x=0.0):
+                self.x = x
+
+            def fit(self, X, y):
+                raise KeyboardInterrupt("enough")
+
+            def score(self, X, y):
+                return 0.0
+
+        storage = tmp_path / "study.journal"
+        search = make_search(storage, estimator=Interrupted(), n_jobs=2, error_score=np.nan)
+        with pytest.raises(KeyboardInterrupt, match="enough"):
+            search.fit(X, Y)
+        study = optuna.load_study(study_name="skdice", storage=open_journal(storage))
+        assert study.trials
+        assert {trial.state.name for trial in study.trials} == {"FAIL"}
+        assert all("withdrawn" in trial.user_attrs for trial in study.trials)
+
+    def test_storage_that_cannot_be_shared(self):
+        for storage in (optuna.storages.InMemoryStorage(), "sqlite:///:memory:"):
+            with pytest.raises(ValueError, match="n_jobs=2 needs a storage that processes"):
+                make_search(storage, n_jobs=2).fit(X, Y)
+
+
+class TestWithModels:
+    def test_tagger(self, tiny_bert):
+        X, y = easy_corpus(16)
+        tagger = DiceTokenTagger(tiny_bert, **FAST, loss="tversky", alpha=0.3, beta=0.7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            search = make_search(estimator=tagger, space=None, cv=2, n_trials=5).fit(X, y)
+        best = search.best_params_
+        assert search.best_estimator_.loss == best["loss"]
+        assert all(value is not None or tagger.get_params()[name] for name, value in best.items())
+        clone(tagger).set_params(**best)._check_parameters()
+        assert [len(row) for row in search.predict(X)] == [len(row) for row in y]
+        assert search.predict_spans(X).shape == (16,)
+        assert len(list(search.predict_iter(X))) == 16
+        assert len(search.predict_entities(["john saw oslo"])) == 1
+        assert 0 <= search.score(X, y) <= 1
+        assert search.best_estimator_.verbose == 1
+
+    def test_classifier_in_a_pipeline_and_displays(self, tiny_bert):
+        X, y = easy_pairs(16)
+        classifier = DicePairClassifier(tiny_bert, **FAST, verbose=0)
+        plain = make_search(
+            estimator=classifier,
+            space=lambda trial: {"loss": "tversky", "alpha": trial.suggest_float("alpha", 0, 1)},
+            cv=2,
+            n_trials=2,
+        ).fit(X, y)
+        display = PrecisionRecallDisplay.from_estimator(plain, X, y)
+        assert display.recall[0] == 1
+        pipeline = Pipeline([("classify", classifier)])
+        search = make_search(estimator=pipeline, space=None, cv=2, n_trials=2).fit(X, y)
+        assert all(name.startswith("classify__") for name in search.best_params_)
+        assert search.predict_proba(X).shape == (16, 2)
+
+    def test_loss_objects(self, tiny_bert):
+        X, y = easy_pairs(16)
+        search = make_search(
+            estimator=DicePairClassifier(tiny_bert, **FAST, verbose=0, loss=DiceLoss()),
+            space=lambda trial: {"loss__gamma": trial.suggest_float("gamma", 0.1, 1)},
+            cv=2,
+            n_trials=2,
+        ).fit(X, y)
+        assert search.best_estimator_.loss.gamma == search.best_params_["loss__gamma"]
+
+
+def test_trials_share_the_frozen_layers(tiny_bert, monkeypatch):
+    runs = []
+    compute = TextNet.compute_frozen_states
+
+    def counting(self, batcher, precision, states):
+        runs.append(len(states.missing(batcher.dataset)))
+        return compute(self, batcher, precision, states)
+
+    monkeypatch.setattr(TextNet, "compute_frozen_states", counting)
+    X, y = easy_corpus(18)
+    tagger = DiceTokenTagger(
+        tiny_bert, n_frozen_layers=1, max_epochs=1, precision="fp32", random_state=0, verbose=0
+    )
+    search = DiceSearchCV(tagger, n_trials=3, cv=3, random_state=0, verbose=0, refit=False)
+    search.fit(X, y)
+    assert sum(runs) == len({tuple(sentence) for sentence in X}), "once each, in the first folds"
+    assert active_reuse() is None
+    plain = GridSearchCV(tagger, [{k: [v] for k, v in search.best_params_.items()}], cv=3)
+    plain.fit(X, y)
+    assert plain.best_score_ == pytest.approx(search.best_score_, abs=1e-5)

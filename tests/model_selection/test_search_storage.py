@@ -1,0 +1,438 @@
+"""Studies on disk and in databases: resumed, shared by processes, killed, refused."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import KFold
+
+from skdice.model_selection import _budget, _liveness
+from skdice.model_selection._journal_lock import FlockLock, journal_lock
+from skdice.model_selection._storage import is_shared, open_storage, open_study, show_storage
+
+from .searched import CONDUCT, Peak, X, Y, make_search, start_search
+
+STORAGES = ["journal", "sqlite", "postgresql"]
+
+
+class Summit(Peak):
+    """Another estimator with the same parameters."""
+
+
+@pytest.fixture(scope="module")
+def postgresql(tmp_path_factory):
+    """URL of a private PostgreSQL server on a socket."""
+    if not (shutil.which("initdb") and shutil.which("pg_ctl")):
+        pytest.skip("no PostgreSQL server is installed")
+    if find_spec("psycopg2") is None:
+        pytest.skip("no driver for PostgreSQL is installed")
+    # Not tmp_path: the path of a socket is short, and the server's user has to get there.
+    home = Path(tempfile.mkdtemp(prefix="skdice-pg-", dir="/tmp"))
+    try:
+        as_user = []
+        if os.getuid() == 0:
+            if not shutil.which("runuser") or not _user_exists("postgres"):
+                pytest.skip("the server does not run as root, and there is no user for it")
+            as_user = ["runuser", "-u", "postgres", "--"]
+            shutil.chown(home, "postgres")
+        data = home / "data"
+        quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": "/"}
+        initdb = [*as_user, "initdb", "-D", data, "-U", "search", "-A", "trust", "--no-sync"]
+        subprocess.run(initdb, **quiet)
+        pg_ctl = [*as_user, "pg_ctl", "-D", data, "-w", "-l", home / "log"]
+        options = f"-k {home} -c listen_addresses='' -c fsync=off"
+        subprocess.run([*pg_ctl, "-o", options, "start"], **quiet)
+        try:
+            yield f"postgresql+psycopg2://search@/postgres?host={home}"
+        finally:
+            subprocess.run([*pg_ctl, "-m", "immediate", "stop"], **quiet)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _user_exists(name):
+    import pwd
+
+    with suppress(KeyError):
+        return bool(pwd.getpwnam(name))
+    return False
+
+
+@pytest.fixture
+def storage(request, tmp_path):
+    """One of the storages, without studies."""
+    if request.param == "journal":
+        return str(tmp_path / "study.journal")
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/study.db"
+    return request.getfixturevalue("postgresql")
+
+
+def trials_of(storage, name="skdice"):
+    return optuna.load_study(study_name=name, storage=open_storage(storage)).trials
+
+
+def wait_for_line(process):
+    """Return what a process prints, or fail with its error."""
+    line = process.stdout.readline()
+    assert line, process.stderr.read()
+    return line.strip()
+
+
+@pytest.mark.parametrize("storage", STORAGES, indirect=True)
+def test_a_killed_process_is_replaced(storage, monkeypatch):
+    """One process is killed in mid-trial while another goes on; a restart finishes the rest."""
+    hanging = start_search("hang", storage, n_trials=5)
+    fit = Peak.fit
+
+    def fit_and_kill(self, X, y):
+        states = [trial.state.name for trial in study.trials]
+        if states.count("COMPLETE") == 2 and hanging.poll() is None:
+            assert states[0] == "RUNNING"
+            hanging.kill()
+            hanging.wait()
+        return fit(self, X, y)
+
+    monkeypatch.setattr(Peak, "fit", fit_and_kill)
+    try:
+        assert wait_for_line(hanging) == "fitting"
+        study = open_study(storage, "skdice")
+        other = make_search(storage, n_trials=5).fit(X, Y)
+    finally:
+        hanging.kill()
+        hanging.communicate()
+    trials = trials_of(storage)
+    assert hanging.returncode == -signal.SIGKILL
+    assert trials[0].user_attrs["withdrawn"] == "stale"
+    assert [trial.state.name for trial in trials] == ["FAIL"] + ["COMPLETE"] * 5
+    assert other.cv_results_["trial_number"].tolist() == [1, 2, 3, 4, 5]
+
+    restarted = make_search(storage, n_trials=8).fit(X, Y)
+    assert len(trials_of(storage)) == 9
+    assert restarted.cv_results_["trial_number"].tolist() == list(range(1, 9))
+    assert len(set(restarted.cv_results_["param_x"])) == 8
+
+
+@pytest.mark.parametrize("storage", ["journal"], indirect=True)
+def test_processes_at_the_same_time(storage, monkeypatch):
+    """Together they run the trials that were asked for, never more, and agree on the best."""
+    monkeypatch.setenv(CONDUCT, "dawdle")
+    other = start_search("dawdle", storage, n_trials=10, study_name="two")
+    try:
+        assert wait_for_line(other) == "fitting"
+        here = make_search(storage, n_trials=10, study_name="two").fit(X, Y)
+        out, err = other.communicate(timeout=60)
+    finally:
+        other.kill()
+    assert out.split()[-1] == "10", err
+    trials = trials_of(storage, "two")
+    counted = [trial for trial in trials if _budget.counts(trial)]
+    assert len({trial.params["x"] for trial in counted}) == len(counted) == 10
+    assert len({trial.user_attrs["worker"]["pid"] for trial in counted}) == 2
+    for trial in trials:
+        assert trial in counted or trial.user_attrs["withdrawn"] == "surplus"
+    assert here.best_score_ == max(trial.value for trial in counted)
+
+
+def test_many_that_ask_at_once(tmp_path):
+    """However the claims of threads with storages of their own interleave, there are n trials."""
+    storage = tmp_path / "study.journal"
+    study = open_study(storage, "many")
+    run = []
+
+    def work():
+        study = open_study(storage, "many")
+        budget = _budget.TrialBudget(study, 7)
+        while (trial := budget.claim()) is not None:
+            run.append(trial.number)
+            study.tell(trial, 0.0)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(run) == len(_budget.counted_trials(study)) == 7
+    assert {trial.state.name for trial in study.trials} <= {"COMPLETE", "FAIL"}
+
+
+class TestStaleTrials:
+    @pytest.fixture
+    def study(self, tmp_path):
+        return open_study(tmp_path / "study.journal", "stale")
+
+    @pytest.fixture
+    def elsewhere(self, study, monkeypatch):
+        """Leave a running trial of another host."""
+        with monkeypatch.context() as patch:
+            patch.setattr(_liveness, "_host", lambda: "elsewhere")
+            trial = _budget.TrialBudget(study, 5).claim()
+        assert trial.user_attrs["worker"]["host"] == "elsewhere"
+        return trial
+
+    def test_other_hosts_have_time(self, study, elsewhere, monkeypatch):
+        budget = _budget.TrialBudget(study, 5)
+        assert budget.progress() == (0, [0])
+        monkeypatch.setattr(_liveness, "STALE_SECONDS", 0.05)
+        time.sleep(0.1)
+        # A watch begins with its first look, whatever the other's clock says.
+        assert _budget.TrialBudget(study, 5).progress() == (0, [0])
+        assert budget.progress() == (0, [])
+        assert study.trials[0].user_attrs["withdrawn"] == "stale"
+
+    def test_signs_of_life(self, study, elsewhere, monkeypatch):
+        monkeypatch.setattr(_liveness, "STALE_SECONDS", 0.3)
+        monkeypatch.setattr(_liveness, "HEARTBEAT_SECONDS", 0.05)
+        budget = _budget.TrialBudget(study, 5)
+        with _liveness.signs_of_life(elsewhere):
+            for _ in range(6):
+                assert budget.progress() == (0, [0])
+                time.sleep(0.1)
+        assert budget.progress() == (0, [0])
+        time.sleep(0.4)
+        assert budget.progress() == (0, [])
+
+    def test_a_new_process_of_the_same_number(self, study, monkeypatch):
+        trial = _budget.TrialBudget(study, 5).claim()
+        worker = trial.user_attrs["worker"]
+        if worker["started"] is None:
+            pytest.skip("this system does not say when a process started")
+        assert _budget.TrialBudget(study, 5).progress() == (0, [0])
+        trial.set_user_attr("worker", {**worker, "started": "1"})
+        assert _budget.TrialBudget(study, 5).progress() == (0, [])
+
+    def test_zombies_are_dead(self, study):
+        trial = _budget.TrialBudget(study, 5).claim()
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        started = _liveness._start_of(child.pid)
+        worker = {**trial.user_attrs["worker"], "pid": child.pid, "started": started}
+        trial.set_user_attr("worker", worker)
+        assert _budget.TrialBudget(study, 5).progress() == (0, [0])
+        child.kill()
+        # It has died, but nobody has asked for its return code.
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert _budget.TrialBudget(study, 5).progress() == (0, [])
+        child.communicate()
+
+    def test_workers_end_with_their_parent(self, monkeypatch):
+        ended = threading.Event()
+        monkeypatch.setattr(_liveness, "_PARENT_SECONDS", 0.01)
+        monkeypatch.setattr(os, "_exit", lambda code: ended.set())
+        with _liveness.ending_with(os.getppid()):
+            assert not ended.wait(0.1)
+        with _liveness.ending_with(os.getppid() + 1):
+            assert ended.wait(5)
+
+    def test_a_result_that_comes_too_late_is_dropped(self, tmp_path):
+        storage = tmp_path / "study.journal"
+
+        def give_up(estimator, X):
+            study = open_study(storage, "skdice")
+            if len(study.trials) == 1:
+                _budget.withdraw(study, 0, "stale")
+
+        search = make_search(storage, n_trials=2, estimator=Peak(act=give_up))
+        with pytest.warns(UserWarning, match="Trial 0 was given up by another process"):
+            search.fit(X, Y)
+        assert search.cv_results_["trial_number"].tolist() == [1, 2]
+
+    def test_a_trial_given_up_at_its_end(self, monkeypatch):
+        tell = optuna.study.Study.tell
+
+        def give_up_and_tell(self, trial, *arguments, **options):
+            if trial.number == 0:
+                _budget.withdraw(self, 0, "stale")
+            return tell(self, trial, *arguments, **options)
+
+        monkeypatch.setattr(optuna.study.Study, "tell", give_up_and_tell)
+        with pytest.warns(UserWarning, match="Trial 0 was given up"):
+            search = make_search(n_trials=2).fit(X, Y)
+        assert search.cv_results_["trial_number"].tolist() == [1, 2]
+
+    def test_waiting_ends_with_the_timeout(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        make_search(storage, n_trials=1).fit(X, Y)
+        study = open_study(storage, "skdice")
+        _budget.TrialBudget(study, 2).claim()
+        search = make_search(storage, n_trials=2, timeout=0.3).fit(X, Y)
+        assert len(search.cv_results_["params"]) == 1
+
+
+class TestResuming:
+    def test_nothing_is_run_twice(self, tmp_path):
+        fits = []
+        storage = str(tmp_path / "study.journal")
+        search = make_search(storage, estimator=Peak(act=lambda *_: fits.append(1)))
+        first = search.fit(X, Y).cv_results_
+        assert len(fits) == 6 * 3 + 1
+        again = search.fit(X, Y).cv_results_
+        assert len(fits) == 6 * 3 + 2
+        assert first.keys() == again.keys()
+        np.testing.assert_array_equal(first["mean_test_score"], again["mean_test_score"])
+        np.testing.assert_array_equal(first["mean_fit_time"], again["mean_fit_time"])
+        assert first["params"] == again["params"]
+        # Fewer trials than there are: all are shown, none is run.
+        fewer = search.set_params(n_trials=2).fit(X, Y)
+        assert len(fewer.cv_results_["params"]) == 6
+
+    def test_failed_trials_count(self, tmp_path):
+        storage = tmp_path / "study.journal"
+
+        def fail(estimator, X):
+            if estimator.x > 0.5:
+                raise RuntimeError("no luck")
+
+        search = make_search(storage, estimator=Peak(act=fail), error_score=np.nan)
+        with pytest.warns(FitFailedWarning, match="no luck"):
+            search.fit(X, Y)
+        assert len(trials_of(storage)) == 6
+        with pytest.warns(FitFailedWarning, match="no luck"):
+            search.set_params(n_trials=7).fit(X, Y)
+        assert len(trials_of(storage)) == 7
+
+    @pytest.mark.parametrize(
+        "change, different",
+        [
+            ({"X": X + 1}, r"in X\."),
+            ({"y": 1 - Y}, r"in y\."),
+            ({"sample_weight": np.ones(12)}, r"in sample_weight\."),
+            ({"cv": KFold(3, shuffle=True, random_state=0)}, r"in cv\."),
+            ({"cv": 4}, r"in cv\."),
+            ({"scoring": "accuracy"}, r"in scoring\."),
+            ({"estimator": Peak(kind="other", x=0.5)}, "in the estimator's 'kind', .*'x'"),
+            ({"estimator": Summit()}, "in the estimator's class"),
+        ],
+    )
+    def test_another_search(self, tmp_path, change, different):
+        storage = tmp_path / "study.journal"
+        make_search(storage, n_trials=1).fit(X, Y)
+        given = {"X": X, "y": Y, "sample_weight": None} | change
+        rows = {name: given.pop(name) for name in ("X", "y", "sample_weight")}
+        with pytest.raises(ValueError, match=f"study 'skdice' in .*study.journal.*{different}"):
+            make_search(storage, **given).fit(**rows)
+        assert len(trials_of(storage)) == 1
+        make_search(storage, study_name="other", n_trials=1, **given).fit(**rows)
+
+    def test_what_does_not_matter(self, tmp_path):
+        storage = tmp_path / "study.journal"
+        make_search(storage, n_trials=1).fit(X, Y)
+        make_search(storage, n_trials=1, estimator=Peak(verbose=5), verbose=1).fit(X, Y.tolist())
+
+    def test_a_study_of_others(self, tmp_path):
+        url = f"sqlite:///{tmp_path}/study.db"
+        study = optuna.create_study(storage=url, study_name="mine", direction="maximize")
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+        with pytest.raises(ValueError, match=r"'mine' .* trials that are not of DiceSearchCV"):
+            make_search(url, study_name="mine").fit(X, Y)
+        optuna.create_study(storage=url, study_name="least")
+        with pytest.raises(ValueError, match=r"'least' .* does not maximise"):
+            make_search(url, study_name="least").fit(X, Y)
+
+
+class TestStorages:
+    def test_objects(self, tmp_path):
+        path = tmp_path / "study.journal"
+        for storage in (optuna.storages.InMemoryStorage(), open_storage(path)):
+            make_search(storage, n_trials=2).fit(X, Y)
+            assert len(make_search(storage, n_trials=3).fit(X, Y).study_.trials) == 3
+
+    @pytest.mark.parametrize(
+        "storage, message",
+        [
+            ("sqlite:////nowhere/study.db", "'sqlite:////nowhere/study.db' cannot be opened"),
+            ("/nowhere/study.journal", "'/nowhere/study.journal' cannot be opened.*No such file"),
+            ("nodb://localhost/x", "'nodb://localhost/x' cannot be opened.*nodb"),
+            ("sqlite:/x://", "cannot be opened"),
+            (
+                "postgresql+nodriver://me:secret@localhost/x",
+                r"'postgresql\+nodriver://me:\*\*\*@localhost/x' cannot be opened",
+            ),
+        ],
+    )
+    def test_out_of_reach(self, storage, message):
+        with pytest.raises(ValueError, match=message) as caught:
+            make_search(storage).fit(X, Y)
+        assert "secret" not in str(caught.value)
+
+    def test_a_directory_and_a_file_of_another_kind(self, tmp_path):
+        with pytest.raises(ValueError, match="cannot be opened"):
+            make_search(tmp_path).fit(X, Y)
+        for content in ("hello\nworld\n", '{"a": 1}\n', "[1]\n", "3\n3\n"):
+            path = tmp_path / "file"
+            path.write_text(content)
+            with pytest.raises(ValueError, match="file' cannot be opened"):
+                make_search(path).fit(X, Y)
+            with pytest.raises(ValueError, match="cannot be opened"):
+                make_search(f"sqlite:///{path}").fit(X, Y)
+
+    def test_no_server(self, tmp_path):
+        pytest.importorskip("psycopg2")
+        url = f"postgresql+psycopg2://me:secret@/x?host={tmp_path}"
+        with pytest.raises(ValueError, match=r"cannot be opened.*connection.*failed") as caught:
+            make_search(url).fit(X, Y)
+        assert "secret" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "url, module, line",
+        [
+            ("postgresql+psycopg2://localhost/x", "psycopg2", "pip install psycopg2-binary"),
+            ("postgresql+psycopg://localhost/x", "psycopg", r"pip install 'psycopg\[binary\]'"),
+            ("mysql+pymysql://localhost/x", "pymysql", "pip install pymysql"),
+        ],
+    )
+    def test_missing_driver(self, url, module, line, monkeypatch):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(ValueError, match=f"needs a database driver.*{line}"):
+            make_search(url).fit(X, Y)
+
+    def test_passwords_are_not_shown(self):
+        assert show_storage("postgresql://me:secret@host/x") == "'postgresql://me:***@host/x'"
+        assert show_storage("postgresql://host/x") == "'postgresql://host/x'"
+
+    def test_which_can_be_shared(self):
+        for storage in (None, optuna.storages.InMemoryStorage(), "sqlite://", "sqlite:///:memory:"):
+            assert not is_shared(storage)
+        for storage in ("study.journal", Path("study.journal"), "sqlite:///study.db"):
+            assert is_shared(storage)
+
+
+class TestJournalLock:
+    def test_only_one_holds_it(self, tmp_path):
+        path = tmp_path / "file"
+        path.touch()
+        one, other = journal_lock(str(path)), journal_lock(str(path))
+        assert isinstance(one, FlockLock)
+        one.acquire()
+        got = threading.Event()
+        thread = threading.Thread(target=lambda: (other.acquire(), got.set()))
+        thread.start()
+        assert not got.wait(0.1)
+        one.release()
+        assert got.wait(5)
+        other.release()
+        thread.join()
+
+    def test_a_dead_process_does_not_hold_it(self, tmp_path):
+        path = tmp_path / "file"
+        path.touch()
+        code = (
+            "import fcntl, os, signal, sys\n"
+            f"fcntl.flock(os.open({str(path)!r}, os.O_RDWR), fcntl.LOCK_EX)\n"
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
+        lock = journal_lock(str(path))
+        assert lock.acquire()
+        lock.release()

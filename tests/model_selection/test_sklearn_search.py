@@ -1,0 +1,168 @@
+"""scikit-learn's own searches over losses and their parameters."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    ValidationCurveDisplay,
+    validation_curve,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
+
+from ..corpora import easy_corpus, easy_pairs, easy_texts
+
+FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+LOSSES = [
+    {"loss": ["ce"]},
+    {"loss": ["wce"], "K": [1.0, 5.0]},
+    {"loss": ["focal"], "gamma": [1.0]},
+    {"loss": ["tversky"], "alpha": [0.3], "beta": [0.7]},
+    {"loss": ["dsc"], "alpha": [0.01], "gamma": [0.1]},
+]
+
+
+@pytest.fixture(autouse=True)
+def short_trainings_may_collapse():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+@pytest.fixture
+def tagging(tiny_bert):
+    return DiceTokenTagger(tiny_bert, **FAST), *easy_corpus(12)
+
+
+@pytest.fixture
+def pairs(tiny_bert):
+    return DicePairClassifier(tiny_bert, **FAST), *easy_pairs(16)
+
+
+@pytest.fixture
+def texts(tiny_bert):
+    return DiceTextClassifier(tiny_bert, **FAST), *easy_texts(12)
+
+
+@pytest.fixture(params=["tagging", "pairs", "texts"])
+def case(request):
+    """Each estimator with its rows."""
+    return request.getfixturevalue(request.param)
+
+
+def check(search, X, y, n_candidates):
+    results = search.cv_results_
+    assert len(results["params"]) == n_candidates
+    assert np.isfinite(results["mean_test_score"]).all()
+    assert len(search.predict(X)) == len(y)
+    assert 0 <= search.score(X, y) <= 1
+    for name, value in search.best_params_.items():
+        assert search.best_estimator_.get_params()[name] == value
+
+
+def test_grid(case):
+    estimator, X, y = case
+    check(GridSearchCV(estimator, LOSSES, cv=2).fit(X, y), X, y, n_candidates=6)
+
+
+def test_grid_in_a_pipeline(pairs):
+    estimator, X, y = pairs
+    grids = [{f"learn__{name}": values for name, values in grid.items()} for grid in LOSSES[:2]]
+    pipeline = Pipeline([("same", FunctionTransformer()), ("learn", estimator)])
+    check(GridSearchCV(pipeline, grids, cv=2).fit(X, y), X, y, n_candidates=3)
+
+
+@pytest.mark.parametrize(
+    "loss, grid",
+    [
+        (DiceLoss(), {"loss__gamma": [0.1, 1.0], "loss__square_denominator": [True, False]}),
+        (SelfAdjustingDiceLoss(), {"loss__alpha": [0.01, 0.1], "loss__ohem_ratio": [0.0, 1.0]}),
+    ],
+)
+def test_grid_over_a_loss_object(tagging, loss, grid):
+    estimator, X, y = tagging
+    search = GridSearchCV(estimator.set_params(loss=loss), grid, cv=2).fit(X, y)
+    check(search, X, y, n_candidates=4)
+    # The given object was searched over in copies.
+    assert loss.get_params() == type(loss)().get_params()
+
+
+def test_grid_of_loss_objects(pairs):
+    estimator, X, y = pairs
+    losses = [TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in (0.3, 0.7)]
+    search = GridSearchCV(estimator, {"loss": losses}, cv=2).fit(X, y)
+    assert search.best_params_["loss"] in losses
+
+
+def test_random(pairs):
+    estimator, X, y = pairs
+    spaces = [
+        {"loss": ["focal"], "gamma": loguniform(0.5, 5)},
+        {"loss": ["dsc"], "alpha": loguniform(0.001, 1), "gamma": loguniform(0.01, 10)},
+        {"loss": ["wce"], "K": loguniform(1, 10)},
+    ]
+    search = RandomizedSearchCV(estimator, spaces, n_iter=4, cv=2, random_state=0)
+    check(search.fit(X, y), X, y, n_candidates=4)
+
+
+def test_halving_over_rows(tagging):
+    estimator, X, y = tagging
+    X, y = X * 3, y * 3
+    search = HalvingGridSearchCV(
+        estimator, LOSSES[:3], cv=2, factor=3, min_resources=12, random_state=0
+    )
+    search.fit(X, y)
+    assert search.n_resources_ == [12, 36]
+    assert len(search.predict(X)) == len(y)
+
+
+def test_halving_over_epochs(pairs):
+    estimator, X, y = pairs
+    search = HalvingGridSearchCV(
+        estimator,
+        LOSSES[:3],
+        cv=2,
+        factor=3,
+        resource="max_epochs",
+        min_resources=1,
+        max_resources=3,
+        random_state=0,
+    )
+    search.fit(X, y)
+    assert search.n_resources_ == [1, 3]
+    assert search.best_estimator_.max_epochs == 3
+
+
+def test_a_grid_that_mixes_losses_says_what_to_do(tiny_bert):
+    X, y = easy_pairs(16)
+    grid = {"loss": ["ce", "dsc"], "alpha": [0.1]}
+    search = GridSearchCV(DicePairClassifier(tiny_bert, **FAST), grid, cv=2, error_score="raise")
+    with pytest.raises(ValueError, match=r"give each its own grid: \[{'loss': \['ce'\]}"):
+        search.fit(X, y)
+
+
+def test_validation_curve_of_tversky(tiny_bert):
+    """The sweep of the paper's Table 10: beta follows alpha in loss objects."""
+    X, y = easy_corpus(16)
+    alphas = np.array([0.2, 0.5, 0.8])
+    train, test = validation_curve(
+        DiceTokenTagger(tiny_bert, **FAST),
+        X,
+        y,
+        param_name="loss",
+        param_range=[TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in alphas],
+        cv=2,
+    )
+    display = ValidationCurveDisplay(
+        param_name="alpha", param_range=alphas, train_scores=train, test_scores=test
+    ).plot()
+    assert display.lines_[1].get_xdata().tolist() == alphas.tolist()
