@@ -117,8 +117,8 @@ class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
     A step holds ``step_size`` texts, with all their windows, of similar length; its batches are
-    cuts of it of at most ``batcher.batch_size`` windows each. So a loss over the step does not
-    depend on how the step is cut.
+    cuts of it of about ``batcher.batch_size`` windows each (up to half as many more, since a cut may
+    cost a second forward pass). So a loss over the step does not depend on how the step is cut.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class StepSampler:
         for texts in self._steps():
             windows = self._windows.take(texts).values
             windows = windows[np.argsort(-self.batcher.lengths[windows], kind="stable")]
-            n_batches = -(-len(windows) // self.batcher.batch_size)
+            n_batches = max(1, round(len(windows) / self.batcher.batch_size))
             yield [self.batcher.collate(part) for part in np.array_split(windows, n_batches)]
 
     def _steps(self) -> list[np.ndarray]:

@@ -132,7 +132,8 @@ def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
     assert all(size == step_size for size in sizes[1:])
     items = [int(item) for step in steps for batch in step for item in batch["item"]]
     assert sorted(items) == list(range(dataset.n_items)), "all windows of a text are in its step"
-    assert all(0 < len(batch["input_ids"]) <= batch_size for step in steps for batch in step)
+    most = 1.5 * batch_size
+    assert all(0 < len(batch["input_ids"]) <= most for step in steps for batch in step)
 
 
 @given(texts, st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
@@ -152,9 +153,8 @@ def test_batches_of_a_step_are_even_and_sorted_by_length():
     dataset = make_dataset([2, 9, 3, 8, 4, 7, 5])
     (step,) = make_sampler(dataset, step_size=7, batch_size=3)
     assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [
-        [9, 8, 7],
-        [5, 4],
-        [3, 2],
+        [9, 8, 7, 5],
+        [4, 3, 2],
     ]
 
 
