@@ -117,7 +117,7 @@ class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
     A step holds ``step_size`` texts, with all their windows, of similar length; its batches are
-    cuts of it of about ``batcher.batch_size`` windows each (up to half as many more, since a cut may
+    cuts of it of about ``batcher.batch_size`` windows each (up to half as many more, as a cut may
     cost a second forward pass). So a loss over the step does not depend on how the step is cut.
 
     Parameters
