@@ -44,9 +44,9 @@ def load(corpus: str, data: Path, seed: int) -> tuple[Any, Any, Any]:
         train = [train[0][i] for i in rows], [train[1][i] for i in rows]
         return DiceTokenTagger(get_model_path(), max_epochs=8, **SHARED), train, test
     X, y = read_squad(data / "mrc/squad_v1.1/train_subset.json.xz")
-    rows = rng.permutation(len(y))[:500]
+    rows = rng.permutation(len(y))[:400]
     X_test, y_test = read_squad(data / "mrc/squad_v1.1/dev.json.xz")
-    test_rows = fixed.permutation(len(y_test))[:400]
+    test_rows = fixed.permutation(len(y_test))[:300]
     extractor = DiceSpanExtractor(get_model_path(), max_epochs=4, max_length=256, **SHARED)
     return extractor, (X.iloc[rows], y[rows]), (X_test.iloc[test_rows], y_test[test_rows])
 
