@@ -8,6 +8,7 @@ is not run again.
 """
 
 import argparse
+import itertools
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -44,7 +45,7 @@ def load(corpus: str, data: Path, seed: int) -> tuple[Any, Any, Any]:
         train = [train[0][i] for i in rows], [train[1][i] for i in rows]
         return DiceTokenTagger(get_model_path(), max_epochs=8, **SHARED), train, test
     X, y = read_squad(data / "mrc/squad_v1.1/train_subset.json.xz")
-    rows = rng.permutation(len(y))[:400]
+    rows = rng.permutation(len(y))[:300]
     X_test, y_test = read_squad(data / "mrc/squad_v1.1/dev.json.xz")
     test_rows = fixed.permutation(len(y_test))[:300]
     extractor = DiceSpanExtractor(get_model_path(), max_epochs=4, max_length=256, **SHARED)
@@ -123,6 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory of the corpora")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/alpha_sweep.csv"))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     arguments = parser.parse_args()
     start = time.perf_counter()
@@ -131,7 +133,7 @@ def main() -> None:
     finished = set(done[KEYS].itertuples(index=False, name=None))
     with ProcessPoolExecutor(arguments.jobs) as pool:
         futures = []
-        for corpus, seed in [("SQuAD 1.1", 0), ("NCBI-disease", 0), ("NCBI-disease", 1)]:
+        for corpus, seed in itertools.product(["SQuAD 1.1", "NCBI-disease"], arguments.seeds):
             alphas = [a for a in [0, *ALPHAS] if (corpus, seed, a) not in finished]
             if alphas:
                 futures.append(pool.submit(sweep, corpus, seed, arguments.data, alphas))

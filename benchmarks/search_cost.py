@@ -30,7 +30,7 @@ N_TRIALS, N_FOLDS = 20, 3
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory of the NER corpora")
-    parser.add_argument("--sentences", type=int, default=120)
+    parser.add_argument("--sentences", type=int, default=90)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=None, help="torch threads")
     arguments = parser.parse_args()
