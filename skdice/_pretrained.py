@@ -16,6 +16,16 @@ def loading(model: str) -> Iterator[None]:
     ValueError
         If the model cannot be had; it says how to pass a local one.
     """
+    with quiet_transformers():
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise ValueError(_explain(model, error)) from error
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence transformers' logging and progress bars inside the block."""
     from transformers.utils import logging
 
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -23,8 +33,6 @@ def loading(model: str) -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         yield
-    except (OSError, ValueError) as error:
-        raise ValueError(_explain(model, error)) from error
     finally:
         logging.set_verbosity(verbosity)
         if bar:

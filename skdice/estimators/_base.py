@@ -21,6 +21,7 @@ from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision, 
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
+from ._persistence import PersistenceMixin
 from ._reuse import active_reuse
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
@@ -29,13 +30,10 @@ _DEFAULT_K = 3.0
 _DEFAULT_MAX_LENGTH = 512
 
 
-class TextEstimator(BaseEstimator):
+class TextEstimator(PersistenceMixin, BaseEstimator):
     """Base of the estimators; a subclass brings its parameters, encoding and decoding."""
 
     _module_class: type
-
-    net_: TextNet
-    tokenizer_: WordTokenizer
 
     def _more_parameters(self) -> None:
         """Check the parameters that only this estimator has."""
@@ -310,15 +308,29 @@ class TextEstimator(BaseEstimator):
 
         ``seed`` is for torch (new weights, dropout), ``rng`` for the order of the texts.
         """
-        device = resolve_device(self.device)
         callbacks = list(self.callbacks or [])
         if self.verbose:
             name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
-        net = TextNet(
+        net = self._make_net(loss, os.fspath(self.model), n_outputs, callbacks)
+        with seeded(seed, net.device), denormals_flushed():
+            net.initialize()
+            self.net_ = net
+            self._n_training_rows = dataset.n_texts
+            batcher = self._batcher(dataset, net.precision)
+            sampler = StepSampler(batcher, self.batch_size * self.accumulate, rng)
+            try:
+                net.fit(sampler, validate=validate, patience=self.patience)
+            finally:
+                self.history_ = _history(net)
+                self.best_epoch_ = int(net.best_epoch_)
+
+    def _make_net(self, loss: Any, model: str, n_outputs: int, callbacks: list[Any]) -> TextNet:
+        device = resolve_device(self.device)
+        return TextNet(
             self._module_class,
             type(loss),
-            module__model=os.fspath(self.model),
+            module__model=model,
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
             lr=self.lr,
@@ -334,16 +346,6 @@ class TextEstimator(BaseEstimator):
             callbacks=callbacks,
             **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
         )
-        with seeded(seed, device), denormals_flushed():
-            net.initialize()
-            self.net_ = net
-            batcher = self._batcher(dataset, net.precision)
-            sampler = StepSampler(batcher, self.batch_size * self.accumulate, rng)
-            try:
-                net.fit(sampler, validate=validate, patience=self.patience)
-            finally:
-                self.history_ = _history(net)
-                self.best_epoch_ = int(net.best_epoch_)
 
     def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
         """Return logits of shape (n_items, n_outputs)."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
+from ..io._network import label_config
 from ..nn._modules import SequenceModule
 from ..text._encoding import EncodedDataset, encode_rows
 from ..text._truncation import TRUNCATIONS
@@ -262,6 +263,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         if self.pos_label is None:
             return 1
         return self.classes_.tolist().index(self.pos_label)
+
+    def _model_config(self) -> dict[str, Any]:
+        kind = "multi" if self._is_multilabel else "single"
+        return {
+            **label_config(self.classes_.tolist()),
+            "problem_type": f"{kind}_label_classification",
+        }
 
     def _more_parameters(self) -> None:
         owner = type(self).__name__

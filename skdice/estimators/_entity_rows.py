@@ -13,7 +13,8 @@ from ._inputs import check_rows, check_tags, describe
 
 Span = tuple[int, int, str]
 
-_SPELLINGS = {"M": "I", "L": "E", "U": "S"}
+# Letters that only one spelling of IOBES has, and how that spelling writes I, E and S.
+_SPELLINGS = {"M": {"I": "M"}, "L": {"E": "L", "S": "U"}, "U": {"E": "L", "S": "U"}}
 
 
 class EntityRows(NamedTuple):
@@ -36,6 +37,8 @@ class EntityRows(NamedTuple):
 
 def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
     """Return the entities of tags, one per word, or of rows of (start, end, label).
+
+    The score of an ``Entity``, as ``predict_spans`` gives it, is not looked at.
 
     Raises
     ------
@@ -65,7 +68,9 @@ def _read_tags(tags: list[list[str]]) -> EntityRows:
         )
     spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
     spelled = {tag[0] for tag in distinct}
-    roles = {role: letter for letter, role in _SPELLINGS.items() if letter in spelled}
+    roles: dict[str, str] = {}
+    for letter in sorted(spelled & set(_SPELLINGS)):
+        roles |= _SPELLINGS[letter]
     return EntityRows(spans, infer_scheme(tags), roles)
 
 
@@ -83,16 +88,18 @@ def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityR
 
 
 def _check_span(span: Any, i: int, n_words: int) -> Span:
-    if not isinstance(span, tuple | list | np.ndarray) or len(span) < 3:
+    if not isinstance(span, tuple | list | np.ndarray) or len(span) not in (3, 4):
         raise ValueError(
             f"Each span of y must be (start, end, label), end exclusive; row {i} has {span!r}."
         )
     start, end, label = span[:3]
     for name, value in (("start", start), ("end", end)):
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise ValueError(f"The {name} of a span must be an int; row {i} has {describe(value)}.")
+            raise ValueError(f"The {name} of a span must be an int; row {i} has {span!r}.")
     if not isinstance(label, str) or not label:
-        raise ValueError(f"The label of a span must be a str; row {i} has {describe(label)}.")
+        raise ValueError(
+            f"The label of a span must be a str that is not empty; row {i} has {span!r}."
+        )
     if start >= end:
         raise ValueError(
             f"The end of a span is exclusive and must be larger than its start; row {i} has "

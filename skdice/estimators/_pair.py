@@ -57,6 +57,7 @@ class DicePairClassifier(TextClassifier):
     array([0])
     """
 
+    _task = "pair-classification"
     _row_name = "pair"
 
     def _frame(self) -> Frame:

@@ -106,6 +106,7 @@ class DiceQueryTagger(WordTagger):
     """
 
     _module_class = QueryModule
+    _task = "query-tagging"
 
     def __init__(
         self,
@@ -211,7 +212,6 @@ class DiceQueryTagger(WordTagger):
             raise ValueError(
                 f"{type(self).__name__} needs an entity in y; got {len(used)} rows without any."
             )
-        self._check_queries(labels)
         seed = self._draw_seed()
         rng = np.random.default_rng(seed)
         self._load_tokenizer()
@@ -374,12 +374,18 @@ class DiceQueryTagger(WordTagger):
             )
         return queries
 
-    def _check_queries(self, labels: list[str]) -> None:
+    def _check_queries(self) -> None:
+        owner = type(self).__name__
+        if self.queries is not None and not isinstance(self.queries, dict):
+            raise ValueError(
+                f"The 'queries' parameter of {owner} must be None or a dict of label to text. Got "
+                f"{self.queries!r} instead."
+            )
         for label, query in (self.queries or {}).items():
             if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
                 raise ValueError(
-                    f"The 'queries' parameter of {type(self).__name__} must be None or a dict of "
-                    f"label to a text that is not empty. Got {query!r} for {label!r}."
+                    f"The 'queries' parameter of {owner} must be None or a dict of label to a text "
+                    f"that is not empty. Got {query!r} for {label!r}."
                 )
 
     def _check_flat(self, gold: EntityRows) -> None:
@@ -398,10 +404,11 @@ class DiceQueryTagger(WordTagger):
         check_option(owner, "decode", self.decode, ("flat", "nested"))
         check_option(owner, "match_candidates", self.match_candidates, MATCH_CANDIDATES)
         check_number(owner, "negative_ratio", self.negative_ratio, low=0, optional=True)
-        if self.queries is not None and not isinstance(self.queries, dict):
+        self._check_queries()
+        if isinstance(self.class_weight, dict) and not self.class_weight.keys() <= {0, 1}:
             raise ValueError(
-                f"The 'queries' parameter of {owner} must be None or a dict of label to text. Got "
-                f"{self.queries!r} instead."
+                f"The 'class_weight' parameter of {owner} must have the keys 0 (words that start "
+                f"no entity) and 1 (those that do), not labels. Got {self.class_weight!r} instead."
             )
         weights = self.span_weights
         if not isinstance(weights, tuple | list) or len(weights) != 3 or not any(weights):

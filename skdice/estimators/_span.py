@@ -100,6 +100,7 @@ class DiceSpanExtractor(TextEstimator):
     """
 
     _module_class = SpanModule
+    _task = "question-answering"
     _row_name = "question"
 
     def __init__(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..io._network import label_config
 from ..losses._parameters import check_number, check_option
 from ..metrics import entity_f1_score, tag_f1_score
 from ..nn._modules import TokenModule
@@ -73,6 +74,7 @@ class DiceTokenTagger(WordTagger):
     """
 
     _module_class = TokenModule
+    _task = "token-classification"
 
     def __init__(
         self,
@@ -305,6 +307,9 @@ class DiceTokenTagger(WordTagger):
         """Return the index of "O" among chunk tags."""
         tags = self.classes_.tolist()
         return None if self.scheme_ is None or "O" not in tags else tags.index("O")
+
+    def _model_config(self) -> dict[str, Any]:
+        return label_config(self.classes_.tolist())
 
     def _decoder(self) -> TagDecoder:
         scheme = None if self.decode == "argmax" else self.scheme_

@@ -58,6 +58,7 @@ class DiceTextClassifier(TextClassifier):
     array(['spam'], dtype=object)
     """
 
+    _task = "text-classification"
     _truncations = ("longest_first", "error")
 
     def _check_rows(self, X: Any) -> list[tuple[str, ...]]:

@@ -1,0 +1,276 @@
+"""Fitted estimators as directories: what to save of them, and how they come back."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+from ..io._load import read
+from ..io._manifest import Manifest
+from ..io._model_card import Run
+from ..io._network import read_head
+from ..io._save import Fitted, save
+from ..nn._net import TextNet
+from ..nn._runtime import resolve_device, seeded
+from ..text._tokenizer import WordTokenizer
+
+# Saved in files of their own, or set by scikit-learn for routing and output.
+_NOT_STATE = ("net_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
+_NOT_ON_CARD = ("model", "loss", "device", "verbose", "callbacks")
+_DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
+_TRANSFORMER = "transformer."
+
+
+class PersistenceMixin:
+    """``save_pretrained`` and ``from_pretrained`` of an estimator.
+
+    All that ``fit`` sets on an estimator is saved: it has to be made of numbers, str, arrays,
+    tables, lists and dicts.
+    """
+
+    _task: str  # a key of skdice.io._model_card.TASKS
+
+    get_params: Callable[..., dict[str, Any]]
+    net_: TextNet
+    tokenizer_: WordTokenizer
+    max_length_: int
+    history_: pd.DataFrame
+    best_epoch_: int
+    _n_training_rows: int
+
+    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
+        """Save the fitted estimator as a directory that transformers can load, too.
+
+        It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
+        ``skdice.json`` (parameters, classes, thresholds, history, versions and the SHA-256 of the
+        other files) and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
+        ``random_state`` that is no int are not saved.
+
+        Parameters
+        ----------
+        directory : str or PathLike
+            New, empty, or saved before: that is replaced as a whole when all files are written, so
+            that a crash or a full disk leaves the old model.
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to save.
+        TypeError
+            If ``directory`` is no path.
+        ValueError
+            If ``directory`` has files of something else, or a parameter or label is of a type that
+            JSON cannot hold.
+        OSError
+            If the disk is full, or the file system does not let us.
+
+        See Also
+        --------
+        from_pretrained : Loads it again.
+
+        Examples
+        --------
+        >>> tagger.fit(sentences, tags).save_pretrained("tagger")  # doctest: +SKIP
+        >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
+        """
+        check_is_fitted(self, "net_")
+        parameters = self._saved_parameters()
+        save(directory, self._fitted(parameters))
+
+    @classmethod
+    def from_pretrained(
+        cls, directory: str | os.PathLike[str], *, device: str | None = None
+    ) -> Self:
+        """Load an estimator that :meth:`save_pretrained` saved.
+
+        Everything is read from the directory, and no code in it is run. Predictions are those of
+        the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
+        start afresh from it.
+
+        Parameters
+        ----------
+        directory : str or PathLike
+        device : str, optional
+            The ``device`` of the estimator; by default the one it was saved with.
+
+        Returns
+        -------
+        estimator
+            Fitted.
+
+        Raises
+        ------
+        TypeError
+            If ``directory`` is no path.
+        ValueError
+            If it is no directory of skdice, or a file in it is missing or has changed, or it was
+            saved by a newer skdice or by another class.
+
+        See Also
+        --------
+        skdice.io.load_pretrained : Loads an estimator of any class.
+        """
+        place, manifest = read(directory)
+        if manifest.estimator != cls.__name__:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {manifest.estimator}, not a "
+                f"{cls.__name__}. Call {manifest.estimator}.from_pretrained, or "
+                f"skdice.io.load_pretrained, which loads any class."
+            )
+        known = inspect.signature(cls).parameters
+        unknown = sorted(set(manifest.parameters) - set(known))
+        if unknown:
+            raise ValueError(
+                f"The directory {str(place)!r} was saved with the parameter {unknown[0]!r}, which "
+                f"{cls.__name__} does not have. It was saved by skdice "
+                f"{manifest.versions.get('skdice')}; install that version or a newer one."
+            )
+        chosen = {} if device is None else {"device": device}
+        estimator = cls(**{**manifest.parameters, **chosen})
+        estimator._restore(place, manifest)
+        return estimator
+
+    # -- what a subclass brings -------------------------------------------------------------------
+
+    def _model_config(self) -> dict[str, Any]:
+        """Return the entries of ``config.json`` that tell what the outputs mean."""
+        return {}
+
+    def _make_net(self, loss: Any, model: str, n_outputs: int, callbacks: list[Any]) -> TextNet:
+        """Return a network that is not initialised yet."""
+        raise NotImplementedError
+
+    def _metric_name(self) -> str:
+        """Return the name of the validation score."""
+        raise NotImplementedError
+
+    # -- saving -----------------------------------------------------------------------------------
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        """Return the constructor parameters, without those that cannot be saved."""
+        parameters = self.get_params(deep=False)
+        left_out = []
+        if parameters["callbacks"]:
+            left_out.append("callbacks")
+        parameters["callbacks"] = None
+        if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
+            left_out.append("random_state")
+            parameters["random_state"] = None
+        for name in left_out:
+            warnings.warn(
+                f"The parameter {name} is not saved ({type(getattr(self, name)).__name__}); it "
+                f"will be None in the loaded estimator.",
+                UserWarning,
+                stacklevel=3,
+            )
+        parameters["model"] = os.fspath(parameters["model"])
+        return parameters
+
+    def _fitted(self, parameters: dict[str, Any]) -> Fitted:
+        network = {
+            "n_outputs": self.net_.module__n_classes,
+            "criterion": self.net_.criterion_,
+            "word_prefix": self.tokenizer_._word_prefix,
+        }
+        # No epoch is the best one if the first was interrupted.
+        best = self.history_[self.history_.index == self.best_epoch_].to_dict("records")
+        epoch = best[0] if best else {}
+        manifest = Manifest(
+            estimator=type(self).__name__,
+            parameters=parameters,
+            state=self._fitted_state(),
+            network=network,
+            metrics={key: epoch[key] for key in ("train_loss", "valid_score") if key in epoch},
+        )
+        module = self.net_.module_
+        weights = module.state_dict().items()
+        return Fitted(
+            manifest=manifest,
+            transformer=module.transformer,
+            head={name: weight for name, weight in weights if not name.startswith(_TRANSFORMER)},
+            tokenizer=self.tokenizer_.tokenizer,
+            config=self._model_config(),
+            max_length=self.max_length_,
+            # The only model that transformers gives raw text where skdice gives it words.
+            splits_words=self._task == "token-classification",
+            takes_token_types=module._takes_types,
+            run=self._run(parameters, manifest.metrics),
+        )
+
+    def _fitted_state(self) -> dict[str, Any]:
+        """Return what ``fit`` set, but the network and the tokenizer."""
+        left_out = {*self.get_params(deep=False), *_NOT_STATE}
+        return {name: value for name, value in vars(self).items() if name not in left_out}
+
+    def _run(self, parameters: dict[str, Any], metrics: dict[str, float]) -> Run:
+        criterion = self.net_.criterion_
+        loss = repr(getattr(criterion, "loss", criterion))
+        if isinstance(parameters["loss"], str):
+            loss = f"{parameters['loss']}: {loss}"
+        defaults = inspect.signature(type(self)).parameters
+        state = vars(self)
+        classes = getattr(self, "classes_", getattr(self, "labels_", []))
+        return Run(
+            task=self._task,
+            estimator=type(self).__name__,
+            model=parameters["model"],
+            loss=loss,
+            parameters={
+                name: value
+                for name, value in parameters.items()
+                if name not in _NOT_ON_CARD and repr(value) != repr(defaults[name].default)
+            },
+            n_rows=self._n_training_rows,
+            n_epochs=len(self.history_),
+            best_epoch=self.best_epoch_,
+            metric=self._metric_name(),
+            valid_score=metrics.get("valid_score"),
+            decision={name: _plain(state[name]) for name in _DECISION if name in state},
+            classes=list(classes),
+            is_context_first=self.tokenizer_.pads_left,
+        )
+
+    # -- loading ----------------------------------------------------------------------------------
+
+    def _restore(self, directory: Path, manifest: Manifest) -> None:
+        """Set what ``fit`` had set."""
+        network = manifest.network
+        device = _usable_device(resolve_device(self.get_params()["device"]), directory)
+        tokenizer = WordTokenizer(str(directory))
+        # The saved tokenizer may put a space before a text; words are cut as they were in fit.
+        tokenizer._word_prefix = network["word_prefix"]
+        net = self._make_net(network["criterion"], str(directory), network["n_outputs"], [])
+        with seeded(0, device):  # New layers are drawn before their weights are read.
+            net.initialize()
+        head = read_head(directory)
+        missing, _ = net.module_.load_state_dict(head, strict=False)
+        absent = [name for name in missing if not name.startswith(_TRANSFORMER)]
+        if absent:
+            raise ValueError(
+                f"The directory {str(directory)!r} has no weights for {absent[0]!r} of "
+                f"{type(self).__name__}. Save the estimator again."
+            )
+        net._drop_training_state()
+        vars(self).update(manifest.state, tokenizer_=tokenizer, net_=net)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _usable_device(device: str, directory: Path) -> str:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"The estimator in {str(directory)!r} is for device={device!r}, which cannot be used "
+            f"here ({error}). Pass another one: from_pretrained(directory, device='cpu')."
+        ) from error
+    return device

@@ -1,0 +1,236 @@
+"""The model card: what was trained, on how much, how well it does, and how to load it."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+_MOST_CLASSES = 100
+_MOST_CHARACTERS = 300
+
+
+class _Task(NamedTuple):
+    """How a kind of estimator is described; ``transformers`` is a code sample, if there is one."""
+
+    pipeline_tag: str
+    summary: str
+    call: str
+    transformers: str | None
+    scores: str
+
+
+_SOFTMAX = (
+    "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
+    "multi-label model), whatever the loss was."
+)
+
+_PIPELINE = """\
+from transformers import pipeline
+
+model = pipeline({tag!r}, model={name!r})
+{call}"""
+
+_QUESTION_ANSWERING = """\
+from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained({name!r})
+model = AutoModelForQuestionAnswering.from_pretrained({name!r})
+inputs = tokenizer({texts}, return_tensors="pt")
+outputs = model(**inputs)  # start_logits, end_logits"""
+
+TASKS = {
+    "token-classification": _Task(
+        "token-classification",
+        "tags every word of a sentence",
+        'model.predict([["John", "lives", "in", "Oslo"]])',
+        _PIPELINE.replace("{call}", 'model("John lives in Oslo")'),
+        _SOFTMAX,
+    ),
+    "text-classification": _Task(
+        "text-classification",
+        "classifies texts",
+        'model.predict(["You have won a prize! Call now."])',
+        _PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
+        _SOFTMAX,
+    ),
+    "pair-classification": _Task(
+        "text-classification",
+        "classifies pairs of texts",
+        'model.predict([("Is it cold?", "Is it warm?")])',
+        _PIPELINE.replace("{call}", 'model({{"text": "Is it cold?", "text_pair": "Is it warm?"}})'),
+        _SOFTMAX,
+    ),
+    "question-answering": _Task(
+        "question-answering",
+        "answers questions by a part of a context",
+        'model.predict([("Where does John live?", "John lives in Oslo.")])',
+        _QUESTION_ANSWERING,
+        "The scores of `predict_spans` are shares among all spans of the context and no answer.",
+    ),
+    "query-tagging": _Task(
+        "token-classification",
+        "finds the entities of a sentence by asking for each type",
+        'model.predict([["John", "lives", "in", "Oslo"]])',
+        None,
+        "The score of an entity is a sigmoid of the lowest of its three logits.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a model card tells of a fit.
+
+    Attributes
+    ----------
+    task : str
+        Key of ``TASKS``.
+    estimator : str
+        Name of its class.
+    model : str
+        Hub id or directory of the base model.
+    loss : str
+    parameters : dict of str to object
+        Constructor parameters that are not the default ones.
+    n_rows : int
+        Rows trained on.
+    n_epochs, best_epoch : int
+        Epochs run, and the one whose weights are kept; 0 if the first one was interrupted.
+    metric : str
+        Name of the validation score.
+    valid_score : float or None
+        Of the best epoch.
+    decision : dict of str to object
+        What was learned or tuned besides the weights: thresholds and the like.
+    classes : list
+        Empty if the estimator has none.
+    is_context_first : bool
+        Whether a context comes before its question.
+    """
+
+    task: str
+    estimator: str
+    model: str
+    loss: str
+    parameters: dict[str, Any]
+    n_rows: int
+    n_epochs: int
+    best_epoch: int
+    metric: str
+    valid_score: float | None
+    decision: dict[str, Any]
+    classes: list[Any]
+    is_context_first: bool
+
+
+def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
+    """Return the text of README.md.
+
+    Parameters
+    ----------
+    run : Run
+    name : str
+        Of the directory.
+    versions : dict of str to str
+        Of the packages.
+    """
+    task = TASKS[run.task]
+    sections = [
+        _header(run, task),
+        f"# {_line(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
+        f"fine-tuned from {_base_model(run.model)}.",
+        f"## Training\n\n{_training(run)}",
+    ]
+    if run.classes:
+        sections.append(f"## Classes\n\n{_classes(run.classes)}")
+    sections.append(f"## Use\n\n{_usage(run, task, name)}")
+    sections.append(f"## What the scores mean\n\n{_scores(task)}")
+    lines = "\n".join(f"- {package} {version}" for package, version in versions.items())
+    sections.append(f"## Versions\n\n{lines}")
+    return "\n\n".join(sections) + "\n"
+
+
+def _header(run: Run, task: _Task) -> str:
+    """Return the YAML block that hubs read; JSON strings are YAML strings."""
+    lines = ["library_name: skdice", f"pipeline_tag: {task.pipeline_tag}"]
+    if _is_hub_id(run.model):
+        lines.append(f"base_model: {json.dumps(run.model)}")
+    tags = ["skdice", "scikit-learn", "transformers", task.pipeline_tag, "imbalanced-data"]
+    lines += ["tags:", *(f"- {tag}" for tag in tags)]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _base_model(model: str) -> str:
+    if _is_hub_id(model):
+        return _code(model)
+    return f"the local model {_code(os.path.basename(os.path.abspath(model)))}"
+
+
+def _is_hub_id(model: str) -> bool:
+    return not os.path.isdir(model) and bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model, re.ASCII))
+
+
+def _training(run: Run) -> str:
+    epochs = f"{run.n_epochs}"
+    if run.best_epoch == 0:
+        epochs = "interrupted in the first one"
+    elif run.best_epoch != run.n_epochs:
+        epochs += f", of which the weights of epoch {run.best_epoch} are kept"
+    score = "none: no rows were held out"
+    if run.valid_score is not None:
+        score = f"{run.metric} {run.valid_score:.4f} (epoch {run.best_epoch})"
+    facts = {
+        "Loss": _code(run.loss),
+        "Training rows": f"{run.n_rows:,}",
+        "Epochs": epochs,
+        "Validation score": score,
+        **{f"`{key}`": _code(repr(value)) for key, value in run.decision.items()},
+        **{f"Parameter `{key}`": _code(repr(value)) for key, value in run.parameters.items()},
+    }
+    rows = [f"| {key} | {value} |" for key, value in facts.items()]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def _classes(classes: list[Any]) -> str:
+    shown = ", ".join(_code(str(label)) for label in classes[:_MOST_CLASSES])
+    more = len(classes) - _MOST_CLASSES
+    return shown + (f", and {more} more" if more > 0 else "")
+
+
+def _usage(run: Run, task: _Task, name: str) -> str:
+    parts = [
+        f"```python\nfrom skdice import {run.estimator}\n\n"
+        f"model = {run.estimator}.from_pretrained({name!r})\n{task.call}\n```"
+    ]
+    if task.transformers is None:
+        parts.append("Its head is skdice's own; transformers loads the encoder alone.")
+    else:
+        pair = ['"Where does John live?"', '"John lives in Oslo."']
+        texts = ", ".join(pair[::-1] if run.is_context_first else pair)
+        code = task.transformers.format(tag=task.pipeline_tag, name=name, texts=texts)
+        parts.append(f"Without skdice:\n\n```python\n{code}\n```")
+        parts.append(
+            "That gives the same logits. Thresholds, biases, well-formed tag sequences and windows "
+            "over long texts come with skdice only."
+        )
+    return "\n\n".join(parts)
+
+
+def _scores(task: _Task) -> str:
+    return (
+        f"{task.scores} They rank; they are not calibrated probabilities. Losses made for F1 push "
+        f"scores to 0 and 1, so calibrate on held-out rows before reading them as frequencies."
+    )
+
+
+def _code(text: str) -> str:
+    """Return text as code that can stand in a table."""
+    text = _line(text).replace("`", "'").replace("|", "\\|")
+    if len(text) > _MOST_CHARACTERS:
+        text = text[: _MOST_CHARACTERS - 1] + "…"
+    return f"`{text}`"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

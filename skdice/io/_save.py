@@ -1,0 +1,123 @@
+"""Saving: a directory is written beside its place and takes it when it is complete."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from ._manifest import CARD, MANIFEST, Manifest, encode_manifest, listed_files, write_manifest
+from ._model_card import Run, model_card
+from ._network import write_network
+from ._replace import as_path, finish_interrupted, replacing
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted estimator is made of.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    transformer : transformers.PreTrainedModel
+    head : dict of str to Tensor
+        Weights that are not part of the transformer.
+    tokenizer : transformers.PreTrainedTokenizerFast
+    config : dict
+        Entries of ``config.json`` to set.
+    max_length : int
+    splits_words, takes_token_types : bool
+        How the model was trained, see :func:`write_network`.
+    run : Run
+        What the model card tells.
+    """
+
+    manifest: Manifest
+    transformer: Any
+    head: dict[str, Tensor]
+    tokenizer: Any
+    config: dict[str, Any]
+    max_length: int
+    splits_words: bool
+    takes_token_types: bool
+    run: Run
+
+
+def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
+    """Write a directory that replaces an older one of skdice as a whole, or not at all.
+
+    Raises
+    ------
+    TypeError
+        If ``directory`` is no path.
+    ValueError
+        If there is something else than a directory of skdice, or a value that JSON cannot hold.
+    OSError
+        If the disk is full, or the file system does not let us; what was there is intact.
+    """
+    place = as_path(directory)
+    with _explained(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        finish_interrupted(place)
+    _check_replaceable(place)
+    content = encode_manifest(fitted.manifest)
+    with _explained(place), replacing(place) as new:
+        write_network(
+            new,
+            fitted.transformer,
+            fitted.head,
+            fitted.tokenizer,
+            config=fitted.config,
+            max_length=fitted.max_length,
+            splits_words=fitted.splits_words,
+            takes_token_types=fitted.takes_token_types,
+        )
+        card = model_card(fitted.run, place.name, fitted.manifest.versions)
+        # A label may have lone surrogates.
+        (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
+        write_manifest(new, content)
+
+
+def _check_replaceable(directory: Path) -> None:
+    shown = repr(str(directory))
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise ValueError(f"{shown} is a file; pass the path of a directory, new or saved before.")
+    names = {path.name for path in directory.iterdir()}
+    foreign = sorted(names - (listed_files(directory) if MANIFEST in names else set()))
+    if foreign:
+        more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
+        raise ValueError(
+            f"The directory {shown} has files that skdice did not save: {', '.join(foreign[:10])}"
+            f"{more}. Nothing was written, since a save replaces the whole directory. Move them "
+            f"away or pass another directory."
+        )
+
+
+@contextmanager
+def _explained(directory: Path) -> Iterator[None]:
+    """Say what an error of the file system means, by whatever library it is raised."""
+    try:
+        yield
+    except Exception as error:
+        number = error.errno if isinstance(error, OSError) else _error_number(error)
+        if number is None:
+            raise
+        raise OSError(
+            number,
+            f"The estimator could not be saved ({os.strerror(number)}). What was there before is "
+            f"as it was, and nothing is left of what was written. Make room or pass another "
+            f"directory",
+            str(directory),
+        ) from error
+
+
+def _error_number(error: Exception) -> int | None:
+    """Return the number of a system error that a library in Rust raises as one of its own."""
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return int(found[1]) if found else None

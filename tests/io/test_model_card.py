@@ -1,0 +1,146 @@
+"""The model card says what the run was, and its header and tables are well-formed."""
+
+import ast
+import re
+from dataclasses import replace
+
+import pytest
+
+from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.io._model_card import TASKS, Run, model_card
+from skdice.losses import DiceLoss
+
+from ..corpora import easy_corpus, easy_pairs
+from .conftest import CASES, FAST
+
+RUN = Run(
+    task="token-classification",
+    estimator="DiceTokenTagger",
+    model="dslim/bert-base-NER",
+    loss="dice: DiceLoss(background=2)",
+    parameters={"lr": 1e-3},
+    n_rows=14041,
+    n_epochs=5,
+    best_epoch=3,
+    metric="F1",
+    valid_score=0.91237,
+    decision={"background_bias_": -0.5},
+    classes=["B-LOC", "O"],
+    is_context_first=False,
+)
+VERSIONS = {"skdice": "1.2", "torch": "2.13"}
+
+
+def header(card):
+    """Return the lines between the two rules at the top."""
+    assert card.startswith("---\n")
+    return card.split("---\n")[1].splitlines()
+
+
+def table(card):
+    rows = [line for line in card.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+    assert all(len(row) == 2 for row in cells)
+    return dict(cells)
+
+
+def code_blocks(card):
+    return re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+
+
+class TestText:
+    def test_facts(self):
+        card = model_card(RUN, "my-tagger", VERSIONS)
+        assert header(card) == [
+            "library_name: skdice",
+            "pipeline_tag: token-classification",
+            'base_model: "dslim/bert-base-NER"',
+            "tags:",
+            "- skdice",
+            "- scikit-learn",
+            "- transformers",
+            "- token-classification",
+            "- imbalanced-data",
+        ]
+        facts = table(card)
+        assert facts["Loss"] == "`dice: DiceLoss(background=2)`"
+        assert facts["Training rows"] == "14,041"
+        assert facts["Epochs"] == "5, of which the weights of epoch 3 are kept"
+        assert facts["Validation score"] == "F1 0.9124 (epoch 3)"
+        assert facts["`background_bias_`"] == "`-0.5`"
+        assert facts["Parameter `lr`"] == "`0.001`"
+        for text in ("# my-tagger", "`B-LOC`, `O`", "- skdice 1.2", "not calibrated"):
+            assert text in card
+
+    def test_nothing_held_out(self):
+        card = model_card(replace(RUN, valid_score=None, best_epoch=5), "a", VERSIONS)
+        assert table(card)["Validation score"] == "none: no rows were held out"
+        assert table(card)["Epochs"] == "5"
+
+    def test_paths_of_this_machine_are_not_told(self, tiny_bert):
+        for model in (tiny_bert, "/home/someone/secret/bert", "./secret/bert"):
+            card = model_card(replace(RUN, model=model), "a", VERSIONS)
+            assert "base_model" not in card
+            assert "secret" not in card
+            assert "the local model `bert" in card
+
+    def test_labels_cannot_break_it(self):
+        odd = ["a|b", "`code`", "line\nbreak", "---", "x" * 1000, "\ud800"]
+        run = replace(RUN, classes=odd, decision={"a": "|\n|"}, loss="`|`")
+        card = model_card(run, "na\nme", VERSIONS)
+        assert table(card)["Loss"] == r"`'\|'`"
+        assert "# na me\n" in card
+        assert "`line break`" in card
+        assert "x" * 301 not in card
+
+    def test_many_classes(self):
+        card = model_card(replace(RUN, classes=list(range(1000))), "a", VERSIONS)
+        assert "`99`, and 900 more" in card
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_code_is_code(self, task):
+        card = model_card(replace(RUN, task=task), "it's", VERSIONS)
+        blocks = code_blocks(card)
+        assert len(blocks) == (1 if task == "query-tagging" else 2)
+        for block in blocks:
+            ast.parse(block)
+            assert '"it\'s"' in block
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_code_of_every_estimator_runs(fitted, case, tmp_path, monkeypatch):
+    estimator, _, _ = fitted(case)
+    estimator.save_pretrained(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    for block in code_blocks((tmp_path / "mine" / "README.md").read_text()):
+        names = {}
+        exec(block, names)
+        assert "model" in names
+
+
+def test_a_run(tiny_bert, tmp_path):
+    tagger = DiceTokenTagger(
+        tiny_bert,
+        **{**FAST, "max_epochs": 2},
+        loss=DiceLoss(gamma=0.5),
+        validation_fraction=0.25,
+        background_bias="auto",
+    ).fit(*easy_corpus(16))
+    tagger.save_pretrained(tmp_path)
+    facts = table((tmp_path / "README.md").read_text())
+    score = tagger.history_.loc[2, "valid_score"]
+    assert facts["Loss"] == "`DiceLoss(background=2, gamma=0.5)`"
+    assert facts["Training rows"] == "12"
+    assert facts["Epochs"] == "2"
+    assert facts["Validation score"] == f"F1 {score:.4f} (epoch 2)"
+    assert facts["`scheme_`"] == "`'IOB2'`"
+    assert facts["`background_bias_`"] == f"`{tagger.background_bias_!r}`"
+    assert facts["Parameter `batch_size`"] == "`8`"
+    assert "Parameter `weight_decay`" not in facts
+
+
+def test_class_weights_are_shown(tiny_bert, tmp_path):
+    X, y = easy_pairs(12)
+    DicePairClassifier(tiny_bert, **FAST, loss="wce").fit(X, y).save_pretrained(tmp_path)
+    loss = table((tmp_path / "README.md").read_text())["Loss"]
+    assert loss.startswith("`wce: WeightedCrossEntropyLoss(class_weight=array([")

@@ -1,0 +1,173 @@
+"""Values through JSON and back."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice import losses
+from skdice.io._values import from_json, to_json
+from skdice.losses._query import QueryLoss
+from skdice.losses._span import SpanLoss
+
+
+def there_and_back(value):
+    return from_json(json.loads(json.dumps(to_json(value, "value"), allow_nan=False)))
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+keys = st.booleans() | st.integers() | st.text()
+values = st.recursive(
+    scalars,
+    lambda parts: (
+        st.lists(parts)
+        | st.lists(parts).map(tuple)
+        | st.dictionaries(keys, parts)
+        | st.dictionaries(st.just("type"), parts)
+    ),
+    max_leaves=10,
+)
+
+
+def same(a, b):
+    """Whether two values are equal, types, signs of zero and NaN included."""
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+@settings(max_examples=300, deadline=None)
+@given(values)
+def test_plain_values(value):
+    assert same(there_and_back(value), value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([0.1, -math.inf, math.nan]),
+        np.array([0.1, 1e30], dtype=np.float32),
+        np.array([True, False]),
+        np.array([1, -(2**62)]),
+        np.array([1, 255], dtype=np.uint8),
+        np.arange(6).reshape(2, 3),
+        np.empty((0, 3)),
+        np.array(["a", "\ud800", ""], dtype=object),
+        np.array(["a", "bcd"]),
+        np.array(3.5),
+        np.array([None, (1, "a")], dtype=object),
+    ],
+    ids=repr,
+)
+def test_arrays(array):
+    loaded = there_and_back(array)
+    assert loaded.dtype == array.dtype
+    assert loaded.shape == array.shape
+    assert same(loaded.tolist(), array.tolist())
+
+
+@pytest.mark.parametrize(
+    "value, plain",
+    [
+        (np.float64(0.1), 0.1),
+        (np.float32(0.5), 0.5),
+        (np.int8(-3), -3),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+    ],
+    ids=repr,
+)
+def test_scalars_of_numpy_become_plain(value, plain):
+    assert same(there_and_back(value), plain)
+
+
+def test_tensors_become_arrays():
+    loaded = there_and_back(torch.tensor([1.0, 2.5]))
+    assert same(loaded, np.array([1.0, 2.5], dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame(
+            {"train_loss": [0.5, 0.25], "n": [1, 2]}, index=pd.Index([1, 2], name="epoch")
+        ),
+        pd.DataFrame({"valid_score": [np.nan]}, index=pd.Index([1], name="epoch")),
+        pd.DataFrame(),
+    ],
+    ids=["two columns", "missing", "empty"],
+)
+def test_tables(table):
+    pd.testing.assert_frame_equal(there_and_back(table), table, check_column_type=len(table) > 0)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(losses.make_loss(name) for name in losses.LOSS_NAMES if name != "wce"),
+        losses.WeightedCrossEntropyLoss(class_weight=np.array([1.0, 2.5])),
+        SpanLoss(losses.FocalLoss(gamma=3.0)),
+        QueryLoss(losses.DiceLoss(), span_weights=(1, 2, 0.5), match_candidates="gold"),
+    ],
+    ids=repr,
+)
+def test_losses(loss):
+    loaded = there_and_back(loss)
+    assert type(loaded) is type(loss)
+    assert repr(loaded.get_params()) == repr(loss.get_params())
+
+
+class OwnLoss(losses.DiceLoss):
+    pass
+
+
+# A class of that name is known, but this is another one.
+Impostor = type("DiceLoss", (losses.DiceLoss,), {})
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (pd.Timestamp("2024-01-01"), r"x has a value of type pandas.*Timestamp"),
+        (np.datetime64("2024-01-01", "ns"), r"x has a value of type numpy.datetime64"),
+        (np.timedelta64(1, "s"), r"x has a value of type numpy.timedelta64"),
+        (np.longdouble(1), r"x has a value of type numpy.longdouble"),
+        (1j, r"x has a value of type builtins.complex"),
+        (np.array([1j]), r"x has a value of type numpy.ndarray"),
+        (b"a", r"x has a value of type builtins.bytes"),
+        ([1, {"a": {2}}], r"x has a value of type builtins.set.*Allowed are str, int"),
+        (np.array([object()]), r"x has a value of type builtins.object"),
+        (len, r"x has a value of type builtins.builtin_function"),
+        (OwnLoss(), r"x is a OwnLoss, which is no loss of skdice.losses.*Pickle"),
+        (Impostor(), r"x is a DiceLoss, which is no loss of skdice.losses"),
+    ],
+    ids=repr,
+)
+def test_other_values_are_refused(value, message):
+    with pytest.raises(ValueError, match=message):
+        to_json(value, "x")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"type": "pickle", "value": pickle.dumps(1).hex()},
+        {"value": 1},
+        {"type": "loss", "class": "Loss", "parameters": {"a": 1}},
+        {"type": "loss", "class": "make_loss", "parameters": {}},
+        {"type": "array", "dtype": "datetime64[s]", "shape": [1], "values": [0]},
+        {"type": "array", "dtype": "V8", "shape": [1], "values": [0]},
+        {"type": "array", "dtype": "int64", "shape": [2], "values": [0]},
+        {"type": "array", "dtype": "int64", "shape": [1], "values": ["a"]},
+        {"type": "dict", "items": [[1]]},
+        {"type": ["tuple"], "values": []},
+    ],
+    ids=repr,
+)
+def test_other_content_is_refused(content):
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        from_json(content)
