@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from skdice import DiceSpanExtractor, DiceTokenTagger
+from skdice import DiceQueryTagger, DiceSpanExtractor, DiceTokenTagger
 from skdice.datasets import make_tagging
 from skdice.estimators import check_text_estimator, text_estimator_checks
 
@@ -21,10 +21,15 @@ from .broken_taggers import BROKEN
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8}
+QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
 NAMES = [name for name, _ in text_estimator_checks(DiceTokenTagger())]
 
 # Why a check may fail, by estimator and check. Keep it empty, or say here what users lose.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {"DiceSpanExtractor": {}, "DiceTokenTagger": {}}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "DiceQueryTagger": {},
+    "DiceSpanExtractor": {},
+    "DiceTokenTagger": {},
+}
 
 
 def run(name, estimator, X=None, y=None):
@@ -132,6 +137,30 @@ def answered_questions():
 def test_tagger(tiny_bert, name):
     assert name not in EXPECTED_FAILURES["DiceTokenTagger"]
     run(name, DiceTokenTagger(tiny_bert, **FAST))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_query_tagger(tiny_bert, name):
+    assert name not in EXPECTED_FAILURES["DiceQueryTagger"]
+    try:
+        run(name, DiceQueryTagger(tiny_bert, queries=QUERIES, **FAST))
+    except unittest.SkipTest:
+        assert name == "check_classes"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "check_data_unchanged",
+        "check_input_containers",
+        "check_one_sample",
+        "check_sample_weight_equivalence",
+    ],
+)
+def test_query_tagger_of_nested_spans(tiny_bert, name):
+    X, y = make_tagging(24, ratio=2, n_types=2, nested=True, random_state=0)
+    parameters = {"queries": QUERIES, "decode": "nested", "negative_ratio": 1.0}
+    run(name, DiceQueryTagger(tiny_bert, **FAST, **parameters), X, y)
 
 
 @pytest.mark.parametrize("name", NAMES)

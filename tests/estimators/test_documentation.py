@@ -6,9 +6,21 @@ import re
 
 import pytest
 
-from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
 
-ESTIMATORS = [DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger]
+ESTIMATORS = [
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+]
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)

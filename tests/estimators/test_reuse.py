@@ -9,7 +9,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
 from skdice.datasets import make_questions
 from skdice.estimators._reuse import active_reuse, reuse_work
 from skdice.nn._net import TextNet
@@ -23,17 +29,24 @@ ROWS = {
     DicePairClassifier: easy_pairs(24),
     DiceTextClassifier: easy_texts(24),
     DiceSpanExtractor: make_questions(12, ratio=10, random_state=0),
+    DiceQueryTagger: easy_corpus(24),
 }
+# The default ones fill the windows of tiny models.
+QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
 
 
 def make(cls, model, **params):
     params = {"max_epochs": 2, "lr": 1e-3, "batch_size": 8, "precision": "fp32", **params}
+    if cls is DiceQueryTagger:
+        params["queries"] = QUERIES
     return cls(model, loss="dice", random_state=0, verbose=0, **params)
 
 
 def scores(estimator, X):
     if isinstance(estimator, DiceSpanExtractor):
         return estimator.no_answer_score(X)
+    if isinstance(estimator, DiceQueryTagger):
+        return estimator._predict_logits(estimator._encode(X).dataset)
     proba = estimator.predict_proba(X)
     return np.concatenate(list(proba)) if proba.dtype == object else proba
 

@@ -1,0 +1,174 @@
+"""make_tagging(nested=True): entities inside others, which no flat tagger can all give."""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.datasets import make_tagging
+
+from .test_make_tagging import TYPES
+
+
+def holds(outer, inner):
+    return outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def words_inside(spans):
+    return {word for start, end, _ in spans for word in range(start, end)}
+
+
+def get_ratio(X, y):
+    n_inside = sum(len(words_inside(spans)) for spans in y)
+    return (sum(map(len, X)) - n_inside) / n_inside
+
+
+def size_of_best_disjoint(spans, end=0):
+    """Return how many entities without overlap there can be at most: take what ends first."""
+    n = 0
+    for start, stop, _ in sorted(spans, key=lambda span: span[1]):
+        if start >= end:
+            n, end = n + 1, stop
+    return n
+
+
+def best_flat_f1(y):
+    n_flat, n = sum(map(size_of_best_disjoint, y)), sum(map(len, y))
+    return 2 * n_flat / (n_flat + n)
+
+
+def list_nests(X, y):
+    """Yield (words, outer, inner) for every entity right inside another one."""
+    for words, spans in zip(X, y, strict=True):
+        for inner in spans:
+            around = [outer for outer in spans if holds(outer, inner)]
+            if around:
+                yield words, min(around, key=lambda span: span[1] - span[0]), inner
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n_sentences=st.integers(1, 40),
+    ratio=st.floats(0.5, 100),
+    n_types=st.integers(1, 20),
+    ambiguity=st.floats(0, 1),
+    random_state=st.integers(0, 2**40),
+)
+def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
+    parameters = {"ratio": ratio, "n_types": n_types, "ambiguity": ambiguity}
+    X, y = make_tagging(n_sentences, nested=True, random_state=random_state, **parameters)
+    assert type(X) is type(y) is list
+    assert len(X) == len(y) == n_sentences
+    for words, spans in zip(X, y, strict=True):
+        assert 5 <= len(words) <= 40
+        assert all(type(word) is str and word.split() == [word] for word in words)
+        assert spans == sorted(set(spans))
+        for start, end, label in spans:
+            assert 0 <= start < end < len(words), "the full stop is no entity"
+            assert end - start <= 4
+            assert label in TYPES[:n_types]
+        for a, b in combinations(spans, 2):
+            assert a[1] <= b[0] or b[1] <= a[0] or holds(a, b) or holds(b, a), "they cross"
+            assert a[:2] != b[:2], "two labels for the same words"
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1, 2.5, 10, 100])
+@pytest.mark.parametrize("n_types", [1, 3, 20])
+def test_ratio_counts_words_outside_of_all_entities(ratio, n_types):
+    X, y = make_tagging(1000, ratio=ratio, n_types=n_types, nested=True, random_state=0)
+    assert get_ratio(X, y) == pytest.approx(ratio, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "parameters, low, high",
+    [
+        ({}, 0.75, 0.81),
+        ({"ratio": 1}, 0.63, 0.69),
+        ({"ratio": 30}, 0.75, 0.85),
+        ({"n_types": 1}, 0.75, 0.81),
+        ({"n_types": 12}, 0.75, 0.81),
+        ({"ambiguity": 0.0}, 0.75, 0.81),
+        ({"ambiguity": 1.0}, 0.85, 0.95),
+    ],
+)
+def test_the_best_flat_choice_falls_short(parameters, low, high):
+    for seed in range(3):
+        _, y = make_tagging(1500, nested=True, random_state=seed, **parameters)
+        assert low < best_flat_f1(y) < high
+
+
+def test_share_of_nested_entities_is_the_documented_one():
+    _, y = make_tagging(3000, nested=True, random_state=0)
+    nested = [any(holds(a, b) or holds(b, a) for b in spans) for spans in y for a in spans]
+    assert np.mean(nested) == pytest.approx(2 / 3, abs=0.03)
+
+
+def test_kinds_of_nests():
+    X, y = make_tagging(3000, nested=True, random_state=0)
+    nests = list(list_nests(X, y))
+    assert any(outer[0] == inner[0] for _, outer, inner in nests), "same first word"
+    assert any(outer[1] == inner[1] for _, outer, inner in nests), "same last word"
+    assert any(outer[2] == inner[2] == "LOC" for _, outer, inner in nests)
+    assert any((outer[2], inner[2]) == ("ORG", "LOC") for _, outer, inner in nests)
+    assert any((outer[2], inner[2]) == ("ORG", "PER") for _, outer, inner in nests)
+    depths = {sum(holds(outer, span) for outer in spans) for spans in y for span in spans}
+    assert depths == {0, 1, 2, 3}
+    lengths = Counter(end - start for spans in y for start, end, _ in spans)
+    assert set(lengths) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("n_types", [1, 2, 3, 7])
+def test_the_form_of_a_name_decides_what_is_inside(n_types):
+    """Also whether there is anything inside: first and last words of types are in no plain name."""
+    X, y = make_tagging(4000, ratio=2, n_types=n_types, nested=True, random_state=0)
+    inside = defaultdict(set)
+    heads = set()
+    for words, outer, inner in list_nests(X, y):
+        if outer[0] == inner[0]:
+            form = "before a head"
+            heads.add(words[outer[1] - 1])
+        else:
+            form = "after a head" if words[inner[0] - 1] == "of" else "after its type"
+            heads.add(words[outer[0]])
+        inside[outer[2], form].add((inner[2], inner[0] == outer[0], inner[1] == outer[1]))
+    assert len(inside) == 3 * n_types
+    assert all(len(kinds) == 1 for kinds in inside.values())
+    for words, spans in zip(X, y):
+        for span in spans:
+            if not any(holds(span, inner) for inner in spans):
+                assert not heads & set(words[span[0] : span[1]])
+
+
+def test_types_are_about_equally_frequent():
+    _, y = make_tagging(2000, ratio=4, n_types=5, nested=True, random_state=0)
+    counts = Counter(label for spans in y for _, _, label in spans)
+    assert set(counts) == set(TYPES[:5])
+    assert max(counts.values()) < 1.6 * min(counts.values())
+
+
+def test_random_state_and_language():
+    first = make_tagging(50, nested=True, random_state=7)
+    assert make_tagging(50, nested=True, random_state=7) == first
+    assert make_tagging(50, nested=True, random_state=8) != first
+    assert make_tagging(50, nested=True, scheme="BILOU", random_state=7) == first
+    X, _ = make_tagging(4000, ratio=2, nested=True, random_state=0)
+    other, _ = make_tagging(300, nested=True, random_state=1)
+    known = {word.lower() for words in X for word in words}
+    assert {word.lower() for words in other for word in words} <= known
+
+
+def test_flat_sentences_are_what_they_were():
+    assert make_tagging(50, nested=False, random_state=0) == make_tagging(50, random_state=0)
+    X, y = make_tagging(1, ratio=3, random_state=6)
+    before = "General Selsoft Gilsoft merged this year ; the tired writer had dinner with"
+    assert " ".join(X[0]) == f"{before} David Belwell after lunch ."
+    assert y[0] == ["B-ORG", "I-ORG", "I-ORG", *["O"] * 10, "B-PER", "I-PER", "O", "O", "O"]
+
+
+@pytest.mark.parametrize("nested", [1, 0, "yes", None])
+def test_errors(nested):
+    with pytest.raises(ValueError, match=r"'nested' parameter .* must be a bool\. Got "):
+        make_tagging(nested=nested)

@@ -1,0 +1,363 @@
+"""DiceQueryTagger: what it learns and gives back, and its place among scikit-learn's tools."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdice import DiceQueryTagger
+from skdice.estimators import _query as query_module
+from skdice.estimators._entity_rows import find_overlap
+from skdice.losses import LOSS_NAMES, DiceLoss
+from skdice.metrics import entity_f1_score, get_entities
+from skdice.nn._batching import StepSampler
+from skdice.text._entities import Entity
+from skdice.text._queries import encode_queries
+from skdice.text._tokenizer import WordTokenizer
+
+from ..corpora import FILLERS, NAMES, easy_corpus, equal_length_corpus
+from ..tiny_models import build_bert
+from .test_unicode import CASES, FEW_CASES, sentences, words
+
+FAST = {
+    "loss": "dice",
+    "queries": {"PER": "john mary", "LOC": "oslo paris"},
+    "max_epochs": 8,
+    "lr": 1e-2,
+    "batch_size": 8,
+    "random_state": 0,
+    "verbose": 0,
+}
+
+
+def make(model, **parameters):
+    return DiceQueryTagger(model, **{**FAST, **parameters})
+
+
+def spans_of(tags):
+    """Return rows of tags as rows of (start, end, label)."""
+    return [[tuple(span) for span in get_entities(row)] for row in tags]
+
+
+def plain(rows):
+    return [[tuple(entity)[:3] for entity in row] for row in rows]
+
+
+def same_weights(a, b):
+    left, right = a.net_.module_.state_dict(), b.net_.module_.state_dict()
+    return all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return easy_corpus(80)
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_bert, corpus):
+    return make(tiny_bert).fit(*corpus)
+
+
+def nested_corpus(n, seed=0):
+    """Sentences with a place inside a firm, a place inside a place, a person, or a place."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for i in range(n):
+        city, person = (str(rng.choice(NAMES[label])) for label in ("LOC", "PER"))
+        name, inside = [
+            ([city, "company"], [(0, 1, "LOC"), (0, 2, "ORG")]),
+            (["new", city], [(0, 2, "LOC"), (1, 2, "LOC")]),
+            ([person], [(0, 1, "PER")]),
+            ([city], [(0, 1, "LOC")]),
+        ][i % 4]
+        before, after = (list(map(str, rng.choice(FILLERS, rng.integers(1, 4)))) for _ in range(2))
+        X.append([*before, *name, *after])
+        y.append([(start + len(before), end + len(before), label) for start, end, label in inside])
+    return X, y
+
+
+class TestLearning:
+    @pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "dsc-paper"])
+    def test_every_loss_learns(self, tiny_bert, corpus, loss):
+        tagger = make(tiny_bert, loss=loss, lr=5e-3).fit(*corpus)
+        assert tagger.score(*easy_corpus(30, seed=1)) > 0.5
+
+    def test_paper_preset_warns_that_it_collapses(self, tiny_bert, corpus):
+        with pytest.warns(UserWarning, match="known to collapse") as record:
+            make(tiny_bert, loss="dsc-paper", max_epochs=1).fit(*corpus)
+        assert len(record) == 1
+
+    @pytest.mark.parametrize("match_candidates", ["all", "gold"])
+    def test_candidates_of_matches(self, tiny_bert, corpus, match_candidates):
+        tagger = make(tiny_bert, match_candidates=match_candidates).fit(*corpus)
+        assert tagger.score(*easy_corpus(30, seed=1)) > 0.8
+        assert tagger.net_.criterion_.match_candidates == match_candidates
+
+    def test_span_weights_reach_the_loss(self, tiny_bert, corpus):
+        tagger = make(tiny_bert, max_epochs=1, span_weights=[1, 2, 3]).fit(*corpus)
+        assert tagger.net_.criterion_.span_weights == (1, 2, 3)
+
+    def test_tags_and_spans_are_the_same_data(self, tiny_bert, corpus):
+        X, tags = corpus
+        first, second = (make(tiny_bert, max_epochs=2).fit(X, y) for y in (tags, spans_of(tags)))
+        assert same_weights(first, second)
+        assert first.predict(X).tolist() == second.predict(X).tolist()
+        assert first.score(X, tags) == second.score(X, spans_of(tags))
+
+    def test_nested_entities(self, tiny_bert):
+        """It gives more than the best choice of entities without overlap could."""
+        queries = {"ORG": "company", "LOC": "oslo new", "PER": "john mary"}
+        tagger = make(tiny_bert, queries=queries, decode="nested", lr=3e-3, max_epochs=14)
+        tagger.fit(*nested_corpus(80))
+        X, y = nested_corpus(40, seed=1)
+        n_flat, n_gold = 40, sum(map(len, y))  # One of each sentence, for its entities overlap.
+        best_flat_score = 2 * n_flat / (n_flat + n_gold)
+        assert tagger.score(X, y) > 0.85 > best_flat_score == 0.8
+        found = plain(tagger.predict_spans(X))
+        assert sum(len(set(row) & set(gold)) for row, gold in zip(found, y)) > 1.2 * n_flat
+        assert tagger.set_params(decode="flat").score(X, y) <= best_flat_score
+
+
+class TestPrediction:
+    def test_scores(self, fitted):
+        X, y = easy_corpus(30, seed=1)
+        assert fitted.score(X, y) == pytest.approx(entity_f1_score(y, fitted.predict(X)))
+        assert fitted.score(X, y) > 0.95
+        assert fitted.score(X, [["O"] * len(row) for row in X]) == 0
+        assert fitted.score([["the"]], [["O"]]) == 0, "no entity in both"
+
+    @CASES
+    @given(X=sentences)
+    def test_one_tag_per_word_whatever_the_words(self, fitted, X):
+        predicted = fitted.predict(X)
+        assert predicted.dtype == object
+        assert predicted.shape == (len(X),)
+        assert [len(row) for row in predicted] == [len(row) for row in X]
+        tags = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
+        assert all(tag in tags for row in predicted for tag in row)
+
+    @FEW_CASES
+    @given(X=sentences, query=words.filter(str.strip))
+    def test_whatever_the_query(self, tiny_bert, X, query):
+        """Training on strange words, or a ValueError that says why not."""
+        y = [[(0, len(row), "X")] if row else [] for row in X]
+        tagger = make(tiny_bert, queries={"X": query}, max_epochs=1)
+        n_pieces = len(WordTokenizer(tiny_bert).encode_texts([query]).values)
+        if not any(X) or n_pieces > 60:
+            reason = "needs an entity in y" if not any(X) else "pieces, which leaves"
+            with pytest.raises(ValueError, match=reason):
+                tagger.fit(X, y)
+            return
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "[0-9]+ entities are longer")
+            tagger.fit(X, y)
+        assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
+
+    def test_no_sentences(self, fitted):
+        assert fitted.predict([]).shape == (0,)
+        assert fitted.predict_spans([]).shape == (0,)
+        assert fitted.predict([[], []]).tolist() == [[], []]
+
+    def test_equal_lengths_do_not_become_a_matrix(self, fitted):
+        X, _ = equal_length_corpus(4)
+        assert fitted.predict(X).shape == fitted.predict_spans(X).shape == (4,)
+
+    def test_spans_agree_with_the_tags(self, fitted, corpus):
+        X = corpus[0]
+        assert plain(fitted.predict_spans(X)) == spans_of(fitted.predict(X))
+        scores = [entity.score for row in fitted.predict_spans(X) for entity in row]
+        assert 0.5 < min(scores) <= max(scores) <= 1
+
+    def test_flat_decoding_has_no_overlap(self, tiny_bert, corpus):
+        tagger = make(tiny_bert, max_epochs=1).fit(*corpus)
+        tagger.threshold_ = -4.0
+        nested = plain(tagger.set_params(decode="nested").predict_spans(corpus[0]))
+        tags = tagger.predict(corpus[0]).tolist()
+        flat = plain(tagger.set_params(decode="flat").predict_spans(corpus[0]))
+        assert tags == tagger.predict(corpus[0]).tolist()
+        assert spans_of(tags) == flat
+        assert not any(map(find_overlap, flat))
+        assert sum(map(bool, map(find_overlap, nested))) > 10
+        assert all(set(row) <= set(every) for row, every in zip(flat, nested))
+
+    @pytest.mark.parametrize(
+        "names, expected",
+        [
+            ("BI", "B-PER I-PER I-PER O B-LOC"),
+            ("BIES", "B-PER I-PER E-PER O S-LOC"),
+            ("S", "B-PER I-PER E-PER O S-LOC"),
+            ("BMES", "B-PER M-PER E-PER O S-LOC"),
+            ("BILU", "B-PER I-PER L-PER O U-LOC"),
+            ("U", "B-PER I-PER L-PER O U-LOC"),
+            ("BL", "B-PER I-PER L-PER O U-LOC"),
+            ("I", "I-PER I-PER I-PER O I-LOC"),
+        ],
+    )
+    def test_scheme_of_the_training_tags(self, tiny_bert, names, expected):
+        """Also in tags that training has not shown, as far as it showed the scheme."""
+        X, y = [["a"] * 9], [[*(f"{name}-PER" for name in names), *["O"] * (9 - len(names))]]
+        tagger = make(tiny_bert, max_epochs=1, queries={"PER": "john"}).fit(X, y)
+        found = [(1.0, Entity(0, 3, "PER", 0.9)), (1.0, Entity(4, 5, "LOC", 0.9))]
+        tagger._find = lambda sentences: [found]
+        assert " ".join(tagger.predict([["a"] * 5])[0]) == expected
+
+    def test_spans_are_predicted_in_iob2(self, tiny_bert, corpus, fitted):
+        tagger = make(tiny_bert, max_epochs=1).fit(corpus[0], spans_of(corpus[1]))
+        assert tagger.scheme_ == fitted.scheme_ == "IOB2"
+
+    def test_entities_of_raw_text(self, fitted):
+        texts = ["John  went to the", "", "   ", "\u200bthe PARIS said"]
+        found = fitted.predict_entities(texts)
+        assert [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)] == [
+            ["John"],
+            [],
+            [],
+            ["PARIS"],
+        ]
+
+    def test_stream(self, fitted, corpus):
+        X = corpus[0] * 7
+        assert list(fitted.predict_iter(iter(X))) == fitted.predict(X).tolist()
+        with pytest.raises(ValueError, match="row 515 is the bare string"):
+            list(fitted.predict_iter([["a"]] * 515 + ["bare"]))
+
+
+class TestTraining:
+    def test_fitted_attributes(self, fitted):
+        assert fitted.labels_ == ["LOC", "PER"]
+        assert fitted.queries_ == FAST["queries"]
+        assert fitted.threshold_ == 0
+        assert fitted.max_length_ == 64
+        assert list(fitted.history_.index) == list(range(1, 9))
+        assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
+        assert not hasattr(fitted, "n_features_in_")
+
+    def test_random_state(self, tiny_bert, corpus):
+        first, again, other = (
+            make(tiny_bert, max_epochs=1, random_state=seed).fit(*corpus) for seed in (0, 0, 1)
+        )
+        assert same_weights(first, again)
+        assert not same_weights(first, other)
+
+    def test_early_stopping_scores_entities(self, tiny_bert, corpus):
+        parameters = {"validation_fraction": 0.25, "patience": 2, "lr": 6e-3}
+        tagger = make(tiny_bert, **parameters).fit(*corpus)
+        scores = tagger.history_.valid_score
+        assert tagger.best_epoch_ == scores.idxmax()
+        assert scores.max() > 0.3
+        assert len(scores) <= tagger.best_epoch_ + 2
+
+    @pytest.mark.parametrize("loss", ["ce", "dice", DiceLoss(ohem_ratio=1.0)])
+    def test_accumulation_equals_a_large_batch(self, corpus, tmp_path, loss):
+        path = build_bert(tmp_path, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        parameters = {"loss": loss, "match_candidates": "pred_and_gold", "max_epochs": 1}
+        one = make(path, batch_size=16, precision="fp32", **parameters).fit(*corpus)
+        cut = make(path, batch_size=4, accumulate=4, precision="fp32", **parameters).fit(*corpus)
+        logits = [t._predict_logits(t._encode(corpus[0]).dataset) for t in (one, cut)]
+        np.testing.assert_allclose(*logits, atol=1e-4)
+
+    def test_types_of_a_sentence_are_one_step_and_little_is_padded(self, fitted):
+        """Cost grows with pieces: batches hold windows of similar length."""
+        rng = np.random.default_rng(0)
+        X = [["the"] * int(n) for n in rng.integers(1, 56, 300)]
+        dataset = fitted._encode(X).dataset
+        assert len(dataset) == 600
+        sampler = StepSampler(fitted._batcher(dataset), fitted.batch_size, rng)
+        n_pieces = n_cells = 0
+        for step in sampler:
+            assert max(len(batch["input_ids"]) for batch in step) <= 2 * fitted.batch_size
+            windows = np.unique(np.searchsorted(dataset.items.offsets, items_of(step), "right"))
+            n_queries = np.bincount(dataset.text[windows - 1])
+            assert set(n_queries) <= {0, 2}, "all types of a sentence are in one step"
+            n_pieces += sum(int(batch["attention_mask"].sum()) for batch in step)
+            n_cells += sum(batch["attention_mask"].numel() for batch in step)
+        assert n_pieces == len(dataset.input_ids.values)
+        assert n_cells < 1.1 * n_pieces
+        predicted = [batch["attention_mask"] for _, batch in fitted._batcher(dataset).by_length()]
+        assert sum(mask.numel() for mask in predicted) < 1.05 * n_pieces
+
+    def test_class_weights_are_about_starts(self, tiny_bert, corpus):
+        def weights(**parameters):
+            tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*corpus)
+            return tagger.net_.criterion_.loss.class_weight
+
+        n_pairs = 2 * sum(map(len, corpus[0]))
+        n_starts = sum(map(len, spans_of(corpus[1])))
+        counts = np.array([n_pairs - n_starts, n_starts])
+        log = np.log10((n_pairs - counts) / counts + 10)
+        np.testing.assert_allclose(weights(K=10.0), log)
+        np.testing.assert_allclose(weights(K=10.0, max_length=16, stride=4), log)
+        np.testing.assert_allclose(weights(loss="wce", K=10.0), log)
+        np.testing.assert_allclose(weights(class_weight="balanced"), n_pairs / 2 / counts)
+        np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
+
+    def test_weight_zero_is_absence_of_labels_too(self, tiny_bert, corpus):
+        X, y = corpus
+        weight = np.array([float("B-LOC" not in row) for row in y])
+        tagger = make(tiny_bert, max_epochs=1).fit(X, y, sample_weight=weight)
+        assert tagger.labels_ == ["PER"]
+        kept = np.flatnonzero(weight)
+        without = make(tiny_bert, max_epochs=1).fit([X[i] for i in kept], [y[i] for i in kept])
+        assert same_weights(tagger, without)
+
+    @pytest.mark.parametrize("ratio, n_more", [(0, 0), (0.5, 8), (1, 16), (1.4, 22), (9.0, 32)])
+    def test_negative_ratio(self, tiny_bert, monkeypatch, ratio, n_more):
+        """16 of 48 (sentence, type) pairs have an entity."""
+        X = [["john", "saw", "oslo"], ["the", "saw"]] * 8
+        y = [["B-PER", "O", "B-LOC"], ["O", "O"]] * 8
+        y[0] = ["B-ORG", "O", "B-LOC"]
+        asked = []
+
+        def encode(*args, is_asked=None, spans=None, **kwargs):
+            if spans is not None:
+                asked.append(is_asked)
+            return encode_queries(*args, is_asked=is_asked, spans=spans, **kwargs)
+
+        monkeypatch.setattr(query_module, "encode_queries", encode)
+        queries = {"PER": "john", "LOC": "oslo", "ORG": "company"}
+        for seed in (0, 0, 1):
+            make(
+                tiny_bert, negative_ratio=ratio, max_epochs=1, queries=queries, random_state=seed
+            ).fit(X, y)
+        is_answered = np.array([[label in " ".join(row) for label in sorted(queries)] for row in y])
+        assert is_answered.sum() == 16
+        for is_asked in asked:
+            assert (is_asked & is_answered).sum() == 16, "answered pairs are all kept"
+            assert (is_asked & ~is_answered).sum() == n_more
+        assert (asked[0] == asked[1]).all()
+        assert (asked[0] != asked[2]).any() == (0 < n_more < 32)
+
+
+def items_of(step):
+    return np.concatenate([batch["item"].numpy() for batch in step])
+
+
+class TestAmongSklearn:
+    def test_clone_and_pickle(self, fitted, corpus):
+        with pytest.raises(NotFittedError):
+            clone(fitted).predict(corpus[0])
+        assert clone(fitted).get_params() == fitted.get_params()
+        copy = pickle.loads(pickle.dumps(fitted))
+        assert copy.predict_spans(corpus[0]).tolist() == fitted.predict_spans(corpus[0]).tolist()
+
+    def test_grid_search_over_loss_and_decoding(self, tiny_bert, corpus):
+        grid = {"loss": ["ce", "dice"], "decode": ["flat", "nested"]}
+        search = GridSearchCV(make(tiny_bert, max_epochs=1), grid, cv=2, error_score="raise")
+        search.fit(corpus[0], spans_of(corpus[1]))
+        assert len(search.cv_results_["params"]) == 4
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        assert search.best_estimator_.get_params()["loss"] == search.best_params_["loss"]
+
+    def test_cross_validation_in_a_pipeline(self, tiny_bert, corpus):
+        lower = FunctionTransformer(lambda rows: [[word.lower() for word in row] for row in rows])
+        pipeline = Pipeline([("lower", lower), ("tagger", make(tiny_bert))])
+        scores = cross_val_score(pipeline, *corpus, cv=2, error_score="raise")
+        assert (scores > 0.3).all()

@@ -1,0 +1,190 @@
+"""DiceQueryTagger: long sentences, gold that it cannot find, and its tuned threshold."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdice import DiceQueryTagger
+from skdice.metrics import entity_f1_score, get_entities
+from skdice.model_selection import tune_decision
+
+from ..corpora import easy_corpus
+
+FAST = {
+    "loss": "dice",
+    "queries": {"PER": "john mary", "LOC": "oslo paris"},
+    "max_epochs": 8,
+    "lr": 1e-2,
+    "batch_size": 8,
+    "random_state": 0,
+    "verbose": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_bert):
+    """Trained on sentences of one window of up to 11 pieces."""
+    return DiceQueryTagger(tiny_bert, max_length=16, stride=3, **FAST).fit(*easy_corpus(80))
+
+
+@pytest.fixture(scope="module")
+def hasty(tiny_bert):
+    """Trained for too short a time: its best threshold is not 0."""
+    return DiceQueryTagger(tiny_bert, **{**FAST, "max_epochs": 3}).fit(*easy_corpus(40))
+
+
+def plain(rows):
+    return [[tuple(entity)[:3] for entity in row] for row in rows]
+
+
+def joined(n_sentences, seed=3):
+    """Return one long sentence as words, and its tags."""
+    X, y = easy_corpus(n_sentences, seed=seed)
+    return [[word for row in X for word in row]], [[tag for row in y for tag in row]]
+
+
+class TestLongSentences:
+    def test_entities_of_every_window_are_found(self, fitted):
+        X, y = joined(40)
+        windows = fitted._encode(X).dataset
+        assert len(windows) > 30
+        assert len(X[0]) > 64, "more than the model could read at once"
+        assert fitted.score(X, y) > 0.9
+        found = plain(fitted.predict_spans(X))[0]
+        assert found[-1][1] > len(X[0]) - 8
+        assert len(set(found)) == len(found)
+
+    @pytest.mark.parametrize(
+        "gold",
+        [
+            [(29, 30, "PER")],  # the last word
+            [(i, i + 1, "LOC") for i in range(30)],  # a mention at every word
+            [(i, i + 2, "PER") for i in range(0, 29, 4)],
+            [(i, i + 3, "LOC") for i in range(28)],  # overlapping: some end where windows do
+            [(2, 6, "LOC"), (2, 4, "LOC"), (2, 3, "PER"), (5, 6, "LOC")],  # nested
+        ],
+    )
+    def test_gold_comes_back_from_its_own_logits(self, fitted, monkeypatch, gold):
+        """From spans to targets in windows, and from such logits to spans again."""
+        X = [["the"] * 30, ["john", "saw"], ["the"] * 30]
+        y = [gold, [(0, 1, "PER")], gold]
+        encoded = fitted._encode(X, y)
+        assert encoded.n_uncovered == 0
+        logits = perfect_logits(encoded.dataset.target)
+        monkeypatch.setattr(fitted, "_predict_logits", lambda dataset: logits)
+        monkeypatch.setattr(fitted, "decode", "nested")
+        assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
+        assert fitted.score(X, y) == 1
+
+    def test_training_on_long_sentences(self, tiny_bert):
+        """Gold beyond the first window, that published preprocessing drops, is learned from."""
+        X, y = easy_corpus(80)
+        X = [["the"] * 40 + words for words in X]
+        y = [["O"] * 40 + tags for tags in y]
+        tagger = DiceQueryTagger(tiny_bert, max_length=24, **{**FAST, "max_epochs": 1}).fit(X, y)
+        target = tagger._encode(X, spans_of(y)).dataset.target
+        assert target[:, 0].sum() >= 80
+        assert target[:, 1].sum() >= 80
+        assert tagger.labels_ == ["LOC", "PER"]
+
+    def test_words_longer_than_the_window(self, fitted):
+        X = [["a" * 60, "oslo", "b" * 60, "john"]]
+        assert [len(tags) for tags in fitted.predict(X)] == [4]
+        assert {(1, 2, "LOC"), (3, 4, "PER")} <= set(plain(fitted.predict_spans(X))[0])
+
+
+def perfect_logits(target, size=64):
+    """Return logits above 0 for the gold starts, ends and matches, and below for all others."""
+    logits = np.zeros((len(target), 2 + 2 * size))
+    logits[:, :2] = 2 * target[:, :2] - 1
+    start, end = logits[:, 2 : 2 + size], logits[:, 2 + size :]
+    start[:, 0], end[:, 0] = 1, -8  # All matches are -1 ...
+    for n, (item, column) in enumerate(np.argwhere(target[:, 3:])):
+        # ... but those with a number in common, which no other span nearby has.
+        number = 1 + n % (size - 1)
+        start[item, number] = end[item + target[item, 3 + column] - 1, number] = 4
+    return logits
+
+
+def spans_of(y):
+    return [[tuple(span) for span in get_entities(row)] for row in y]
+
+
+class TestMissedGold:
+    def test_counts_as_missed_wherever_it_lies(self, fitted):
+        """2 n_right / (n_found + n_gold), with all gold there is."""
+        X, y = easy_corpus(20, seed=1)
+        X, gold = [*X, ["the"] * 100], [*spans_of(y), []]
+        assert fitted.score(X, gold) == 1
+        for missed in [(0, 90, "LOC"), (98, 100, "PER"), (0, 1, "NEW")]:
+            assert fitted.score(X, [*gold[:-1], [missed]]) == pytest.approx(40 / 41)
+        several = [(0, 90, "LOC"), (98, 100, "PER"), (0, 1, "NEW"), (0, 1, "PER")]
+        assert fitted.score(X, [*gold[:-1], several]) == pytest.approx(40 / 44)
+
+    def test_label_without_a_query(self, fitted):
+        X, y = easy_corpus(20, seed=1)
+        y[0] = [tag.replace("PER", "NEW") for tag in y[0]]
+        assert fitted.score(X, y) == pytest.approx(2 * 19 / 40)
+        assert fitted.score(X, y) == pytest.approx(entity_f1_score(y, fitted.predict(X)))
+        assert fitted.score([["the"]], [["B-NEW"]]) == 0
+
+    def test_entities_longer_than_what_windows_share_warn(self, tiny_bert):
+        X, y = [["john"] * 30, ["mary"] * 3], [[(2, 29, "PER")], [(0, 1, "PER")]]
+        tagger = DiceQueryTagger(tiny_bert, max_length=16, **{**FAST, "max_epochs": 1})
+        with pytest.warns(UserWarning, match=r"^1 entities are longer .* larger stride or max_le"):
+            tagger.fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tagger.score(X, y)
+            tagger.set_params(max_length=None).fit(X, y)
+
+    def test_nested_gold_of_a_flat_tagger(self, fitted):
+        """To score is allowed: it shows what flat decoding cannot give."""
+        X, gold = [["john", "saw", "oslo"]], [[(0, 1, "PER"), (0, 3, "PER"), (2, 3, "LOC")]]
+        assert fitted.score(X, gold) == pytest.approx(4 / 5)
+
+    def test_scores_of_entities_are_accepted_as_gold(self, fitted):
+        X, _ = easy_corpus(10, seed=1)
+        assert fitted.score(X, fitted.predict_spans(X)) == 1
+
+    def test_duplicates_count_once(self, fitted):
+        assert fitted.score([["john"]], [[(0, 1, "PER"), [0, 1, "PER"]]]) == 1
+
+
+class TestTunedThreshold:
+    @pytest.mark.parametrize("decode", ["flat", "nested"])
+    def test_is_the_best_of_all(self, hasty, decode):
+        X, y = easy_corpus(40, seed=1)
+        tuned = tune_decision(hasty.set_params(decode=decode), X, y)
+        assert hasty.threshold_ == 0, "the estimator stays as it is"
+        other = tune_decision(hasty, X, y)
+        scores = {}
+        for threshold in (-4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 4.0):
+            other.threshold_ = threshold
+            scores[threshold] = other.score(X, y)
+        assert tuned.score(X, y) >= max(scores.values()) > min(scores.values())
+        assert tuned.threshold_ in np.arange(-40, 41) / 10
+
+    def test_own_metric(self, hasty):
+        X, y = easy_corpus(40, seed=1)
+        by_score = tune_decision(hasty.set_params(decode="flat"), X, y)
+        assert tune_decision(hasty, X, y, metric=entity_f1_score).threshold_ == by_score.threshold_
+        fewest = tune_decision(hasty, X, y, metric=lambda _, tags: -sum(map(n_entities, tags)))
+        assert sum(map(n_entities, fewest.predict(X))) == 0
+
+    def test_spans_as_gold(self, hasty):
+        X, y = easy_corpus(40, seed=1)
+        by_tags = tune_decision(hasty.set_params(decode="flat"), X, y)
+        assert tune_decision(hasty, X, spans_of(y)).threshold_ == by_tags.threshold_
+
+    def test_nothing_to_tune(self, hasty):
+        assert tune_decision(hasty, [["the"]], [["B-NEW"]]).threshold_ == 0
+
+    def test_weights_are_refused(self, hasty):
+        with pytest.raises(ValueError, match="sample_weight must be None for a tagger"):
+            tune_decision(hasty, [["john"]], [["B-PER"]], sample_weight=[1.0])
+
+
+def n_entities(tags):
+    return sum(tag != "O" for tag in tags)

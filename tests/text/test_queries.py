@@ -1,0 +1,305 @@
+"""Queries and sentences as windows: pieces, positions and targets, in every model family."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.text._queries import encode_queries
+from skdice.text._tokenizer import WordTokenizer
+from skdice.text._windows import cut_windows
+
+from ..tiny_models import BUILDERS
+
+QUERIES = ["which city was visited ?", "john mary", "company"]
+SENTENCES = [
+    ["john", "saw", "oslo"],
+    ["mary"],
+    ["the", "small", "company", "near", "rome", "umbrella"],
+]
+LONG_WORD = "a" * 40  # a piece per letter
+WORDS = ["the", "john", "oslo", "ab", "babababa", "", "\u200b", LONG_WORD]
+
+sentences_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=20), max_size=4)
+
+
+@pytest.fixture(scope="module", params=BUILDERS)
+def family(request, tiny_models):
+    return WordTokenizer(tiny_models(request.param))
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_bert):
+    return WordTokenizer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def xlnet(tiny_models):
+    return WordTokenizer(tiny_models("xlnet"))
+
+
+def windows_of(encoded, sentence, query):
+    return np.flatnonzero((encoded.dataset.text == sentence) & (encoded.query == query))
+
+
+def items_of(encoded, window):
+    offsets = encoded.dataset.items.offsets
+    return slice(offsets[window], offsets[window + 1])
+
+
+def spans_of(encoded):
+    """Return {(sentence, query): spans} as the targets tell them, each with its windows."""
+    found = {}
+    for w in range(len(encoded.dataset)):
+        here = items_of(encoded, w)
+        words, target = encoded.word[here].tolist(), encoded.dataset.target[here]
+        assert (target[:, 2] == w).all()
+        for word, lengths in zip(words, target[:, 3:].tolist()):
+            for length in filter(None, lengths):
+                key = int(encoded.dataset.text[w]), int(encoded.query[w])
+                found.setdefault(key, {}).setdefault((word, word + length), []).append(w)
+    return found
+
+
+def marks_of(encoded, column):
+    """Return the (sentence, query, word) that are marked as starts (0) or ends (1)."""
+    data = encoded.dataset
+    window = np.repeat(np.arange(len(data)), data.items.lengths)
+    marked = np.flatnonzero(data.target[:, column])
+    return {
+        (int(data.text[window[i]]), int(encoded.query[window[i]]), int(encoded.word[i]))
+        for i in marked
+    }
+
+
+def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
+    """Compare with the definition, sentence by sentence and query by query."""
+    frame, data = tokenizer.pair_frame, encoded.dataset
+    w = 0
+    for i, sentence in enumerate(sentences):
+        pieces = tokenizer.encode(sentence)
+        values, first = pieces.values.tolist(), pieces.offsets[:-1]
+        for q, query in enumerate(queries):
+            if not sentence:
+                continue
+            asked = tokenizer.encode_texts([query]).values.tolist()
+            room = max_length - frame.n_special - len(asked)
+            shared = room // 4 if stride is None else stride
+            for start, stop in zip(*cut_windows(len(values), room, shared)):
+                body = values[start:stop]
+                texts = [body, asked] if tokenizer.pads_left else [asked, body]
+                before, between, after = map(list, frame.special)
+                ids = before + texts[0] + between + texts[1] + after
+                n_before = len(before) + (0 if tokenizer.pads_left else len(asked + between))
+                words = np.flatnonzero((first >= start) & (first < stop))
+                assert (data.text[w], encoded.query[w]) == (i, q)
+                assert (encoded.window_start[w], encoded.window_stop[w]) == (start, stop)
+                assert data.input_ids[w].tolist() == ids
+                assert len(ids) <= max_length
+                here = items_of(encoded, w)
+                assert encoded.word[here].tolist() == words.tolist()
+                assert encoded.place[here].tolist() == first[words].tolist()
+                assert data.items[w].tolist() == (first[words] - start + n_before).tolist()
+                w += 1
+    assert w == len(data) == len(encoded.query)
+    assert data.n_texts == len(sentences)
+    assert data.n_items == len(encoded.word) == len(encoded.place)
+
+
+def test_same_pieces_as_transformers_alone(family):
+    """Texts as its tokenizer is given them, the query first if it pads at the right."""
+    encoded = encode_queries(SENTENCES, QUERIES, family, 64)
+    w = 0
+    for sentence in SENTENCES:
+        for query in QUERIES:
+            texts = [query, " " + " ".join(sentence)]
+            inputs = family.tokenizer(
+                *(texts[::-1] if family.pads_left else texts), return_token_type_ids=True
+            )
+            assert encoded.dataset.input_ids[w].tolist() == inputs["input_ids"]
+            assert encoded.dataset.token_type_ids[w].tolist() == inputs["token_type_ids"]
+            which = 0 if family.pads_left else 1
+            starts = [1 + sum(len(x) + 1 for x in sentence[:j]) for j in range(len(sentence))]
+            expected = [inputs.char_to_token(0, start, which) for start in starts]
+            assert encoded.dataset.items[w].tolist() == expected
+            w += 1
+
+
+def test_same_pieces_as_transformers_with_words(bert):
+    encoded = encode_queries(SENTENCES, QUERIES, bert, 64)
+    w = 0
+    for sentence in SENTENCES:
+        for query in QUERIES:
+            inputs = bert.tokenizer(query.split(), sentence, is_split_into_words=True)
+            assert encoded.dataset.input_ids[w].tolist() == inputs["input_ids"]
+            assert encoded.dataset.token_type_ids[w].tolist() == inputs["token_type_ids"]
+            firsts = [inputs.word_to_tokens(0, j, 1).start for j in range(len(sentence))]
+            assert encoded.dataset.items[w].tolist() == firsts
+            w += 1
+
+
+@given(sentences_of_words, st.integers(20, 50), st.none() | st.integers(0, 3))
+@settings(deadline=None, max_examples=25)
+def test_windows_are_those_of_the_definition(bert, xlnet, sentences, max_length, stride):
+    for tokenizer in (bert, xlnet):
+        encoded = encode_queries(sentences, QUERIES[1:], tokenizer, max_length, stride)
+        check_encoding(encoded, sentences, QUERIES[1:], tokenizer, max_length, stride)
+
+
+def test_windows_of_every_family(family):
+    sentences = [["john", "saw", "oslo"] * 20, [], ["ab", LONG_WORD, "the"], [""], ["\u200b"] * 3]
+    for max_length, stride in [(64, None), (32, 5), (32, 0)]:
+        encoded = encode_queries(sentences, QUERIES[1:], family, max_length, stride)
+        check_encoding(encoded, sentences, QUERIES[1:], family, max_length, stride)
+
+
+def test_longer_queries_leave_less_room(bert):
+    encoded = encode_queries([["john"] * 60], ["a", "a " * 20], bert, 32)
+    room = [32 - 3 - 1, 32 - 3 - 20]
+    for query, n in enumerate(room):
+        windows = windows_of(encoded, 0, query)
+        lengths = (encoded.window_stop - encoded.window_start)[windows]
+        assert set(lengths) == {n}
+        shared = encoded.window_stop[windows][:-1] - encoded.window_start[windows][1:]
+        assert shared[:-1].tolist() == [n // 4] * (len(windows) - 2)
+
+
+@pytest.mark.parametrize(
+    "query, max_length, stride, message",
+    [
+        ("a " * 13, 16, None, r"has 13 pieces, which leaves 0 of max_length=16 .*least 1 is need"),
+        ("a " * 30, 16, None, r"has 30 pieces, which leaves 0 of max_length=16"),
+        ("a " * 8, 16, 5, r"leaves 5 of max_length=16 .* least 6 are needed with stride=5\."),
+    ],
+)
+def test_query_without_room_for_a_sentence(bert, query, max_length, stride, message):
+    with pytest.raises(ValueError, match=message):
+        encode_queries([["john"]], ["a", query], bert, max_length, stride)
+
+
+def test_query_that_just_fits(bert):
+    encoded = encode_queries([["john", "saw"]], ["a " * 12], bert, 16)
+    assert (encoded.window_stop - encoded.window_start).tolist() == [1, 1]
+    encoded = encode_queries([["john", "saw"]], ["a " * 7], bert, 16, 5)
+    assert len(encoded.dataset) == 1
+
+
+def test_query_without_pieces(bert):
+    encoded = encode_queries([["john", "saw"]], ["\u200b"], bert, 16)
+    check_encoding(encoded, [["john", "saw"]], ["\u200b"], bert, 16, None)
+
+
+@pytest.mark.parametrize("sentences", [[], [[]], [[], [], []]])
+def test_no_words_at_all(family, sentences):
+    encoded = encode_queries(sentences, QUERIES, family, 32, spans=[[] for _ in sentences])
+    assert len(encoded.dataset) == len(encoded.word) == len(encoded.query) == 0
+    assert encoded.dataset.n_texts == len(sentences)
+    assert encoded.dataset.target.shape == (0, 3)
+
+
+def test_only_what_is_asked(bert):
+    sentences = [["john"], [], ["mary"] * 40, ["oslo"]]
+    is_asked = np.array([[1, 0, 1], [1, 1, 1], [0, 1, 0], [0, 0, 0]], dtype=bool)
+    spans = [[(0, 1, 2)], [], [(39, 40, 1)], []]
+    encoded = encode_queries(sentences, QUERIES, bert, 32, spans=spans, is_asked=is_asked)
+    windows = set(zip(encoded.dataset.text.tolist(), encoded.query.tolist()))
+    assert windows == {(0, 0), (0, 2), (2, 1)}
+    assert encoded.dataset.n_texts == 4
+    assert np.diff(encoded.dataset.item_offsets)[[1, 3]].tolist() == [0, 0]
+    assert set(spans_of(encoded)) == {(0, 2), (2, 1)}
+
+
+def test_weights_are_those_of_the_sentences(bert):
+    weight = np.array([0.5, 2.0, 1.0], dtype=np.float32)
+    encoded = encode_queries(SENTENCES, QUERIES, bert, 64, weight=weight)
+    assert encoded.dataset.weight is weight
+
+
+class TestTargets:
+    @pytest.mark.parametrize(
+        "spans",
+        [
+            [],
+            [(0, 1, 0)],
+            [(8, 9, 0)],  # the last word
+            [(0, 9, 0)],  # the whole sentence
+            [(6, 9, 0), (6, 9, 1)],  # two labels for the same words
+            [(1, 2, 0), (4, 5, 0), (7, 8, 0)],  # a mention three times
+            [(2, 6, 0), (3, 4, 0), (2, 3, 1)],  # nested
+            [(2, 3, 0), (2, 5, 0), (2, 9, 0)],  # one start, three ends
+            [(0, 4, 0), (2, 4, 0), (3, 4, 0)],  # three starts, one end
+            [(0, 3, 1), (2, 5, 1)],  # they overlap
+        ],
+    )
+    def test_of_one_window(self, family, spans):
+        sentence = ["the", "john", "saw", "a", "john", "near", "rome", "john", "umbrella"]
+        encoded = encode_queries([["mary"], sentence], QUERIES[1:], family, 64, spans=[[], spans])
+        assert encoded.n_uncovered == 0
+        expected = {}
+        for start, end, query in spans:
+            (window,) = windows_of(encoded, 1, query)
+            expected.setdefault((1, query), {})[start, end] = [window]
+        assert spans_of(encoded) == expected
+        assert marks_of(encoded, 0) == {(1, query, start) for start, _, query in spans}
+        assert marks_of(encoded, 1) == {(1, query, end - 1) for _, end, query in spans}
+
+    @given(st.data())
+    @settings(deadline=None, max_examples=40)
+    def test_of_many_windows(self, bert, data):
+        """Every span is in the windows that have its first and its last word, and no other."""
+        sentences = data.draw(sentences_of_words)
+        spans = []
+        for sentence in sentences:
+            place = st.integers(0, len(sentence))
+            span = st.tuples(place, place, st.integers(0, 1)).filter(lambda s: s[0] < s[1])
+            spans.append(data.draw(st.lists(span, unique=True, max_size=4)) if sentence else [])
+        encoded = encode_queries(sentences, QUERIES[1:], bert, 20, spans=spans)
+        expected, starts, ends = {}, set(), set()
+        n_uncovered = 0
+        for i, row in enumerate(spans):
+            for start, end, query in row:
+                starts.add((i, query, start))
+                ends.add((i, query, end - 1))
+                windows = [
+                    w
+                    for w in windows_of(encoded, i, query)
+                    if {start, end - 1} <= set(encoded.word[items_of(encoded, w)].tolist())
+                ]
+                if windows:
+                    expected.setdefault((i, query), {})[start, end] = windows
+                n_uncovered += not windows
+        assert spans_of(encoded) == expected
+        assert encoded.n_uncovered == n_uncovered
+        # Every word is in a window, so every start and every end is marked somewhere.
+        assert marks_of(encoded, 0) == starts
+        assert marks_of(encoded, 1) == ends
+
+    def test_longer_than_the_window(self, bert):
+        sentence = ["john"] * 40
+        spans = [[(2, 38, 0), (39, 40, 0)]]
+        encoded = encode_queries([sentence], ["a"], bert, 16, spans=spans)
+        assert encoded.n_uncovered == 1
+        assert set(spans_of(encoded)[0, 0]) == {(39, 40)}
+        assert marks_of(encoded, 0) == {(0, 0, 2), (0, 0, 39)}
+        assert marks_of(encoded, 1) == {(0, 0, 37), (0, 0, 39)}
+
+    def test_that_windows_share_is_in_both(self, bert):
+        encoded = encode_queries([["john"] * 20], ["a"], bert, 16, 6, spans=[[(8, 10, 0)]])
+        assert encoded.window_start.tolist() == [0, 6, 8]
+        assert spans_of(encoded) == {(0, 0): {(8, 10): [0, 1, 2]}}
+
+    def test_at_a_word_longer_than_the_window(self, bert):
+        """It is in the window that has its first piece; windows with its rest alone are empty."""
+        sentence = ["john", LONG_WORD, "oslo"]
+        encoded = encode_queries([sentence], ["a"], bert, 16, spans=[[(0, 2, 0), (2, 3, 0)]])
+        assert 0 in encoded.dataset.items.lengths
+        assert encoded.n_uncovered == 0
+        assert set(spans_of(encoded)[0, 0]) == {(0, 2), (2, 3)}
+        encoded = encode_queries([sentence], ["a"], bert, 16, spans=[[(1, 3, 0)]])
+        assert encoded.n_uncovered == 1
+
+    def test_words_without_pieces(self, bert):
+        sentence = ["\u200b", "", "john", "\u200b"]
+        encoded = encode_queries([sentence], ["a"], bert, 16, spans=[[(0, 2, 0), (3, 4, 0)]])
+        assert set(spans_of(encoded)[0, 0]) == {(0, 2), (3, 4)}
+        assert encoded.word.tolist() == [0, 1, 2, 3]

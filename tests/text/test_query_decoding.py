@@ -1,0 +1,204 @@
+"""From logits of starts, ends and matches to entities, and from entities to tags."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from skdice.metrics import get_entities
+from skdice.text._entities import Entity
+from skdice.text._queries import encode_queries
+from skdice.text._query_decoding import best_disjoint, find_spans, write_tags
+from skdice.text._tokenizer import WordTokenizer
+from skdice.text._windows import central_window
+
+SIZE = 4
+QUERIES = ["a", "john mary"]
+LABELS = ["LOC", "PER"]
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_bert):
+    return WordTokenizer(tiny_bert)
+
+
+def random_logits(encoded, seed, share=0.4):
+    """Return logits that exceed 0 for a share of the words, and for about half of the pairs."""
+    rng = np.random.default_rng(seed)
+    logits = rng.standard_normal((encoded.dataset.n_items, 2 + 2 * SIZE)).astype(np.float32)
+    logits[:, :2] -= np.quantile(logits[:, :2], 1 - share) if len(logits) else 0
+    return 2 * logits
+
+
+def naive_spans(encoded, logits, threshold):
+    """All pairs of words of all windows; of the windows that share one, the most central one."""
+    found = [{} for _ in range(encoded.dataset.n_texts)]
+    data = encoded.dataset
+    for w in range(len(data)):
+        text, query = int(data.text[w]), int(encoded.query[w])
+        row = np.flatnonzero((data.text == text) & (encoded.query == query))
+        start, stop = encoded.window_start[row], encoded.window_stop[row]
+        low, high = data.items.offsets[w], data.items.offsets[w + 1]
+        for i in range(low, high):
+            for j in range(i, high):
+                match = float(logits[i, 2 : 2 + SIZE] @ logits[j, 2 + SIZE :]) / SIZE**0.5
+                lowest = min(float(logits[i, 0]), float(logits[j, 1]), match)
+                middle = (encoded.place[i] + encoded.place[j]) / 2
+                most_central = row[central_window(np.array([middle]), start, stop)[0]]
+                if lowest > threshold and most_central == w:
+                    span = int(encoded.word[i]), int(encoded.word[j]) + 1, LABELS[query]
+                    assert span not in found[text]
+                    found[text][span] = lowest
+    return found
+
+
+def assert_same_spans(found, expected):
+    assert len(found) == len(expected)
+    for spans, naive in zip(found, expected):
+        assert [tuple(entity)[:3] for _, entity in spans] == sorted(naive)
+        for logit, entity in spans:
+            assert logit == pytest.approx(naive[tuple(entity)[:3]], abs=1e-4)
+            assert entity.score == pytest.approx(expit(logit))
+
+
+class TestFindSpans:
+    @pytest.mark.parametrize("threshold", [-3.0, 0.0, 1.0])
+    @pytest.mark.parametrize("max_length, stride", [(64, None), (16, None), (16, 6), (14, 0)])
+    def test_are_those_of_the_definition(self, bert, max_length, stride, threshold):
+        sentences = [["john", "saw", "oslo"] * 9, [], ["mary"], ["ab", "babababa", "the"] * 4]
+        encoded = encode_queries(sentences, QUERIES, bert, max_length, stride)
+        for seed in range(3):
+            logits = random_logits(encoded, seed)
+            found = find_spans(encoded, logits, LABELS, threshold)
+            expected = naive_spans(encoded, logits, threshold)
+            assert sum(map(len, expected)) > 1
+            assert_same_spans(found, expected)
+
+    def test_windows_share_no_span(self, bert):
+        """Every pair of words that some window has is found once."""
+        encoded = encode_queries([["john"] * 30], QUERIES, bert, 16, 6)
+        found = find_spans(encoded, np.ones((encoded.dataset.n_items, 10)), LABELS, 0.0)
+        spans = [tuple(entity)[:3] for _, entity in found[0]]
+        assert len(spans) == len(set(spans))
+        windows = zip(encoded.window_start, encoded.window_stop, encoded.query)
+        expected = {
+            (i, j + 1, LABELS[query])
+            for start, stop, query in windows
+            for i in range(start, stop)
+            for j in range(i, stop)
+        }
+        assert set(spans) == expected
+
+    def test_all_three_must_exceed_the_threshold(self, bert):
+        encoded = encode_queries([["john"]], ["a"], bert, 16)
+        for column in (0, 1, 2):
+            logits = np.full((1, 2 + 2 * SIZE), 2.0)
+            if column < 2:
+                logits[0, column] = 0.5
+            else:
+                logits[0, 2 : 2 + SIZE] = 0.125  # The product is 0.5 with the division by 2.
+            assert [logit for logit, _ in find_spans(encoded, logits, ["X"], 0.4)[0]] == [0.5]
+            assert find_spans(encoded, logits, ["X"], 0.5) == [[]]
+
+    def test_no_words(self, bert):
+        encoded = encode_queries([[], []], QUERIES, bert, 16)
+        assert find_spans(encoded, np.empty((0, 10)), LABELS, 0.0) == [[], []]
+
+
+def spans_strategy(n_words=8):
+    place = st.integers(0, n_words)
+    span = st.tuples(place, place, st.sampled_from("AB")).filter(lambda s: s[0] < s[1])
+    score = st.sampled_from([0.1, 0.5, 0.5, 0.6, 0.9, 1.0]) | st.floats(0.02, 1)
+    return st.dictionaries(span, score, max_size=9).map(
+        lambda scores: [(0.0, Entity(*span, score)) for span, score in scores.items()]
+    )
+
+
+def are_disjoint(spans):
+    ordered = sorted(spans, key=lambda span: span[1].start)
+    return all(a.end <= b.start for (_, a), (_, b) in pairwise(ordered))
+
+
+class TestBestDisjoint:
+    @settings(deadline=None, max_examples=150)
+    @given(spans_strategy())
+    def test_has_the_highest_total_of_all_subsets(self, spans):
+        chosen = best_disjoint(spans)
+        assert are_disjoint(chosen)
+        assert [e.start for _, e in chosen] == sorted(e.start for _, e in chosen)
+        assert all(span in spans for span in chosen)
+        best = max(
+            sum(entity.score for _, entity in subset)
+            for n in range(len(spans) + 1)
+            for subset in combinations(spans, n)
+            if are_disjoint(subset)
+        )
+        assert sum(entity.score for _, entity in chosen) == pytest.approx(best)
+
+    @settings(deadline=None, max_examples=50)
+    @given(spans_strategy(), st.randoms())
+    def test_order_does_not_matter(self, spans, random):
+        shuffled = list(spans)
+        random.shuffle(shuffled)
+        assert best_disjoint(shuffled) == best_disjoint(spans)
+
+    def test_earlier_spans_win_ties(self):
+        spans = [(0.0, Entity(i, i + 2, "X", 0.5)) for i in range(4)]
+        assert [e.start for _, e in best_disjoint(spans)] == [0, 2]
+        spans = [(0.0, Entity(0, 1, label, 0.5)) for label in "BA"]
+        assert [e.label for _, e in best_disjoint(spans)] == ["A"]
+
+    def test_nothing(self):
+        assert best_disjoint([]) == []
+
+    def test_many(self):
+        """Not every pair is compared: a long text with thousands of spans takes no time."""
+        spans = [(0.0, Entity(i, i + 1 + i % 7, "X", 0.5)) for i in range(20_000)]
+        assert are_disjoint(best_disjoint(spans))
+
+
+SCHEMES = {
+    "IOB1": ("IOB1", {}),
+    "IOB2": ("IOB2", {}),
+    "IOBES": ("IOBES", {}),
+    "BMES": ("IOBES", {"I": "M"}),
+    "BILOU": ("IOBES", {"E": "L", "S": "U"}),
+}
+
+disjoint_spans = spans_strategy(n_words=10).map(best_disjoint)
+
+
+class TestWriteTags:
+    @pytest.mark.parametrize("name", SCHEMES)
+    @settings(deadline=None, max_examples=60)
+    @given(spans=disjoint_spans)
+    def test_round_trip(self, name, spans):
+        scheme, roles = SCHEMES[name]
+        tags = write_tags(spans, 10, scheme, roles)
+        assert len(tags) == 10
+        expected = [tuple(entity)[:3] for _, entity in spans]
+        assert [tuple(span) for span in get_entities(tags)] == expected
+        strict = get_entities(tags, mode="strict", scheme=name)
+        assert [tuple(span) for span in strict] == expected
+
+    @pytest.mark.parametrize(
+        "name, expected",
+        [
+            ("IOB1", "O I-A I-A B-A I-B O I-A I-A I-A"),
+            ("IOB2", "O B-A I-A B-A B-B O B-A I-A I-A"),
+            ("IOBES", "O B-A E-A S-A S-B O B-A I-A E-A"),
+            ("BMES", "O B-A E-A S-A S-B O B-A M-A E-A"),
+            ("BILOU", "O B-A L-A U-A U-B O B-A I-A L-A"),
+        ],
+    )
+    def test_schemes(self, name, expected):
+        rows = [(1, 3, "A"), (3, 4, "A"), (4, 5, "B"), (6, 9, "A")]
+        spans = [(0.0, Entity(*row, 1.0)) for row in rows]
+        assert " ".join(write_tags(spans, 9, *SCHEMES[name])) == expected
+
+    def test_no_words(self):
+        assert write_tags([], 0, "IOB2", {}) == []
+        assert write_tags([], 2, "IOB1", {}) == ["O", "O"]
