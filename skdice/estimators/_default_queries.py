@@ -1,4 +1,7 @@
-"""What to ask for the types of entities that are common in corpora."""
+"""What to ask for each type of entity."""
+
+import warnings
+from typing import Any
 
 _QUERIES = {
     "person": "Which people are mentioned by their name, be they real or invented?",
@@ -50,3 +53,33 @@ def default_query(label: str) -> str:
     """Return what to ask for a label: a common type, or else the name of the label itself."""
     name = label.lower()
     return _QUERIES.get(_NAMES.get(name, name), label.replace("_", " "))
+
+
+def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str, str]:
+    """Return the query of each label; labels that were forgotten are named in a warning."""
+    given = given or {}
+    queries = {label: given.get(label) or default_query(label) for label in labels}
+    missing = [label for label in labels if label not in given]
+    if given and missing:
+        warnings.warn(
+            f"queries has no query for {', '.join(map(repr, missing))}; asked is "
+            f"{', '.join(repr(queries[label]) for label in missing)}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return queries
+
+
+def check_queries(owner: str, queries: Any) -> None:
+    """Raise a ValueError unless queries is None or a dict of label to text."""
+    if queries is not None and not isinstance(queries, dict):
+        raise ValueError(
+            f"The 'queries' parameter of {owner} must be None or a dict of label to text. Got "
+            f"{queries!r} instead."
+        )
+    for label, query in (queries or {}).items():
+        if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
+            raise ValueError(
+                f"The 'queries' parameter of {owner} must be None or a dict of label to a text "
+                f"that is not empty. Got {query!r} for {label!r}."
+            )

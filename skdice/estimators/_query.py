@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..text._entities import Entity
 from ..text._frame import Frame
 from ..text._queries import EncodedQueries, encode_queries
 from ..text._query_decoding import best_disjoint, find_spans, write_tags
-from ._default_queries import default_query
+from ._default_queries import check_queries, choose_queries
 from ._documentation import documented
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
 from ._inputs import check_sample_weight, check_token_lists
@@ -216,7 +217,7 @@ class DiceQueryTagger(WordTagger):
         rng = np.random.default_rng(seed)
         self._load_tokenizer()
         self.labels_ = labels
-        self.queries_ = self._choose_queries(labels)
+        self.queries_ = choose_queries(labels, self.queries)
         self.scheme_ = gold.scheme or "IOB2"
         self._roles = gold.roles
         self.threshold_ = 0.0
@@ -335,16 +336,21 @@ class DiceQueryTagger(WordTagger):
         if spans is not None:
             number = {label: i for i, label in enumerate(self.labels_)}
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
-        return encode_queries(
-            sentences,
-            [self.queries_[label] for label in self.labels_],
-            self.tokenizer_,
-            self.max_length_,
-            self.stride,
-            spans=numbered,
-            is_asked=is_asked,
-            weight=weight,
+        queries = [self.queries_[label] for label in self.labels_]
+        asked = None if is_asked is None else is_asked.tolist()
+        encoded = self._encode_once(
+            (self.stride, queries, sentences, numbered, asked),
+            lambda: encode_queries(
+                sentences,
+                queries,
+                self.tokenizer_,
+                self.max_length_,
+                self.stride,
+                spans=numbered,
+                is_asked=is_asked,
+            ),
         )
+        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
     def _draw_asked(
         self, spans: list[list[tuple[int, int, str]]], rng: np.random.Generator
@@ -360,33 +366,6 @@ class DiceQueryTagger(WordTagger):
         n_kept = min(len(unanswered), round(self.negative_ratio * int(is_answered.sum())))
         is_answered.ravel()[rng.permutation(unanswered)[:n_kept]] = True
         return is_answered
-
-    def _choose_queries(self, labels: list[str]) -> dict[str, str]:
-        given = self.queries or {}
-        queries = {label: given.get(label) or default_query(label) for label in labels}
-        missing = [label for label in labels if label not in given]
-        if given and missing:
-            warnings.warn(
-                f"queries has no query for {', '.join(map(repr, missing))}; asked is "
-                f"{', '.join(repr(queries[label]) for label in missing)}.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return queries
-
-    def _check_queries(self) -> None:
-        owner = type(self).__name__
-        if self.queries is not None and not isinstance(self.queries, dict):
-            raise ValueError(
-                f"The 'queries' parameter of {owner} must be None or a dict of label to text. Got "
-                f"{self.queries!r} instead."
-            )
-        for label, query in (self.queries or {}).items():
-            if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
-                raise ValueError(
-                    f"The 'queries' parameter of {owner} must be None or a dict of label to a text "
-                    f"that is not empty. Got {query!r} for {label!r}."
-                )
 
     def _check_flat(self, gold: EntityRows) -> None:
         if self.decode == "nested":
@@ -404,7 +383,7 @@ class DiceQueryTagger(WordTagger):
         check_option(owner, "decode", self.decode, ("flat", "nested"))
         check_option(owner, "match_candidates", self.match_candidates, MATCH_CANDIDATES)
         check_number(owner, "negative_ratio", self.negative_ratio, low=0, optional=True)
-        self._check_queries()
+        check_queries(owner, self.queries)
         if isinstance(self.class_weight, dict) and not self.class_weight.keys() <= {0, 1}:
             raise ValueError(
                 f"The 'class_weight' parameter of {owner} must have the keys 0 (words that start "

@@ -237,7 +237,9 @@ class DiceSpanExtractor(TextEstimator):
                 self._tune_threshold(found, valid_contexts, y_valid, None)
             return self._metric(y_valid, self._pick(found, valid_contexts))
 
-        loss = SpanLoss(self._make_loss([0, 1], _count(questions_), background=0, binary=True))
+        loss = SpanLoss(
+            self._make_loss([0, 1], questions_.count_starts(), background=0, binary=True)
+        )
         self._train(questions_.dataset, loss, 2, seed, rng, validate if len(valid) else None)
         if tunes:
             validate()  # The threshold of the weights that were kept.
@@ -441,16 +443,3 @@ class DiceSpanExtractor(TextEstimator):
         return pick_answers(
             found, contexts, self.null_threshold_ if threshold is None else threshold
         )
-
-
-def _count(encoded: EncodedQuestions) -> np.ndarray:
-    """Return the positions at which no answer starts and those at which one does.
-
-    A piece in several windows is one position, and a weight counts as repetition.
-    """
-    data = encoded.dataset
-    last_window = np.searchsorted(data.text, np.arange(data.n_texts), side="right") - 1
-    n_positions = encoded.window_stop[last_window] + 1
-    weight = np.ones(data.n_texts) if data.weight is None else data.weight.astype(np.float64)
-    n_answers = weight.sum()
-    return np.array([weight @ n_positions - n_answers, n_answers])

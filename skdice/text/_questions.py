@@ -70,6 +70,18 @@ class EncodedQuestions:
             uncovered=np.flatnonzero(np.isin(rows, self.uncovered)),
         )
 
+    def count_starts(self) -> np.ndarray:
+        """Return the positions at which no answer starts and those at which one does, (2,).
+
+        A piece in several windows is one position, and a weight counts as repetition.
+        """
+        data = self.dataset
+        last_window = np.searchsorted(data.text, np.arange(data.n_texts), side="right") - 1
+        n_positions = self.window_stop[last_window] + 1
+        weight = np.ones(data.n_texts) if data.weight is None else data.weight.astype(np.float64)
+        n_answers = weight.sum()
+        return np.array([weight @ n_positions - n_answers, n_answers])
+
 
 def encode_questions(
     questions: Sequence[str],
