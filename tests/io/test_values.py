@@ -145,7 +145,6 @@ Impostor = type("DiceLoss", (losses.DiceLoss,), {})
         (OwnLoss(), r"x is a OwnLoss, which is no loss of skdice.losses.*Pickle"),
         (Impostor(), r"x is a DiceLoss, which is no loss of skdice.losses"),
     ],
-    ids=repr,
 )
 def test_other_values_are_refused(value, message):
     with pytest.raises(ValueError, match=message):
