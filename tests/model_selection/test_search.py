@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import signal
 import time
 import warnings
 
@@ -400,7 +399,7 @@ class TestErrorsInFit:
         def interrupt(estimator, X):
             fits.append(1)
             if len(fits) == 8:
-                signal.raise_signal(signal.SIGINT)
+                raise KeyboardInterrupt
 
         interrupted = make_search(storage, estimator=Peak(act=interrupt), error_score=np.nan)
         with pytest.raises(KeyboardInterrupt):
