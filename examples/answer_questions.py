@@ -4,7 +4,8 @@
     python examples/answer_questions.py --data path/to/file    # SQuAD 2.0 layout, .json or .json.xz
 
 Prints exact match and F1 with the readiness to say "no answer" as fitted and as tuned, and the
-best answers to some questions.
+best answers to some questions. The made questions are hard on purpose (their names and verbs stand
+in other sentences too): the few minutes of training here answer a third of them.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from skdice.metrics import squad_report
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_squad reads")
 parser.add_argument("--loss", default="ce", help="try wce, focal, dice, tversky, dsc, too")
-parser.add_argument("--rows", type=int, default=1500, help="how many questions to use")
+parser.add_argument("--rows", type=int, default=900, help="how many questions to use")
 parser.add_argument("--epochs", type=int, default=4)
 arguments = parser.parse_args()
 
