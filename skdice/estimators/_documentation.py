@@ -12,7 +12,7 @@ _SHARED_PARAMETERS = """\
         Parameters of a loss given by name; None is the loss's own default.
     class_weight : {"balanced", "log"} or dict of label to weight, optional
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
-        a classifier). "log" is ``log10((n - n_t) / n_t + K)``.
+        a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.
     K : float, optional
         Constant of the "log" class weight, which it implies; 3 by default.
     max_epochs : int, default=3

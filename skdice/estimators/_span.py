@@ -13,7 +13,7 @@ from ..losses import Loss
 from ..losses._parameters import check_number, check_option
 from ..losses._span import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
-from ..metrics._squad import _score_rows
+from ..metrics._squad import score_rows
 from ..nn._modules import SpanModule
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._frame import Frame
@@ -361,8 +361,8 @@ class DiceSpanExtractor(TextEstimator):
     ) -> None:
         no_answer = np.array([candidates.no_answer for candidates in found])
         if metric is None:
-            answered = _score_rows(y, self._pick(found, contexts, math.inf), "2.0").f1
-            silent = _score_rows(y, [""] * len(found), "2.0").f1
+            answered = score_rows(y, self._pick(found, contexts, math.inf), "2.0").f1
+            silent = score_rows(y, [""] * len(found), "2.0").f1
 
             def score(threshold: float) -> float:
                 return float(np.where(no_answer > threshold, silent, answered).mean())

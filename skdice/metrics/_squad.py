@@ -95,7 +95,7 @@ def squad_f1_score(y_true: Answers, y_pred: Predictions, *, version: str = "2.0"
     >>> squad_f1_score(y_true, ["tower", "1999", "Paris"])
     0.555...
     """
-    return float(np.mean(_score_rows(y_true, y_pred, version).f1))
+    return float(np.mean(score_rows(y_true, y_pred, version).f1))
 
 
 def squad_exact_match(y_true: Answers, y_pred: Predictions, *, version: str = "2.0") -> float:
@@ -137,7 +137,7 @@ def squad_exact_match(y_true: Answers, y_pred: Predictions, *, version: str = "2
     >>> squad_exact_match(y_true, ["Eiffel Tower!", "In 1999", "Paris"])
     0.666...
     """
-    return float(np.mean(_score_rows(y_true, y_pred, version).exact_match))
+    return float(np.mean(score_rows(y_true, y_pred, version).exact_match))
 
 
 def squad_report(
@@ -213,7 +213,7 @@ def squad_report(
     f1_threshold    0.30
     Name: best, dtype: float64
     """
-    scores = _score_rows(y_true, y_pred, version)
+    scores = score_rows(y_true, y_pred, version)
     has_answer = scores.has_answer
     groups = {"total": np.full(len(has_answer), True), "HasAns": has_answer, "NoAns": ~has_answer}
     rows: dict[str, dict[str, float]] = {
@@ -282,7 +282,7 @@ def read_answers(row: Any, where: str) -> list[str]:
     return texts
 
 
-def _score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
+def score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
     """Check the input and score every question."""
     check_option("version", version, _VERSIONS)
     true_rows = _list_rows(y_true, "y_true", "answers")

@@ -9,7 +9,7 @@ import numpy as np
 from ..estimators._base import TextEstimator
 from ..estimators._classifier import TextClassifier
 from ..metrics import get_entities
-from ..metrics._squad import _score_rows
+from ..metrics._squad import score_rows
 from ..text._tags import are_chunk_tags
 
 METRICS = {
@@ -108,7 +108,7 @@ def count_rows(task: str, estimator: Any, y_true: Any, y_pred: Any) -> RowCounts
         n_words = np.array([len(row) for row in y_true])
         return RowCounts(task, np.stack([right, n_words, right, n_words, n_words], axis=1))
     if task == "questions":
-        scores = _score_rows(y_true, y_pred, "2.0")
+        scores = score_rows(y_true, y_pred, "2.0")
         ones = np.ones(len(scores.f1))
         return RowCounts(task, np.stack([scores.exact_match, scores.f1, ones], axis=1))
     if y_pred.ndim == 2:

@@ -329,6 +329,7 @@ class TestResuming:
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=1).fit(X, Y)
         make_search(storage, n_trials=1, estimator=Peak(verbose=5), verbose=1).fit(X, Y.tolist())
+        assert len(trials_of(storage)) == 1
 
     def test_a_study_of_others(self, tmp_path):
         url = f"sqlite:///{tmp_path}/study.db"
