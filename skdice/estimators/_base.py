@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..io._checkpoint import DirectoryCheckpoint
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
 from ..losses._parameters import check_number, check_option
 from ..nn._batching import Batcher, StepSampler
@@ -21,11 +22,16 @@ from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision, 
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
+from ._fit_fingerprint import check_directory, fit_fingerprint
 from ._persistence import PersistenceMixin
 from ._reuse import active_reuse
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
 _DEFAULT_K = 3.0
+_INTERRUPTED = (
+    "The estimator can be used: it has the weights of the last step or, with patience, of the best "
+    "epoch so far. Its interrupted_ is True until it is fitted again."
+)
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -111,6 +117,8 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
                 f"stopping scores the task metric on that part. Got validation_fraction=None."
             )
         check_option(owner, "precision", self.precision, ("auto", "fp32", "bf16", "fp16"))
+        if self.checkpoint_dir is not None:
+            check_directory(owner, self.checkpoint_dir, self.random_state)
         self._check_loss()
         self._more_parameters()
 
@@ -303,24 +311,43 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
         seed: int,
         rng: np.random.Generator,
         validate: Callable[[], float] | None,
+        held_out: Any,
     ) -> None:
         """Train a fresh network and set ``net_``, ``history_`` and ``best_epoch_``.
 
         ``seed`` is for torch (new weights, dropout), ``rng`` for the order of the texts.
+        ``held_out`` is what ``validate`` looks at, by which a checkpoint is found to be of this
+        fit. The caller resets ``interrupted_`` when its fit is complete.
         """
         callbacks = list(self.callbacks or [])
         if self.verbose:
             name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         net = self._make_net(loss, os.fspath(self.model), n_outputs, callbacks)
+        checkpoint, state = None, None
+        if self.checkpoint_dir is not None:
+            parts = (dataset.fingerprint, loss, net.precision, str(net.device), seed, held_out)
+            fingerprint = fit_fingerprint(self, rng, *parts)
+            checkpoint = DirectoryCheckpoint(self.checkpoint_dir, fingerprint)
+            state = checkpoint.load()
         with seeded(seed, net.device), denormals_flushed():
             net.initialize()
             self.net_ = net
+            self.interrupted_ = True
             self._n_training_rows = dataset.n_texts
             batcher = self._batcher(dataset, net.precision)
             sampler = StepSampler(batcher, self.batch_size * self.accumulate, rng)
             try:
-                net.fit(sampler, validate=validate, patience=self.patience)
+                net.fit(
+                    sampler,
+                    validate=validate,
+                    patience=self.patience,
+                    resume_from=state,
+                    save_state=None if checkpoint is None else checkpoint.save,
+                )
+            except KeyboardInterrupt as error:
+                error.add_note(_INTERRUPTED)
+                raise
             finally:
                 self.history_ = _history(net)
                 self.best_epoch_ = int(net.best_epoch_)
@@ -373,6 +400,13 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
 
     def _check_is_fitted(self) -> None:
         check_is_fitted(self, "net_")
+        if getattr(self, "interrupted_", False):
+            warnings.warn(
+                f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
+                f"epoch {len(self.history_)} of {self.max_epochs} (interrupted_ is True).",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -62,6 +62,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         precision: str = "auto",
         device: str = "auto",
         random_state: Any = None,
+        checkpoint_dir: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
         pos_label: Any = None,
@@ -92,6 +93,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         self.precision = precision
         self.device = device
         self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
         self.verbose = verbose
         self.callbacks = callbacks
         self.pos_label = pos_label
@@ -154,21 +156,21 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         whole = self._encode(rows, target, weight).take(used)
         train, valid = self._split(len(used), rng, None if self._is_multilabel else target[used])
         dataset = whole.take(train)
-        validate = None
-        if len(valid):
-            valid_set = whole.take(valid)
-            y_valid = labels[used][valid]
+        valid_set = whole.take(valid)
+        y_valid = labels[used][valid]
 
-            def validate() -> float:
-                predicted = self._decide(self._predict_logits(valid_set))
-                return self._metric(y_valid, predicted, valid_set.weight)
+        def validate() -> float:
+            predicted = self._decide(self._predict_logits(valid_set))
+            return self._metric(y_valid, predicted, valid_set.weight)
 
         n_classes = len(self.classes_)
         is_binary = n_classes == 2 and not self._is_multilabel
         background = 1 - self._positive() if is_binary else None
         labels_ = self.classes_.tolist()
         loss = self._make_loss(labels_, self._count(dataset), background, binary=is_binary)
-        self._train(dataset, loss, n_classes, seed, rng, validate)
+        held_out = (valid_set.fingerprint, y_valid)
+        self._train(dataset, loss, n_classes, seed, rng, validate if len(valid) else None, held_out)
+        self.interrupted_ = False
         return self
 
     def _check_learnable(self, labels: np.ndarray, names: np.ndarray | None) -> None:

@@ -46,6 +46,12 @@ _SHARED_PARAMETERS = """\
         A torch device; "auto" is a GPU if there is one.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything random in a fit. Global generators are neither used nor changed.
+    checkpoint_dir : str or PathLike, optional
+        Where the state of a fit is kept after every epoch. After a crash the same call (same data,
+        parameters and int ``random_state``) goes on from the last finished epoch and ends with the
+        weights of an uninterrupted fit. Every fit has a place of its own there, also those of a
+        cross-validation; finished ones keep their weights, so that they are not run again. Delete
+        it when the work is done. Callbacks see the epochs that are left.
     verbose : int, default=1
         0 shows nothing.
     callbacks : list of skorch callbacks, optional
@@ -63,6 +69,8 @@ _CLASSIFIER_ATTRIBUTES = """\
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
         Epoch of the weights that are kept.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int
     net_ : skorch net
 """

@@ -1,6 +1,7 @@
 """Fitted estimators as directories: what to save of them, and how they come back."""
 
 import inspect
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -13,9 +14,10 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from ..io._load import read
-from ..io._manifest import Manifest
+from ..io._manifest import Manifest, installed_versions
 from ..io._model_card import Run
 from ..io._network import read_head
+from ..io._onnx import export
 from ..io._save import Fitted, save
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
@@ -23,13 +25,13 @@ from ..text._tokenizer import WordTokenizer
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
-_NOT_ON_CARD = ("model", "loss", "device", "verbose", "callbacks")
+_NOT_ON_CARD = ("model", "loss", "device", "checkpoint_dir", "verbose", "callbacks")
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _TRANSFORMER = "transformer."
 
 
 class PersistenceMixin:
-    """``save_pretrained`` and ``from_pretrained`` of an estimator.
+    """``save_pretrained``, ``from_pretrained`` and ``export_onnx`` of an estimator.
 
     All that ``fit`` sets on an estimator is saved: it has to be made of numbers, str, arrays,
     tables, lists and dicts.
@@ -43,6 +45,7 @@ class PersistenceMixin:
     max_length_: int
     history_: pd.DataFrame
     best_epoch_: int
+    interrupted_: bool
     _n_training_rows: int
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
@@ -137,6 +140,73 @@ class PersistenceMixin:
         estimator._restore(place, manifest)
         return estimator
 
+    def export_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Export the network of the fitted estimator as an ONNX file, for use without torch.
+
+        The file has the network alone: :meth:`save_pretrained` saves the tokenizer, and cutting
+        long texts and turning logits into answers is up to the program that runs it.
+
+        Its inputs are ``input_ids``, ``attention_mask`` and, if the model reads token types,
+        ``token_type_ids``: int64, of shape (batch, length) with any number of rows and of pieces up
+        to ``max_length_``. Its outputs are float32, here by estimator:
+
+        - tagger: ``logits`` of shape (batch, length, n_classes), of each piece; a word is tagged
+          on its first one.
+        - classifiers: ``logits`` of shape (batch, n_classes).
+        - extractor: ``start_logits`` and ``end_logits`` of shape (batch, length), of each piece.
+        - query tagger: these, and ``match_logits`` of shape (batch, length, length). An entity goes
+          from the word of piece i to that of piece j if ``start_logits[i]``, ``end_logits[j]`` and
+          ``match_logits[i, j]`` all exceed the threshold; the words are those of the sentence,
+          after the query.
+
+        ``metadata_props`` say how to read them: ``estimator``, ``skdice_version``, ``max_length``
+        and, as JSON, ``classes`` (of the tagger and the classifiers, and the types of the query
+        tagger), ``queries`` (of the query tagger) and ``decision`` (thresholds, as the attributes
+        of the same names; "inf" if infinite).
+
+        Parameters
+        ----------
+        path : str or PathLike
+            Ends in ``.onnx``. An older file is replaced when the new one is complete. From 1.5 GB
+            of weights on, these are in ``<path>.data`` beside it: keep the two together.
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to export.
+        ImportError
+            If onnx or onnxscript is not installed (the extra ``onnx``).
+        TypeError
+            If ``path`` is no path.
+        ValueError
+            If ``path`` does not end in ``.onnx`` or is a directory, or if torch cannot export the
+            architecture (as of torch 2.13 that is XLNet, of those that are tested).
+        FileNotFoundError
+            If the directory of the file does not exist.
+        RuntimeError
+            If onnxruntime is installed and its outputs differ by more than 1e-4 from those of torch
+            on padded batches of several lengths.
+
+        Examples
+        --------
+        >>> classifier.export_onnx("spam.onnx")  # doctest: +SKIP
+        >>> session = onnxruntime.InferenceSession("spam.onnx")  # doctest: +SKIP
+        >>> inputs = tokenizer(["Win!"], return_tensors="np")  # doctest: +SKIP
+        >>> (logits,) = session.run(["logits"], dict(inputs))  # doctest: +SKIP
+        """
+        check_is_fitted(self, "net_")
+        metadata = {
+            "estimator": type(self).__name__,
+            "skdice_version": installed_versions()["skdice"],
+            "max_length": self.max_length_,
+            "decision": {name: _finite(value) for name, value in self._decision_values().items()},
+        }
+        if classes := self._class_names():
+            metadata["classes"] = classes
+        if "queries_" in vars(self):
+            metadata["queries"] = vars(self)["queries_"]
+        export(path, self.net_.module_, max_length=self.max_length_, metadata=metadata)
+
     # -- what a subclass brings -------------------------------------------------------------------
 
     def _model_config(self) -> dict[str, Any]:
@@ -215,8 +285,6 @@ class PersistenceMixin:
         if isinstance(parameters["loss"], str):
             loss = f"{parameters['loss']}: {loss}"
         defaults = inspect.signature(type(self)).parameters
-        state = vars(self)
-        classes = getattr(self, "classes_", getattr(self, "labels_", []))
         return Run(
             task=self._task,
             estimator=type(self).__name__,
@@ -230,12 +298,22 @@ class PersistenceMixin:
             n_rows=self._n_training_rows,
             n_epochs=len(self.history_),
             best_epoch=self.best_epoch_,
+            interrupted=self.interrupted_,
             metric=self._metric_name(),
             valid_score=metrics.get("valid_score"),
-            decision={name: _plain(state[name]) for name in _DECISION if name in state},
-            classes=list(classes),
+            decision=self._decision_values(),
+            classes=self._class_names(),
             is_context_first=self.tokenizer_.pads_left,
         )
+
+    def _decision_values(self) -> dict[str, Any]:
+        """Return the fitted attributes that turn logits into predictions."""
+        state = vars(self)
+        return {name: _plain(state[name]) for name in _DECISION if name in state}
+
+    def _class_names(self) -> list[Any]:
+        """Return the classes, or the types of a query tagger; none of an extractor."""
+        return list(_plain(getattr(self, "classes_", getattr(self, "labels_", []))))
 
     # -- loading ----------------------------------------------------------------------------------
 
@@ -263,6 +341,11 @@ class PersistenceMixin:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _finite(value: Any) -> Any:
+    """Return a value that is JSON in every language: infinity as a str."""
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _usable_device(device: str, directory: Path) -> str:

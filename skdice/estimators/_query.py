@@ -80,6 +80,8 @@ class DiceQueryTagger(WordTagger):
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
         Epoch of the weights that are kept.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int
     net_ : skorch net
 
@@ -137,6 +139,7 @@ class DiceQueryTagger(WordTagger):
         precision: str = "auto",
         device: str = "auto",
         random_state: Any = None,
+        checkpoint_dir: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
         queries: Any = None,
@@ -170,6 +173,7 @@ class DiceQueryTagger(WordTagger):
         self.precision = precision
         self.device = device
         self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
         self.verbose = verbose
         self.callbacks = callbacks
         self.queries = queries
@@ -252,8 +256,15 @@ class DiceQueryTagger(WordTagger):
             self.match_candidates,
         )
         self._train(
-            encoded.dataset, loss, 2 + 2 * _MATCH_SIZE, seed, rng, validate if len(valid) else None
+            encoded.dataset,
+            loss,
+            2 + 2 * _MATCH_SIZE,
+            seed,
+            rng,
+            validate if len(valid) else None,
+            held_out=(valid_sentences, valid_spans),
         )
+        self.interrupted_ = False
         return self
 
     def score(self, X: Any, y: Any) -> float:

@@ -69,6 +69,8 @@ class DiceSpanExtractor(TextEstimator):
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
         Epoch of the weights that are kept.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int
     net_ : skorch net
 
@@ -131,6 +133,7 @@ class DiceSpanExtractor(TextEstimator):
         precision: str = "auto",
         device: str = "auto",
         random_state: Any = None,
+        checkpoint_dir: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
         null_threshold: Any = "auto",
@@ -163,6 +166,7 @@ class DiceSpanExtractor(TextEstimator):
         self.precision = precision
         self.device = device
         self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
         self.verbose = verbose
         self.callbacks = callbacks
         self.null_threshold = null_threshold
@@ -240,9 +244,13 @@ class DiceSpanExtractor(TextEstimator):
         loss = SpanLoss(
             self._make_loss([0, 1], questions_.count_starts(), background=0, binary=True)
         )
-        self._train(questions_.dataset, loss, 2, seed, rng, validate if len(valid) else None)
+        held_out = (take(questions, valid), valid_contexts, y_valid)
+        self._train(
+            questions_.dataset, loss, 2, seed, rng, validate if len(valid) else None, held_out
+        )
         if tunes:
             validate()  # The threshold of the weights that were kept.
+        self.interrupted_ = False
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -51,6 +51,8 @@ class DiceTokenTagger(WordTagger):
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
         Epoch of the weights that are kept.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_, stride_ : int
     net_ : skorch net
 
@@ -104,6 +106,7 @@ class DiceTokenTagger(WordTagger):
         precision: str = "auto",
         device: str = "auto",
         random_state: Any = None,
+        checkpoint_dir: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
         decode: str = "constrained",
@@ -134,6 +137,7 @@ class DiceTokenTagger(WordTagger):
         self.precision = precision
         self.device = device
         self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
         self.verbose = verbose
         self.callbacks = callbacks
         self.decode = decode
@@ -195,17 +199,19 @@ class DiceTokenTagger(WordTagger):
         if dataset.n_items == 0:
             raise ValueError("Found no word to train on: the training sentences have no words.")
         validate = None
+        valid_sentences, valid_tags = take(sentences, valid), take(tags, valid)
         if len(valid):
-            valid_tags = take(tags, valid)
-            valid_set = self._encode(take(sentences, valid))
+            valid_set = self._encode(valid_sentences)
 
             def validate() -> float:
                 return self._score(valid_tags, self._predict(valid_set))
 
         loss = self._make_loss(classes, self._count(dataset), self._background(), binary=False)
-        self._train(dataset, loss, len(classes), seed, rng, validate)
+        held_out = (valid_sentences, valid_tags)
+        self._train(dataset, loss, len(classes), seed, rng, validate, held_out)
         if self.background_bias == "auto":
             self._tune_bias(valid_set, lambda predicted: self._score(valid_tags, predicted))
+        self.interrupted_ = False
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -97,6 +97,8 @@ class Run:
         Rows trained on.
     n_epochs, best_epoch : int
         Epochs run, and the one whose weights are kept; 0 if the first one was interrupted.
+    interrupted : bool
+        Whether the fit ended before its end.
     metric : str
         Name of the validation score.
     valid_score : float or None
@@ -117,6 +119,7 @@ class Run:
     n_rows: int
     n_epochs: int
     best_epoch: int
+    interrupted: bool
     metric: str
     valid_score: float | None
     decision: dict[str, Any]
@@ -173,6 +176,8 @@ def _is_hub_id(model: str) -> bool:
 
 def _training(run: Run) -> str:
     epochs = f"{run.n_epochs}"
+    if run.interrupted:
+        epochs += "; the fit did not come to its end"
     if run.best_epoch == 0:
         epochs = "interrupted in the first one"
     elif run.best_epoch != run.n_epochs:

@@ -1,9 +1,6 @@
 """Saving: a directory is written beside its place and takes it when it is complete."""
 
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from ._manifest import CARD, MANIFEST, Manifest, encode_manifest, listed_files, 
 from ._model_card import Run, model_card
 from ._network import write_network
 from ._replace import as_path, finish_interrupted, replacing
+from ._system_errors import explained
 
 
 @dataclass(frozen=True)
@@ -60,12 +58,12 @@ def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
         If the disk is full, or the file system does not let us; what was there is intact.
     """
     place = as_path(directory)
-    with _explained(place):
+    with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
         finish_interrupted(place)
     _check_replaceable(place)
     content = encode_manifest(fitted.manifest)
-    with _explained(place), replacing(place) as new:
+    with explained(place, "The estimator"), replacing(place) as new:
         write_network(
             new,
             fitted.transformer,
@@ -97,27 +95,3 @@ def _check_replaceable(directory: Path) -> None:
             f"{more}. Nothing was written, since a save replaces the whole directory. Move them "
             f"away or pass another directory."
         )
-
-
-@contextmanager
-def _explained(directory: Path) -> Iterator[None]:
-    """Say what an error of the file system means, by whatever library it is raised."""
-    try:
-        yield
-    except Exception as error:
-        number = error.errno if isinstance(error, OSError) else _error_number(error)
-        if number is None:
-            raise
-        raise OSError(
-            number,
-            f"The estimator could not be saved ({os.strerror(number)}). What was there before is "
-            f"as it was, and nothing is left of what was written. Make room or pass another "
-            f"directory",
-            str(directory),
-        ) from error
-
-
-def _error_number(error: Exception) -> int | None:
-    """Return the number of a system error that a library in Rust raises as one of its own."""
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found[1]) if found else None

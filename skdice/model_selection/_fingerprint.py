@@ -1,39 +1,13 @@
-"""Digests of estimators, rows and splits, alike in every process."""
+"""What a study belongs to: a digest of each part that decides what a trial scores."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 
-# They change how a fit runs or what it shows, not what it learns.
-_IRRELEVANT = frozenset({"verbose", "n_jobs", "device", "callbacks"})
-
-
-def digest(value: Any) -> str:
-    """Return a digest of a value: rows, parameters, estimators, arrays, tables.
-
-    Equal values have equal digests, in lists, tuples, Series and arrays of one dimension or of
-    objects alike, whatever the process. Of an estimator the class and parameters count, but not
-    ``verbose``, ``n_jobs``, ``device`` and ``callbacks``; of a function its name.
-
-    Examples
-    --------
-    >>> from skdice.model_selection._fingerprint import digest
-    >>> digest([["a", "b"], ["c"]]) == digest((("a", "b"), ("c",)))
-    True
-    >>> digest([["a", "b"], ["c"]]) == digest([["a"], ["b", "c"]])
-    False
-    """
-    blake = hashlib.blake2b(digest_size=8)
-    _feed(blake, value)
-    return blake.hexdigest()
+from .._digest import digest, relevant_parameters
 
 
 def search_fingerprint(
@@ -47,7 +21,7 @@ def search_fingerprint(
     """Return a digest of each part that decides what a trial scores."""
     kind = type(estimator)
     parts = {"the estimator's class": f"{kind.__module__}.{kind.__qualname__}"}
-    for name, value in _relevant_parameters(estimator).items():
+    for name, value in relevant_parameters(estimator).items():
         parts[f"the estimator's {name!r}"] = digest(value)
     data = {"X": X, "y": y, "sample_weight": sample_weight, "cv": splits, "scoring": scoring}
     return parts | {name: digest(value) for name, value in data.items()}
@@ -56,92 +30,3 @@ def search_fingerprint(
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Return the names of the parts that differ."""
     return [name for name in {**one, **other} if one.get(name) != other.get(name)]
-
-
-def _relevant_parameters(estimator: Any) -> dict[str, Any]:
-    parameters = estimator.get_params(deep=False)
-    return {name: parameters[name] for name in sorted(parameters) if name not in _IRRELEVANT}
-
-
-def _feed(blake: Any, value: Any) -> None:
-    """Feed a value, each part behind its kind and length, so that no two values look alike."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    elif hasattr(value, "detach"):  # A tensor.
-        value = value.detach().cpu().numpy()
-    if isinstance(value, pd.Series | pd.Index):
-        value = value.tolist()
-
-    if value is None or isinstance(value, bool | int | float | complex):
-        _tag(blake, "number", repr(value))
-    elif isinstance(value, str):
-        _tag(blake, "str", len(value))
-        blake.update(value.encode("utf-8", "surrogatepass"))
-    elif isinstance(value, bytes):
-        _tag(blake, "bytes", len(value))
-        blake.update(value)
-    elif isinstance(value, np.ndarray):
-        _feed_array(blake, value)
-    elif isinstance(value, pd.DataFrame):
-        _tag(blake, "table", value.shape)
-        for name, column in value.items():
-            _feed(blake, name)
-            _feed(blake, column)
-    elif isinstance(value, Mapping):
-        _tag(blake, "mapping", len(value))
-        for name in sorted(value, key=repr):
-            _feed(blake, name)
-            _feed(blake, value[name])
-    elif isinstance(value, Set):
-        _feed(blake, sorted(digest(item) for item in value))
-    elif sparse.issparse(value):
-        matrix = value.tocsr()
-        _feed(blake, [matrix.shape, matrix.data, matrix.indices, matrix.indptr])
-    elif isinstance(value, Sequence):
-        _feed_sequence(blake, value)
-    else:
-        _feed_object(blake, value)
-
-
-def _feed_sequence(blake: Any, items: Sequence[Any]) -> None:
-    _tag(blake, "sequence", len(items))
-    # Words of sentences and rows of splits are most of what there is: one step for all of them.
-    if all(isinstance(item, str) for item in items):
-        _tag(blake, "words", [len(item) for item in items])
-        blake.update("".join(items).encode("utf-8", "surrogatepass"))
-    elif all(type(item) in (int, float, bool) for item in items):
-        _tag(blake, "numbers", list(items))
-    else:
-        for item in items:
-            _feed(blake, item)
-
-
-def _feed_array(blake: Any, array: np.ndarray) -> None:
-    if array.ndim < 2 or array.dtype.kind in "OUST":
-        _feed(blake, array.tolist())
-        return
-    _tag(blake, "array", (array.dtype.str, array.shape))
-    blake.update(np.ascontiguousarray(array).tobytes())
-
-
-def _feed_object(blake: Any, value: Any) -> None:
-    if isinstance(value, os.PathLike):
-        _feed(blake, os.fspath(value))
-    elif hasattr(value, "get_params") and not isinstance(value, type):
-        _tag(blake, "estimator", f"{type(value).__module__}.{type(value).__qualname__}")
-        _feed(blake, _relevant_parameters(value))
-    elif isinstance(value, np.random.RandomState):
-        _feed(blake, value.get_state(legacy=False))
-    elif isinstance(value, np.random.Generator):
-        _feed(blake, value.bit_generator.state)
-    elif hasattr(value, "__qualname__"):  # A function or a class.
-        _tag(blake, "name", f"{value.__module__}.{value.__qualname__}")
-    else:
-        kind = type(value)
-        # An address is another one in every process.
-        shown = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
-        _tag(blake, "object", f"{kind.__module__}.{kind.__qualname__} {shown}")
-
-
-def _tag(blake: Any, kind: str, detail: Any) -> None:
-    blake.update(f"|{kind}:{detail}|".encode("utf-8", "surrogatepass"))

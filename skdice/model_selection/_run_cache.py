@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._fingerprint import digest
+from .._digest import digest
 from ._loss_runs import LossRun, Scored
 from ._row_counts import METRICS, RowCounts
 

@@ -14,10 +14,10 @@ import numpy as np
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FixedTrial, TrialState
 
+from .._digest import digest
 from ..estimators._reuse import active_reuse, reuse_work
 from ._budget import TrialBudget, withdraw
 from ._evaluation import CrossValidation, FoldResult, evaluate_folds
-from ._fingerprint import digest
 from ._liveness import ending_with, signs_of_life
 from ._sampler import NumberedSampler
 from ._space import Space, draw_parameters

@@ -15,6 +15,7 @@ from ._accumulation import accumulate_gradient
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._frozen_states import FrozenStates, window_keys
 from ._runtime import autocast
+from ._training_state import Progress, State, restore_training_state, training_state
 
 _MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column", "states")
 
@@ -100,6 +101,8 @@ class TextNet(NeuralNet):
         *,
         validate: Callable[[], float] | None = None,
         patience: int | None = None,
+        resume_from: State | None = None,
+        save_state: Callable[[State], None] | None = None,
     ) -> "TextNet":
         """Train the initialised net.
 
@@ -110,11 +113,16 @@ class TextNet(NeuralNet):
             Gives the task metric of the validation part, larger is better; called every epoch.
         patience : int, optional
             Stop after this many epochs without improvement and restore the best weights.
+        resume_from : State, optional
+            What ``save_state`` was given by a run that this one continues, bit for bit.
+        save_state : callable, optional
+            Called with the state after every epoch.
 
         Raises
         ------
         ValueError
-            If loss or gradient stop being finite; the weights are those before that step.
+            If loss or gradient stop being finite; the weights are those before that step or, with
+            patience, the best ones.
         """
         from transformers.optimization import get_scheduler
 
@@ -127,28 +135,27 @@ class TextNet(NeuralNet):
             torch.device(self.device).type, enabled=self.precision == "fp16"
         )
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
-        self.best_epoch_ = 0
-        best_score, best_state = -math.inf, None
+        progress = Progress(self.max_epochs, patience)
+        if resume_from is not None:
+            restore_training_state(self, progress, sampler.rng, resume_from)
         self.notify("on_train_begin", X=sampler)
         try:
-            for epoch in range(1, self.max_epochs + 1):
+            while not progress.is_over:
                 self.notify("on_epoch_begin", dataset_train=sampler, dataset_valid=None)
-                self._run_epoch(sampler, epoch)
+                self._run_epoch(sampler, progress.epoch + 1)
                 score = None
                 if validate is not None:
                     score = validate()
                     self.history.record("valid_score", score)
                 self.notify("on_epoch_end", dataset_train=sampler, dataset_valid=None)
-                if patience is None or score is None:
-                    self.best_epoch_ = epoch
-                elif score > best_score or best_state is None:
-                    self.best_epoch_, best_score = epoch, score
-                    best_state = _copy(self.module_.state_dict())
-                elif epoch - self.best_epoch_ >= patience:
-                    break
-            if best_state is not None and self.best_epoch_ != epoch:
-                self.module_.load_state_dict(best_state)
+                progress.end_epoch(score, self.module_)
+                if progress.is_over:
+                    progress.keep_best(self.module_)
+                if save_state is not None:
+                    save_state(training_state(self, progress, sampler.rng))
         finally:
+            progress.keep_best(self.module_)
+            self.best_epoch_ = progress.best_epoch
             self.notify("on_train_end", X=sampler)
             self._drop_training_state()
         return self
@@ -224,7 +231,3 @@ class TextNet(NeuralNet):
 
 def _module_inputs(batch: Batch) -> dict[str, Tensor]:
     return {name: batch[name] for name in _MODULE_INPUTS if name in batch}
-
-
-def _copy(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in state.items()}

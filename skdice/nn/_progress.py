@@ -22,7 +22,11 @@ class FitProgress(Callback):
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         from tqdm.auto import tqdm
 
-        self.bar_ = tqdm(total=net.n_steps_, desc=self.description, unit="step", leave=True)
+        # Epochs that an earlier process trained count as done.
+        n_done = net.n_steps_ // net.max_epochs * len(net.history)
+        self.bar_ = tqdm(
+            total=net.n_steps_, initial=n_done, desc=self.description, unit="step", leave=True
+        )
 
     def on_batch_end(self, net: Any, training: bool = True, **kwargs: Any) -> None:
         if training:

@@ -22,6 +22,7 @@ RUN = Run(
     n_rows=14041,
     n_epochs=5,
     best_epoch=3,
+    interrupted=False,
     metric="F1",
     valid_score=0.91237,
     decision={"background_bias_": -0.5},

@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from skdice import DiceTokenTagger
 from skdice.estimators._rows import object_array
 from skdice.losses import DiceLoss
-from skdice.model_selection._fingerprint import differences, digest, search_fingerprint
+from skdice._digest import digest
+from skdice.model_selection._fingerprint import differences, search_fingerprint
 
 SENTENCES = [["john", "saw"], ["oslo"], []]
 RAGGED = object_array(SENTENCES)

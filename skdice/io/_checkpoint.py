@@ -1,0 +1,106 @@
+"""Checkpoints: what a fit has come to, written after every epoch, so that it can go on."""
+
+import json
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._replace import as_path, current, finish_interrupted, replacing
+from ._system_errors import explained
+
+_TENSORS = "tensors.safetensors"
+_TREE = "state.json"
+
+
+class DirectoryCheckpoint:
+    """The state of one fit, in a directory of its own.
+
+    There is no pickle in it. A new state replaces the last one as a whole, or not at all.
+
+    Parameters
+    ----------
+    directory : str or PathLike
+        Where the states of all fits are.
+    fingerprint : str
+        Of this fit: its state is found again by it.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
+        self.path = as_path(directory) / fingerprint
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the state that was saved last, None if there is none.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged.
+        """
+        from safetensors.torch import load_file
+
+        place = current(self.path)
+        if not place.exists():
+            return None
+        try:
+            tree = json.loads((place / _TREE).read_text(encoding="utf-8"))
+            return _join(tree, load_file(place / _TENSORS))
+        except Exception as error:  # Each of the libraries has errors of its own.
+            raise ValueError(
+                f"The checkpoint {str(place)!r} is damaged ({error}). Delete it, and the fit "
+                f"starts afresh."
+            ) from error
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write a state, which takes the place of the last one when it is complete.
+
+        Raises
+        ------
+        OSError
+            If the disk is full, or the file system does not let us; the last one is intact.
+        """
+        from safetensors.torch import save_file
+
+        tensors: dict[str, Tensor] = {}
+        tree = json.dumps(_split(state, tensors))
+        with explained(self.path, "The checkpoint"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            finish_interrupted(self.path)
+            with replacing(self.path) as new:
+                (new / _TREE).write_text(tree, encoding="utf-8")
+                save_file(_without_shared_memory(tensors), new / _TENSORS)
+
+
+def _split(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """Return a value as JSON can hold it, with its tensors moved to ``tensors``."""
+    if isinstance(value, Tensor):
+        name = str(len(tensors))
+        tensors[name] = value.detach().cpu().contiguous()
+        return {"tensor": name}
+    if isinstance(value, dict):  # Its keys may be int.
+        return {"dict": [[key, _split(part, tensors)] for key, part in value.items()]}
+    if isinstance(value, list | tuple):
+        return [_split(part, tensors) for part in value]
+    return value
+
+
+def _join(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(tree, list):
+        return [_join(part, tensors) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if "tensor" in tree:
+        return tensors[tree["tensor"]]
+    return {key: _join(part, tensors) for key, part in tree["dict"]}
+
+
+def _without_shared_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors of which no two lie in the same memory, as safetensors wants them."""
+    seen: set[int] = set()
+    result = {}
+    for name, tensor in tensors.items():
+        address = tensor.untyped_storage().data_ptr()
+        result[name] = torch.clone(tensor) if address in seen else tensor
+        seen.add(address)
+    return result

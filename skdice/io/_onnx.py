@@ -1,0 +1,247 @@
+"""Networks as ONNX files: exported by torch, compared with it, and written as a whole."""
+
+import copy
+import errno
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..losses._query import match_scores
+from ..nn._modules import QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
+from ._replace import _flush, as_path
+
+_PACKAGES = ("onnx", "onnxscript")
+_TOLERANCE = 1e-4
+_AXES = {0: "batch", 1: "length"}
+# Rows and length of the batch that is traced, and of those that are compared.
+_TRACED = (2, 8)
+_COMPARED = ((1, 3), (2, 8), (5, 33))
+# The outputs, each with its number of axes over pieces, which come after the rows.
+_OUTPUTS: dict[type[TextModule], dict[str, int]] = {
+    TokenModule: {"logits": 1},
+    SequenceModule: {"logits": 0},
+    SpanModule: {"start_logits": 1, "end_logits": 1},
+    QueryModule: {"start_logits": 1, "end_logits": 1, "match_logits": 2},
+}
+
+Inputs = dict[str, Tensor]
+
+
+def export(
+    path: str | os.PathLike[str],
+    module: TextModule,
+    *,
+    max_length: int,
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write a network as an ONNX file that replaces an older one as a whole, or not at all.
+
+    The exporter is torch's current one (``dynamo=True``): it proves that the graph holds for any
+    number of rows and pieces, where the older one records a single run. If onnxruntime is
+    installed, the file is compared with the network on padded batches of several lengths.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Ends in ``.onnx``. From 1.5 GB of weights on, they are in ``<path>.data`` beside it.
+    module : TextModule
+        It is not changed: a copy on the CPU is exported.
+    max_length : int
+        Longest row in pieces.
+    metadata : mapping of str to object
+        Written as ``metadata_props``: str as it is, all else as JSON.
+
+    Raises
+    ------
+    ImportError
+        If onnx or onnxscript is not installed.
+    TypeError
+        If ``path`` is no path.
+    ValueError
+        If ``path`` does not end in ``.onnx`` or is a directory, or if torch cannot export the
+        architecture.
+    FileNotFoundError
+        If the directory of the file does not exist.
+    RuntimeError
+        If onnxruntime computes something else than torch.
+    """
+    target = _check_path(path)
+    _check_installed()
+    graph = _Graph(copy.deepcopy(module).cpu()).eval()
+    with _silent():
+        program = _trace(graph, _make_batch(module, *_TRACED, max_length))
+        program.model.metadata_props.update(
+            {name: _encode(value) for name, value in metadata.items()}
+        )
+        with _replacing_file(target) as new:
+            program.save(new)
+            if importlib.util.find_spec("onnxruntime"):
+                _compare(new, graph, max_length)
+
+
+class _Graph(nn.Module):
+    """A network from padded rows to named outputs for all rows and pieces, not items alone."""
+
+    def __init__(self, module: TextModule) -> None:
+        super().__init__()
+        self.module = module
+        kinds = [kind for kind in _OUTPUTS if isinstance(module, kind)]
+        self.outputs = _OUTPUTS[kinds[0]]
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Any = None
+    ) -> tuple[Tensor, ...]:
+        """Return the outputs, in the order of their names.
+
+        All inputs are of shape (n_rows, length).
+        """
+        inputs = self.module._inputs(input_ids, attention_mask, token_type_ids)
+        output = self.module.transformer(**inputs)
+        if not isinstance(self.module, QueryModule):
+            return tuple(output[name] for name in self.outputs)
+        logits = self.module.head(output.last_hidden_state)
+        start_vector, end_vector = logits[..., 2:].chunk(2, dim=-1)
+        return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)
+
+
+def _check_path(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise TypeError(f"path must be a path (str or PathLike); got {path!r}.")
+    target = as_path(path)
+    if target.suffix != ".onnx":
+        raise ValueError(f"path must end in '.onnx'; got {os.fspath(path)!r}.")
+    if target.is_dir():
+        raise ValueError(f"{str(target)!r} is a directory; pass the path of a file.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "The directory of the ONNX file does not exist", str(target.parent)
+        )
+    return target
+
+
+def _check_installed() -> None:
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"export_onnx needs {' and '.join(missing)}, not installed here: "
+            f'pip install "skdice[onnx]"'
+        )
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Hide what the exporter logs and warns of: its internals, nothing that users can act on."""
+    level = logging.root.manager.disable
+    logging.disable(max(level, logging.ERROR))
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
+def _trace(graph: _Graph, inputs: Inputs) -> Any:
+    """Return a ``torch.onnx.ONNXProgram``."""
+    try:
+        return torch.onnx.export(
+            graph,
+            kwargs=inputs,
+            dynamo=True,
+            input_names=list(inputs),
+            output_names=list(graph.outputs),
+            dynamic_shapes=dict.fromkeys(inputs, _AXES),
+            verbose=False,
+        )
+    except torch.onnx.errors.OnnxExporterError as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        reason = str(cause).strip().partition("\n")[0]
+        architecture = type(graph.module.transformer).__name__
+        # What led to it is hundreds of lines of torch's own.
+        raise ValueError(
+            f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX. It "
+            f"says: {type(cause).__name__}: {reason}"
+        ) from None
+
+
+def _make_batch(module: TextModule, n_rows: int, length: int, max_length: int) -> Inputs:
+    """Return a padded batch of random pieces; the first row is the longest."""
+    length = min(length, max_length)
+    embeddings = module.transformer.get_input_embeddings()
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(embeddings.num_embeddings, (n_rows, length), generator=generator)
+    lengths = length - torch.arange(n_rows) * length // (n_rows + 1)
+    place = torch.arange(length)
+    mask = (place < lengths[:, None]).long()
+    pad_id = getattr(module.transformer.config, "pad_token_id", None) or 0
+    inputs = {"input_ids": torch.where(mask > 0, ids, pad_id), "attention_mask": mask}
+    if module._takes_types:
+        inputs["token_type_ids"] = (place >= length // 2).long() * mask
+    return inputs
+
+
+def _compare(path: Path, graph: _Graph, max_length: int) -> None:
+    """Raise a RuntimeError if onnxruntime gives other outputs than torch."""
+    onnxruntime: Any = importlib.import_module("onnxruntime")  # It has no types.
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors
+    session = onnxruntime.InferenceSession(
+        path, sess_options=options, providers=["CPUExecutionProvider"]
+    )
+    for n_rows, length in _COMPARED:
+        inputs = _make_batch(graph.module, n_rows, length, max_length)
+        expected = graph(**inputs)
+        found = session.run(
+            list(graph.outputs), {name: value.numpy() for name, value in inputs.items()}
+        )
+        mask = inputs["attention_mask"].numpy() > 0
+        for (name, n_axes), a, b in zip(graph.outputs.items(), expected, found):
+            where = _known(mask, n_axes)
+            left, right = a.numpy()[where], b[where]
+            if not np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE):
+                difference = np.abs(left - right).max()
+                raise RuntimeError(
+                    f"The exported network is not the fitted one: {name!r} of onnxruntime "
+                    f"{onnxruntime.__version__} differs by {difference:.2g} from torch on a batch "
+                    f"of shape {mask.shape}, and {_TOLERANCE:g} is allowed. No file was written."
+                )
+
+
+def _known(mask: np.ndarray, n_axes: int) -> Any:
+    """Return where an output is no padding: an index of its rows and of its axes over pieces."""
+    if n_axes == 2:
+        return mask[:, :, None] & mask[:, None, :]
+    return mask if n_axes else slice(None)
+
+
+@contextmanager
+def _replacing_file(target: Path) -> Iterator[Path]:
+    """Yield the path of a new file that takes the place of another one at the end of the block.
+
+    So do files that are written beside it. If the block raises, everything is as before.
+    """
+    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as directory:
+        new = Path(directory, target.name)
+        yield new
+        # The file itself comes last: it names the others.
+        for written in sorted(Path(directory).iterdir(), key=lambda path: path == new):
+            _flush(written)
+            written.replace(target.with_name(written.name))
+
+
+def _encode(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,409 @@
+"""A fit that was killed goes on where it was, and ends as if nothing had happened."""
+
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from skorch.callbacks import Callback
+
+from skdice import DiceTokenTagger
+from skdice.estimators import DiceTextClassifier
+from skdice.losses import DiceLoss
+
+from ..corpora import easy_corpus, easy_texts
+from ..io.conftest import CASES, make
+from ..io.test_save_safety import in_a_process
+
+EPOCHS = 4
+DROPOUT_MATTERS = {"max_epochs": EPOCHS, "lr": 3e-3, "batch_size": 4}
+
+
+class StopError(Exception):
+    """Stands for the kill."""
+
+
+class Stop(Callback):
+    """Ends a fit at an event of an epoch."""
+
+    def __init__(self, epoch, event="on_batch_end", error=StopError):
+        self.epoch = epoch
+        self.event = event
+        self.error = error
+
+    def stop_at(self, event, net):
+        if event == self.event and len(net.history) == self.epoch:
+            raise self.error
+
+    def on_epoch_begin(self, net, **kwargs):
+        self.stop_at("on_epoch_begin", net)
+
+    def on_batch_end(self, net, **kwargs):
+        self.stop_at("on_batch_end", net)
+
+    def on_epoch_end(self, net, **kwargs):
+        self.stop_at("on_epoch_end", net)
+
+    def on_train_end(self, net, **kwargs):
+        self.stop_at("on_train_end", net)
+
+
+class Count(Callback):
+    """Counts the epochs that are trained."""
+
+    def __init__(self):
+        self.n_epochs_ = 0
+
+    def on_epoch_end(self, net, **kwargs):
+        self.n_epochs_ += 1
+
+
+def killed(estimator, X, y, **stop):
+    """Fit a clone until it is stopped."""
+    victim = clone(estimator).set_params(callbacks=[Stop(**stop)])
+    with pytest.raises(victim.callbacks[0].error):
+        victim.fit(X, y)
+    return victim
+
+
+def continued(estimator, X, y):
+    """Return a fitted clone, and how many epochs it trained."""
+    count = Count()
+    again = clone(estimator).set_params(callbacks=[count])
+    again.fit(X, y)
+    return again, count.n_epochs_
+
+
+def assert_same_fit(one, other):
+    weights, expected = one.net_.module_.state_dict(), other.net_.module_.state_dict()
+    assert weights.keys() == expected.keys()
+    for name, weight in weights.items():
+        assert torch.equal(weight, expected[name]), name
+    shown = [fit.history_.drop(columns="dur") for fit in (one, other)]
+    pd.testing.assert_frame_equal(*shown)
+    skip = {"net_", "tokenizer_", "history_", *other.get_params(deep=False)}
+    for name in sorted(set(vars(other)) - skip):
+        np.testing.assert_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bit_for_bit(case, tiny_bert, tmp_path):
+    parameters = {**DROPOUT_MATTERS, "validation_fraction": 0.25}
+    plain, X, y = make(case, tiny_bert, **parameters)
+    plain.fit(X, y)
+    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
+    killed(kept, X, y, epoch=3)
+    again, n_epochs = continued(kept, X, y)
+    assert n_epochs == EPOCHS - 2
+    assert_same_fit(again, plain)
+
+
+PARAMETERS = {
+    "patience": {"patience": 1, "validation_fraction": 0.25, "lr": 3e-2},
+    "accumulate": {"accumulate": 2, "loss": "dice"},
+    "frozen": {"n_frozen_layers": 1},
+    "cosine": {"schedule": "cosine", "warmup": 3},
+    "bf16": {"precision": "bf16"},
+    "loss object": {"loss": DiceLoss(gamma=0.5), "class_weight": "balanced"},
+    "auto bias": {"background_bias": "auto", "validation_fraction": 0.25},
+    "numpy's seed": {"random_state": np.random.RandomState(3)},
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_with_parameters(name, tiny_bert, tmp_path):
+    plain, X, y = make("tagger", tiny_bert, **{**DROPOUT_MATTERS, **PARAMETERS[name]})
+    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
+    plain.fit(X, y)
+    killed(kept, X, y, epoch=2)
+    again, _ = continued(kept, X, y)
+    assert_same_fit(again, plain)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "event", "left"),
+    [
+        (1, "on_batch_end", EPOCHS),
+        (1, "on_epoch_end", EPOCHS),
+        (2, "on_epoch_begin", EPOCHS - 1),
+        (EPOCHS, "on_epoch_end", 1),
+        (EPOCHS, "on_train_end", 0),
+    ],
+)
+def test_wherever_it_stops(epoch, event, left, tiny_bert, tmp_path):
+    plain, X, y = make("texts", tiny_bert, **DROPOUT_MATTERS)
+    plain.fit(X, y)
+    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
+    killed(kept, X, y, epoch=epoch, event=event)
+    again, n_epochs = continued(kept, X, y)
+    # Callbacks hear of the start of an epoch after skorch has counted it.
+    assert n_epochs == left
+    assert_same_fit(again, plain)
+
+
+def test_stopped_again_and_again(tiny_bert, tmp_path):
+    plain, X, y = make("tagger", tiny_bert, **DROPOUT_MATTERS)
+    plain.fit(X, y)
+    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
+    for epoch in (1, 2, 3, 4):
+        killed(kept, X, y, epoch=epoch)
+    again, n_epochs = continued(kept, X, y)
+    assert n_epochs == 1
+    assert_same_fit(again, plain)
+
+
+def test_early_stopping_is_not_undone(tiny_bert, tmp_path):
+    """A fit that ended early has ended; its weights are the best ones."""
+    parameters = {"max_epochs": 9, "patience": 1, "validation_fraction": 0.25, "lr": 3e-2}
+    plain, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, **parameters)
+    plain.fit(X, y)
+    assert len(plain.history_) < 9
+    again, n_epochs = continued(plain, X, y)
+    assert n_epochs == 0
+    assert_same_fit(again, plain)
+
+
+def test_finished_fits_of_a_cross_validation_are_not_run_again(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path)
+    scores = cross_val_score(tagger, X, y, cv=3)
+    tagger.set_params(callbacks=[Stop(epoch=1)])
+    again = cross_val_score(tagger, X, y, cv=3, error_score="raise")
+    assert scores.tolist() == again.tolist()
+    assert len(list(tmp_path.iterdir())) == 3
+    assert_no_optimizer(tmp_path)
+
+
+def assert_no_optimizer(directory):
+    for path in directory.iterdir():
+        assert "optimizer" not in (path / "state.json").read_text()
+
+
+ANOTHER_FIT = {
+    "lr": lambda tagger, X, y: (tagger.set_params(lr=1e-4), X, y),
+    "seed": lambda tagger, X, y: (tagger.set_params(random_state=1), X, y),
+    "loss": lambda tagger, X, y: (tagger.set_params(loss="ce"), X, y),
+    "texts": lambda tagger, X, y: (tagger, [*X[:-1], ["oslo"] * len(X[-1])], y),
+    "tags": lambda tagger, X, y: (tagger, X, [*y[:-1], ["B-LOC"] * len(X[-1])]),
+    "order": lambda tagger, X, y: (tagger, X[::-1], y[::-1]),
+}
+
+
+@pytest.mark.parametrize("change", ANOTHER_FIT)
+def test_another_fit_starts_afresh(change, tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    _, n_epochs = continued(*ANOTHER_FIT[change](clone(tagger), X, y))
+    assert n_epochs == 2
+    assert continued(tagger, X, y)[1] == 1, "the other fit has a place of its own"
+
+
+def test_other_held_out_rows_are_another_fit(tiny_bert, tmp_path):
+    """They decide which epoch is the best, though nothing is learned from them."""
+    tagger, X, y = make(
+        "tagger", tiny_bert, checkpoint_dir=tmp_path, validation_fraction=0.25, max_epochs=2
+    )
+    killed(tagger, X, y, epoch=2)
+    rng = np.random.default_rng(0)
+    _, valid = tagger._split(len(X), rng)
+    X[valid[0]] = ["oslo"] * len(X[valid[0]])
+    assert continued(tagger, X, y)[1] == 2
+
+
+def test_what_is_only_shown_does_not_matter(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=str(tmp_path), max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    assert continued(tagger.set_params(verbose=1, checkpoint_dir=tmp_path), X, y)[1] == 1
+
+
+@pytest.mark.parametrize("name", ["state.json", "tensors.safetensors"])
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_damaged(name, damage, tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    (directory,) = tmp_path.iterdir()
+    path = directory / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
+        clone(tagger).fit(X, y)
+
+
+def test_no_pickle(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    (directory,) = tmp_path.iterdir()
+    assert sorted(os.listdir(directory)) == ["state.json", "tensors.safetensors"]
+    json.loads((directory / "state.json").read_text())
+    assert len(load_file(directory / "tensors.safetensors")) > 10
+
+
+@pytest.mark.parametrize(
+    ("directory", "random_state", "message"),
+    [
+        (7, 0, "'checkpoint_dir' parameter of DiceTokenTagger must be a directory .* Got 7"),
+        ("", 0, "must be a directory"),
+        ("here", None, "checkpoint_dir='here' needs a random_state"),
+    ],
+)
+def test_bad_parameters(directory, random_state, message, tiny_bert):
+    tagger = DiceTokenTagger(
+        tiny_bert, checkpoint_dir=directory, random_state=random_state, verbose=0
+    )
+    with pytest.raises(ValueError, match=message):
+        tagger.fit(*easy_corpus(8))
+
+
+def test_a_file_in_its_place(tiny_bert, tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=path)
+    with pytest.raises(OSError, match="The checkpoint could not be saved"):
+        tagger.fit(X, y)
+
+
+# -- whole processes -------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+
+import torch
+
+from tests.estimators.test_checkpoints import weight_sum
+from tests.io.conftest import make
+
+torch.set_num_threads(1)
+model, directory = sys.argv[1:]
+tagger, X, y = make("tagger", model, max_epochs=12, checkpoint_dir=directory)
+print("starts", flush=True)
+print(weight_sum(tagger.fit(X, y)))
+"""
+
+
+def weight_sum(estimator):
+    """Return a str that differs if a bit of the weights does."""
+    weights = estimator.net_.module_.state_dict().values()
+    return float(sum(weight.double().abs().sum() for weight in weights)).hex()
+
+
+def start(model, directory):
+    """Start a process that fits; it has begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(model), str(directory)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "starts\n"
+    return process
+
+
+def test_killed_by_the_system(tiny_bert, tmp_path):
+    """The loop of benchmarks.kill_and_resume in small."""
+    process = start(tiny_bert, tmp_path)
+    while not list(tmp_path.glob("[!.]*")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=12)
+    said, _ = start(tiny_bert, tmp_path).communicate()
+    assert said.strip() == weight_sum(tagger.fit(X, y))
+    assert len(os.listdir(tmp_path)) == 1
+
+
+def test_a_full_disk(tiny_bert, tmp_path):
+    """The last checkpoint is intact, and the estimator can be used."""
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=3)
+    killed(tagger, X, y, epoch=2)
+
+    def fit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+        with pytest.raises(OSError, match="The checkpoint could not be saved") as caught:
+            tagger.fit(X, y)
+        assert caught.value.errno == errno.EFBIG
+        assert tagger.interrupted_
+
+    assert in_a_process(fit) == 0
+    assert continued(tagger, X, y)[1] == 2
+    assert len(os.listdir(tmp_path)) == 1
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert):
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=3)
+    stop = Stop(epoch=2, error=KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        tagger.set_params(callbacks=[stop]).fit(X, y)
+    assert "The estimator can be used" in caught.value.__notes__[0]
+    assert tagger.interrupted_
+    with pytest.warns(UserWarning, match=r"did not come to its end: it stopped in epoch 2 of 3"):
+        predicted = tagger.predict(X)
+    assert [len(row) for row in predicted] == [len(row) for row in X]
+    tagger.set_params(callbacks=None).fit(X, y)
+    assert not tagger.interrupted_
+
+
+def test_ctrl_c_keeps_the_best_weights_with_patience(tiny_bert):
+    parameters = {"max_epochs": 4, "patience": 4, "validation_fraction": 0.25, "lr": 1e-3}
+    whole, X, y = make("texts", tiny_bert, **parameters)
+    kept = []
+
+    class Keep(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            weights = net.module_.state_dict().items()
+            kept.append({name: weight.clone() for name, weight in weights})
+
+    whole.set_params(callbacks=[Keep()]).fit(X, y)
+    victim = killed(clone(whole), X, y, epoch=4, error=KeyboardInterrupt)
+    scores = whole.history_["valid_score"].to_numpy()[:3]
+    assert victim.best_epoch_ == scores.argmax() + 1
+    for name, weight in victim.net_.module_.state_dict().items():
+        assert torch.equal(weight, kept[victim.best_epoch_ - 1][name])
+
+
+def test_ctrl_c_while_the_decision_is_tuned(tiny_bert, monkeypatch):
+    tagger, X, y = make("tagger", tiny_bert, validation_fraction=0.25, background_bias="auto")
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tagger, "_tune_bias", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tagger.fit(X, y)
+    assert tagger.interrupted_
+
+
+def test_ctrl_c_stops_a_grid_search(tiny_bert):
+    stop = Stop(epoch=2, error=KeyboardInterrupt)
+    classifier = DiceTextClassifier(
+        tiny_bert, max_epochs=2, random_state=0, verbose=0, callbacks=[stop]
+    )
+    X, y = easy_texts(16)
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(classifier, {"lr": [1e-3, 1e-2]}, cv=2, error_score=0).fit(X, y)
+
+
+def test_a_saved_one_still_says_so(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=3)
+    with pytest.raises(KeyboardInterrupt):
+        tagger.set_params(callbacks=[Stop(epoch=2, error=KeyboardInterrupt)]).fit(X, y)
+    tagger.set_params(callbacks=None).save_pretrained(tmp_path / "saved")
+    assert "did not come to its end" in (tmp_path / "saved" / "README.md").read_text()
+    loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
+    with pytest.warns(UserWarning, match="did not come to its end"):
+        loaded.predict(X)

@@ -1,0 +1,414 @@
+"""Exported networks in onnxruntime, which knows nothing of torch."""
+
+import copy
+import errno
+import functools
+import importlib.util
+import json
+import logging
+import math
+import os
+import shutil
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import NotFittedError
+from transformers import AutoTokenizer
+
+import skdice
+from skdice import DiceTextClassifier
+from skdice.io import _onnx
+from skdice.text._encoding import EncodedDataset
+
+from ..corpora import easy_texts
+from .conftest import CASES, FAST, make
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+INPUTS = ["input_ids", "attention_mask", "token_type_ids"]
+# Each kind of estimator and each family once: an export takes seconds.
+EXPORTED = [
+    ("tagger", "bert"),
+    ("texts", "distilbert"),
+    ("questions", "roberta"),
+    ("queries", "bert"),
+]
+
+
+def state_of(estimator):
+    """Return what an export must not change."""
+    module = estimator.net_.module_
+    return {
+        "modes": [part.training for part in module.modules()],
+        "attention": module.transformer.config._attn_implementation,
+        "weights": [
+            (name, weight.device, weight.requires_grad, weight.grad, weight.sum().item())
+            for name, weight in module.named_parameters()
+        ],
+        "attributes": sorted(vars(estimator)),
+        "random": (torch.get_rng_state().tolist(), np.random.get_state()[1].tolist()),
+        "logging": logging.root.manager.disable,
+        "grad": torch.is_grad_enabled(),
+    }
+
+
+@pytest.fixture(scope="module")
+def exported(fitted, tmp_path_factory):
+    """Return a fitted estimator, its X, and the file, by case and family."""
+
+    @functools.cache
+    def export(case, family):
+        estimator, X, _ = fitted(case, family)
+        path = tmp_path_factory.mktemp("onnx") / "model.onnx"
+        estimator.net_.module_.train()  # To see that dropout is off in the file, and on after it.
+        before = state_of(estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            estimator.export_onnx(path)
+        assert state_of(estimator) == before
+        assert os.listdir(path.parent) == ["model.onnx"]
+        return estimator, X, path
+
+    return export
+
+
+@pytest.fixture(scope="module")
+def session(exported):
+    """Return a fitted estimator, its X, and a session of its file, by case and family."""
+
+    @functools.cache
+    def load(case, family):
+        estimator, X, path = exported(case, family)
+        return estimator, X, onnxruntime.InferenceSession(path)
+
+    return load
+
+
+def metadata(session):
+    return session.get_modelmeta().custom_metadata_map
+
+
+def encode(case, estimator, X):
+    """Return the encoded rows, in windows."""
+    if case == "questions":
+        return estimator._encode(*zip(*X)).dataset
+    if case == "texts":
+        return estimator._encode([(text,) for text in X])
+    encoded = estimator._encode(X)
+    return encoded if isinstance(encoded, EncodedDataset) else encoded.dataset
+
+
+def run(session, batch):
+    """Return the outputs of a batch by name."""
+    inputs = {entry.name: batch[entry.name] for entry in session.get_inputs()}
+    names = [entry.name for entry in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs)))
+
+
+def items(outputs, batch):
+    """Return the logits of the items of a batch, as the network has them."""
+    row, column = batch["row"], batch["column"]
+    if "start_logits" in outputs:
+        return np.stack([outputs[f"{end}_logits"][row, column] for end in ("start", "end")], axis=1)
+    logits = outputs["logits"]
+    return logits[row, column] if logits.ndim == 3 else logits[row]
+
+
+@pytest.mark.parametrize("case, family", EXPORTED)
+def test_logits_of_the_network(session, case, family, capfd):
+    estimator, X, session = session(case, family)
+    assert capfd.readouterr() == ("", "")
+    dataset = encode(case, estimator, X)
+    expected = estimator._predict_logits(dataset)
+    for batch_size in (1, 3, 64):
+        batcher = estimator._batcher(dataset)
+        batcher.batch_size = batch_size
+        for _, batch in batcher.by_length():
+            batch = {name: tensor.numpy() for name, tensor in batch.items()}
+            found = items(run(session, batch), batch)
+            part = expected[batch["item"], : found.shape[1]]
+            np.testing.assert_allclose(found, part, atol=1e-4)
+
+
+@pytest.mark.parametrize("case, family", EXPORTED)
+def test_signature(exported, session, case, family):
+    estimator, _, path = exported(case, family)
+    onnx.checker.check_model(path, full_check=True)
+    session = session(case, family)[2]
+    n_inputs = 3 if family == "bert" else 2
+    assert [entry.name for entry in session.get_inputs()] == INPUTS[:n_inputs]
+    assert [entry.shape for entry in session.get_inputs()] == [["batch", "length"]] * n_inputs
+    pieces = ["batch", "length"]
+    assert {entry.name: entry.shape for entry in session.get_outputs()} == {
+        "tagger": {"logits": [*pieces, len(getattr(estimator, "classes_", []))]},
+        "texts": {"logits": ["batch", 3]},
+        "questions": {"start_logits": pieces, "end_logits": pieces},
+        "queries": {
+            "start_logits": pieces,
+            "end_logits": pieces,
+            "match_logits": [*pieces, "length"],
+        },
+    }[case]
+    said = metadata(session)
+    assert said["estimator"] == type(estimator).__name__
+    assert said["skdice_version"] == skdice.__version__
+    assert int(said["max_length"]) == estimator.max_length_
+
+
+class TestEndToEnd:
+    """The file and the tokenizer alone give what ``predict`` gives."""
+
+    @pytest.fixture
+    def load_tokenizer(self, tmp_path):
+        def load(estimator):
+            estimator.save_pretrained(tmp_path)
+            return AutoTokenizer.from_pretrained(tmp_path)
+
+        return load
+
+    def test_tagger(self, session, load_tokenizer):
+        estimator, X, session = session("tagger", "bert")
+        encoding = load_tokenizer(estimator)(
+            X, is_split_into_words=True, padding=True, return_tensors="np"
+        )
+        best = run(session, encoding)["logits"].argmax(axis=-1)
+        said = metadata(session)
+        assert json.loads(said["decision"]) == {"scheme_": "IOB2", "background_bias_": 0.0}
+        classes = json.loads(said["classes"])
+        found = [
+            [classes[best[i, encoding.word_to_tokens(i, w).start]] for w in range(len(words))]
+            for i, words in enumerate(X)
+        ]
+        greedy = copy.copy(estimator).set_params(decode="argmax")
+        assert found == greedy.predict(X).tolist()
+        assert len({tag for row in found for tag in row}) > 1
+
+    def test_classifier(self, session, load_tokenizer):
+        estimator, X, session = session("texts", "distilbert")
+        encoding = load_tokenizer(estimator)(X, padding=True, return_tensors="np")
+        said = metadata(session)
+        scores = run(session, encoding)["logits"] - json.loads(said["decision"])["threshold_"]
+        found = np.array(json.loads(said["classes"]))[scores.argmax(axis=1)]
+        assert found.tolist() == estimator.predict(X).tolist()
+
+    def test_query_tagger(self, session, load_tokenizer):
+        estimator, X, session = session("queries", "bert")
+        said = metadata(session)
+        assert json.loads(said["decision"]) == {"scheme_": "IOB2", "threshold_": 0.0}
+        tokenizer = load_tokenizer(estimator)
+        labels, queries = json.loads(said["classes"]), json.loads(said["queries"])
+        threshold = -1.0  # One that enough spans exceed, of a model that has hardly learned.
+        n_found = 0
+        for words, spans in zip(X, estimator._find(X, threshold)):
+            found = {}
+            for label in labels:
+                query = queries[label].split()
+                encoding = tokenizer(query, words, is_split_into_words=True, return_tensors="np")
+                outputs = run(session, encoding)
+                first = [encoding.word_to_tokens(0, w, 1).start for w in range(len(words))]
+                starts, ends = outputs["start_logits"][0, first], outputs["end_logits"][0, first]
+                match = outputs["match_logits"][0][np.ix_(first, first)]
+                lowest = np.minimum(match, np.minimum.outer(starts, ends))
+                for i, j in np.argwhere(lowest > threshold).tolist():
+                    if i <= j:
+                        found[i, j + 1, label] = pytest.approx(lowest[i, j], abs=1e-4)
+            assert found == {tuple(entity)[:3]: logit for logit, entity in spans}
+            n_found += len(found)
+        assert n_found > 20
+
+
+class TestMetadata:
+    """Without an export: what it is given is looked at."""
+
+    @pytest.fixture
+    def said(self, monkeypatch, tmp_path):
+        given = {}
+
+        def export(path, module, *, max_length, metadata):
+            given.update({name: _onnx._encode(value) for name, value in metadata.items()})
+
+        monkeypatch.setattr("skdice.estimators._persistence.export", export)
+
+        def metadata_of(estimator):
+            given.clear()
+            estimator.export_onnx(tmp_path / "model.onnx")
+            return given
+
+        return metadata_of
+
+    @pytest.mark.parametrize(
+        "labels, classes",
+        [([3, 1], [1, 3]), ([False, True], [False, True]), (["zwölf", "\ud800"], None)],
+    )
+    def test_classes_keep_their_type(self, tiny_bert, said, labels, classes):
+        X, _ = easy_texts(8)
+        estimator = DiceTextClassifier(tiny_bert, **FAST).fit(X, labels * 4)
+        text = said(estimator)["classes"]
+        assert text.isascii()
+        assert json.loads(text) == (sorted(labels) if classes is None else classes)
+
+    def test_thresholds_of_labels(self, fitted, said):
+        estimator = copy.copy(fitted("labels")[0])
+        estimator.threshold_ = np.array([0.5, -1.0])
+        assert json.loads(said(estimator)["decision"]) == {"threshold_": [0.5, -1.0]}
+
+    @pytest.mark.parametrize("value, shown", [(math.inf, "inf"), (-math.inf, "-inf"), (1.5, 1.5)])
+    def test_extractor(self, fitted, said, value, shown):
+        estimator = copy.copy(fitted("questions")[0])
+        estimator.null_threshold_ = value
+        given = said(estimator)
+        assert json.loads(given["decision"]) == {"null_threshold_": shown}
+        assert "classes" not in given
+        assert "queries" not in given
+
+
+@pytest.fixture
+def quick(exported, monkeypatch):
+    """Have torch export the tagger at once: its file is there. Returns what there is to change."""
+    estimator, _, path = exported("tagger", "bert")
+
+    def save(new):
+        shutil.copy(path, new)
+
+    program = SimpleNamespace(model=SimpleNamespace(metadata_props={}), save=save)
+    monkeypatch.setattr(torch.onnx, "export", lambda *args, **kwargs: program)
+    return estimator, program
+
+
+class TestRefused:
+    @pytest.mark.parametrize("case", CASES)
+    def test_not_fitted(self, case, tiny_bert, tmp_path):
+        estimator, _, _ = make(case, tiny_bert)
+        with pytest.raises(NotFittedError):
+            estimator.export_onnx(tmp_path / "model.onnx")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("path", [None, 3, "", b"model.onnx"])
+    def test_no_path(self, fitted, path):
+        with pytest.raises(TypeError, match="path must be a path"):
+            fitted("tagger")[0].export_onnx(path)
+
+    @pytest.mark.parametrize("name", ["model", "model.pt", "model.onnx/"])
+    def test_wrong_path(self, fitted, tmp_path, name):
+        (tmp_path / "model.onnx").mkdir()
+        with pytest.raises(ValueError, match=r"must end in '.onnx'; got|is a directory; pass"):
+            fitted("tagger")[0].export_onnx(f"{tmp_path}/{name}")
+
+    def test_missing_directory(self, fitted, tmp_path):
+        with pytest.raises(FileNotFoundError, match="directory of the ONNX file") as caught:
+            fitted("tagger")[0].export_onnx(tmp_path / "missing" / "model.onnx")
+        assert caught.value.errno == errno.ENOENT
+        assert caught.value.filename == str(tmp_path / "missing")
+
+    def test_architecture(self, fitted, tmp_path, monkeypatch):
+        def fail(*args, **kwargs):
+            try:
+                raise TypeError("no such operator\nline\nline")
+            except TypeError as error:
+                raise torch.onnx.errors.OnnxExporterError("long" * 1000) from error
+
+        monkeypatch.setattr(torch.onnx, "export", fail)
+        message = (
+            f"torch {torch.__version__} cannot export the architecture "
+            f"BertForTokenClassification to ONNX. It says: TypeError: no such operator"
+        )
+        with pytest.raises(ValueError) as caught:
+            fitted("tagger")[0].export_onnx(tmp_path / "model.onnx")
+        assert str(caught.value) == message
+        assert caught.value.__suppress_context__
+        assert list(tmp_path.iterdir()) == []
+        assert logging.root.manager.disable == logging.NOTSET
+
+    def test_missing_packages(self, fitted, tmp_path, monkeypatch):
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: None if "onnx" in name else find(name)
+        )
+        message = r'needs onnx and onnxscript, not installed here: pip install "skdice\[onnx\]"'
+        with pytest.raises(ImportError, match=message):
+            fitted("tagger")[0].export_onnx(tmp_path / "model.onnx")
+
+
+class TestReplacing:
+    @pytest.fixture
+    def old(self, tmp_path):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(b"old")
+        return path
+
+    def check(self, old):
+        assert old.read_bytes() == b"old"
+        assert os.listdir(old.parent) == [old.name]
+
+    def test_old_file(self, quick, old):
+        estimator, _ = quick
+        estimator.export_onnx(str(old))
+        assert old.read_bytes() != b"old"
+        assert os.listdir(old.parent) == [old.name]
+        (old.parent / "other").touch()
+        assert old.stat().st_mode == (old.parent / "other").stat().st_mode
+
+    def test_behind_a_link(self, quick, old):
+        estimator, _ = quick
+        link = old.with_name("link.onnx")
+        link.symlink_to(old)
+        estimator.export_onnx(link)
+        assert link.is_symlink()
+        assert old.read_bytes() != b"old"
+
+    @pytest.mark.parametrize(
+        "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]
+    )
+    def test_interrupted_while_written(self, quick, old, error):
+        estimator, program = quick
+
+        def save(new):
+            new.write_bytes(b"half")
+            raise error
+
+        program.save = save
+        with pytest.raises(type(error)) as caught:
+            estimator.export_onnx(old)
+        assert caught.value is error
+        self.check(old)
+
+    def test_another_network(self, quick, old):
+        """The file is that of other weights."""
+        estimator, _ = quick
+        changed = copy.deepcopy(estimator)
+        with torch.no_grad():
+            changed.net_.module_.transformer.classifier.bias[0] += 3e-4
+        message = r"'logits' of onnxruntime .* differs by 0.0003 from torch on a batch of shape \("
+        with pytest.raises(RuntimeError, match=message):
+            changed.export_onnx(old)
+        self.check(old)
+
+    def test_without_onnxruntime(self, quick, old, monkeypatch):
+        estimator, program = quick
+        program.save = lambda new: new.write_bytes(b"unchecked")
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
+        )
+        estimator.export_onnx(old)
+        assert old.read_bytes() == b"unchecked"
+
+    def test_large_weights_lie_beside(self, quick, old, monkeypatch):
+        estimator, program = quick
+        monkeypatch.setattr(_onnx, "_compare", lambda *args: None)
+
+        def save(new):
+            new.write_bytes(b"graph")
+            new.with_name(f"{new.name}.data").write_bytes(b"weights")
+
+        program.save = save
+        estimator.export_onnx(old)
+        assert {path.name: path.read_bytes() for path in old.parent.iterdir()} == {
+            "model.onnx": b"graph",
+            "model.onnx.data": b"weights",
+        }
