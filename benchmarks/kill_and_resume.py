@@ -1,6 +1,6 @@
 """Fits that are killed at random moments, again and again: do they end with the same weights?
 
-    python -m benchmarks.kill_and_resume [--kills 20] [--data ../shared/data/ner/ncbi_disease/train.tsv.xz]
+    python -m benchmarks.kill_and_resume [--kills 20] [--data train.tsv]
 
 Every fit runs in a process of its own, with ``checkpoint_dir``, and is killed by SIGKILL after a
 random time; the same call is started until it ends, and its weights are compared bit by bit with

@@ -86,6 +86,7 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
             )
         check_number(owner, "max_epochs", self.max_epochs, low=1, integer=True)
         check_number(owner, "batch_size", self.batch_size, low=1, integer=True)
+        check_number(owner, "batch_tokens", self.batch_tokens, low=1, integer=True, optional=True)
         check_number(owner, "accumulate", self.accumulate, low=1, integer=True)
         check_number(owner, "lr", self.lr, low=0, closed="neither")
         check_number(owner, "head_lr", self.head_lr, low=0, closed="neither", optional=True)
@@ -336,7 +337,8 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
             self.interrupted_ = True
             self._n_training_rows = dataset.n_texts
             batcher = self._batcher(dataset, net.precision)
-            sampler = StepSampler(batcher, self.batch_size * self.accumulate, rng)
+            batch_size = self.batch_size if self.batch_tokens is None else self.batch_tokens
+            sampler = StepSampler(batcher, batch_size * self.accumulate, rng)
             try:
                 net.fit(
                     sampler,
@@ -369,6 +371,7 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
             schedule=self.schedule,
             clip_norm=self.clip_norm,
             precision=resolve_precision(self.precision, device),
+            predict_precision="fp32" if self.precision == "auto" else self.precision,
             device=device,
             callbacks=callbacks,
             **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
@@ -379,12 +382,19 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
         if dataset.n_items == 0:
             return np.empty((0, self.net_.module__n_classes), dtype=np.float32)
         with denormals_flushed():
-            return self.net_.predict_logits(self._batcher(dataset))
+            batcher = self._batcher(dataset, self.net_.predict_precision)
+            return self.net_.predict_logits(batcher)
 
-    def _batcher(self, dataset: EncodedDataset, precision: str = "fp32") -> Batcher:
+    def _batcher(self, dataset: EncodedDataset, precision: str) -> Batcher:
         tokenizer = self.tokenizer_
         batch_size = self.batch_size * self._windows_per_text()
-        batcher = Batcher(dataset, batch_size, tokenizer.pad_id, tokenizer.pads_left)
+        batcher = Batcher(
+            dataset,
+            batch_size,
+            tokenizer.pad_id,
+            tokenizer.pads_left,
+            batch_tokens=self.batch_tokens,
+        )
         reuse = active_reuse()
         if reuse is not None:
             batcher.states = reuse.frozen_states(self.net_, batcher, precision)

@@ -19,12 +19,16 @@ _SHARED_PARAMETERS = """\
     batch_size : int, default=16
         Texts per batch. A set loss is taken over one optimiser step, so this is a parameter of the
         loss too.
+    batch_tokens : int, optional
+        Pieces per batch, instead of ``batch_size`` texts: all steps are about as large, whatever
+        the lengths of the texts.
     lr : float, default=5e-5
         Learning rate after the warm-up.
     head_lr : float, optional
         Learning rate of the new head; ``lr`` by default.
     weight_decay : float, default=0.01
-        Of AdamW; not applied to biases and norms.
+        Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in
+        the training texts.
     warmup : float or int, default=0.1
         Warm-up as a share of all optimiser steps (float) or in steps (int).
     schedule : {"linear", "cosine", "constant"}, default="linear"
@@ -41,7 +45,9 @@ _SHARED_PARAMETERS = """\
     patience : int, optional
         Stop after so many epochs without a better validation score and restore the best weights.
     precision : {"auto", "fp32", "bf16", "fp16"}, default="auto"
-        Of the training steps; "auto" is bf16 where the hardware computes in it.
+        "auto" trains in bf16 where the hardware computes in it, and predicts in fp32. What is named
+        is used for both: "bf16" predicts faster, but then a text gets slightly other scores
+        among other texts, or with another ``batch_size``.
     device : str, default="auto"
         A torch device; "auto" is a GPU if there is one.
     random_state : int, RandomState, Generator or None, default=None

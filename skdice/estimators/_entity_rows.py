@@ -9,7 +9,7 @@ import numpy as np
 
 from ..metrics import get_entities
 from ..text._tags import are_chunk_tags, infer_scheme
-from ._inputs import check_rows, check_tags, describe
+from ._inputs import check_rows, check_tags, describe, list_items
 
 Span = tuple[int, int, str]
 
@@ -51,20 +51,27 @@ def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
             "or of lists of (start, end, label)."
         )
     rows = check_rows(y, "y", "lists of tags or of (start, end, label)")
-    if any(_has_strings(row) for row in rows) or not any(map(_length, rows)):
-        if not any(map(_length, rows)) and any(map(len, sentences)):
-            return _check_spans(rows, sentences)
+    if _are_tags(rows, sentences):
         return _read_tags(check_tags(rows, sentences))
     return _check_spans(rows, sentences)
+
+
+def _are_tags(rows: list[Any], sentences: Sequence[Sequence[str]]) -> bool:
+    """Whether y is meant to be tags: most rows are, so that an error names those that are not."""
+    filled = [row for row in rows if _has_strings(row) or list_items(row)]
+    if not filled:
+        return not any(map(len, sentences))
+    return 2 * sum(map(_has_strings, filled)) >= len(filled)
 
 
 def _read_tags(tags: list[list[str]]) -> EntityRows:
     distinct = {tag for row in tags for tag in row}
     if distinct - {"O"} and not are_chunk_tags(sorted(distinct)):
-        stray = sorted(tag for tag in distinct if tag != "O" and not are_chunk_tags([tag]))
+        stray = {tag for tag in distinct if tag != "O" and not are_chunk_tags([tag])}
+        i, tag = next((i, tag) for i, row in enumerate(tags) for tag in row if tag in stray)
         raise ValueError(
             f"Tags must be 'O' or a chunk tag ('B-x', 'I-x', ...), or rows of (start, end, label); "
-            f"y has the tag {stray[0]!r}. For other tags there is DiceTokenTagger."
+            f"row {i} of y has the tag {tag!r}. For other tags there is DiceTokenTagger."
         )
     spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
     spelled = {tag[0] for tag in distinct}
@@ -88,11 +95,12 @@ def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityR
 
 
 def _check_span(span: Any, i: int, n_words: int) -> Span:
-    if not isinstance(span, tuple | list | np.ndarray) or len(span) not in (3, 4):
+    parts = list_items(span) if isinstance(span, tuple | list | np.ndarray) else None
+    if parts is None or len(parts) not in (3, 4):
         raise ValueError(
             f"Each span of y must be (start, end, label), end exclusive; row {i} has {span!r}."
         )
-    start, end, label = span[:3]
+    start, end, label = parts[:3]
     for name, value in (("start", start), ("end", end)):
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             raise ValueError(f"The {name} of a span must be an int; row {i} has {span!r}.")
@@ -129,21 +137,14 @@ def span_f1_score(y_true: Sequence[Sequence[Span]], y_pred: Sequence[Sequence[Sp
     return 2 * n_both / n_all if n_all else 0.0
 
 
-def _length(row: Any) -> int:
-    return len(row) if hasattr(row, "__len__") else 0
-
-
 def _has_strings(row: Any) -> bool:
-    return isinstance(row, str) or any(isinstance(item, str) for item in _iterable(row))
-
-
-def _iterable(row: Any) -> Any:
-    return row if hasattr(row, "__len__") else ()
+    return isinstance(row, str) or any(isinstance(item, str) for item in list_items(row) or ())
 
 
 def _listed(row: Any, i: int) -> list[Any]:
-    if row is None or isinstance(row, numbers.Number | dict | set) or not hasattr(row, "__len__"):
+    spans = list_items(row)
+    if spans is None:
         raise ValueError(
             f"Each row of y must be a list of (start, end, label); row {i} is {describe(row)}."
         )
-    return list(row)
+    return spans

@@ -1,10 +1,11 @@
 """Checks of X, y and sample_weight; errors name what was got, what is allowed and which row."""
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 
 def check_rows(rows: Any, name: str, what: str) -> list[Any]:
@@ -18,18 +19,29 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     what : str
         What a row should be, for the error.
     """
-    if isinstance(rows, str | bytes | dict | set | frozenset) or not hasattr(rows, "__len__"):
-        raise TypeError(
-            f"{name} must be a list, Series or object array of {what}; got {describe(rows)}."
-        )
-    if getattr(rows, "ndim", 1) == 0:
-        raise TypeError(f"{name} must be a list, Series or object array of {what}; got a scalar.")
-    if hasattr(rows, "columns"):
-        raise TypeError(
-            f"{name} must be a list, Series or object array of {what}; got a DataFrame. "
-            f"Pass one of its columns."
-        )
-    return list(rows)
+    items = list_items(rows)
+    if items is None:
+        got = describe(rows)
+        if getattr(rows, "ndim", 1) == 0:
+            got = "a scalar"
+        elif hasattr(rows, "columns"):
+            got = "a DataFrame. Pass one of its columns"
+        raise TypeError(f"{name} must be a list, Series or object array of {what}; got {got}.")
+    return items
+
+
+def list_items(value: Any) -> list[Any] | None:
+    """Return what an ordered container holds; None for texts, tables and anything else."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__len__"):
+        return None
+    if hasattr(value, "columns") or sparse.issparse(value):
+        return None
+    try:
+        return list(value)
+    except TypeError:  # A 0-d array has a length that fails.
+        return None
 
 
 def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
@@ -51,21 +63,29 @@ def check_pairs(X: Any) -> list[tuple[str, str]]:
     """Return pairs of texts as a list of tuples."""
     rows = check_rows(_table(X, 2) if getattr(X, "ndim", 1) == 2 else X, "X", "pairs of str")
     for i, row in enumerate(rows):
-        if not isinstance(row, tuple | list | np.ndarray) or len(row) != 2:
+        if not is_pair(row):
             hint = ""
             if len(rows) == 2 and isinstance(row, list | tuple):
                 hint = " Two lists of texts become pairs by list(zip(first, second))."
-            n_texts = f" of length {len(row)}" if hasattr(row, "__len__") else ""
             raise ValueError(
                 f"Each row of X must be a pair (a tuple of two str); row {i} is "
-                f"{describe(row)}{n_texts}.{hint}"
+                f"{describe_with_length(row)}.{hint}"
             )
     texts = [text for row in rows for text in row]
     _check_all_str(texts, lambda i: f"the {('first', 'second')[i % 2]} text of row {i // 2}")
     return [(str(first), str(second)) for first, second in rows]
 
 
+def is_pair(row: Any) -> bool:
+    """Whether a row is a tuple, list or array of two."""
+    if isinstance(row, np.ndarray):
+        return row.ndim > 0 and len(row) == 2
+    return isinstance(row, tuple | list) and len(row) == 2
+
+
 def _table(X: Any, n_columns: int) -> np.ndarray:
+    if sparse.issparse(X):
+        raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
     if X.shape[1] != n_columns:
         names = f": {list(X.columns)}" if hasattr(X, "columns") else ""
         wanted = "one column of texts" if n_columns == 1 else "two columns of texts, the pairs"
@@ -118,7 +138,14 @@ def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
         return None
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_texts, sample_weight)
-    weight = np.asarray(sample_weight, dtype=np.float32)
+    try:
+        with np.errstate(over="ignore"):  # Too large for float32 is infinite, which is refused.
+            weight = np.asarray(sample_weight, dtype=np.float32)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"sample_weight must be an array-like of shape ({n_texts},), one number per row of X; "
+            f"got {describe(sample_weight)}, of which numpy says: {error}."
+        ) from error
     if weight.shape != (n_texts,):
         raise ValueError(
             f"sample_weight must have shape ({n_texts},), one weight per row of X; got shape "
@@ -140,27 +167,37 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
             f"Each row of {name} must be a list of {what}; row {i} is the bare string "
             f"{_shorten(row)}. Split it first, for instance with str.split()."
         )
-    if row is None or isinstance(row, numbers.Number | dict | set) or not hasattr(row, "__len__"):
+    tokens = list_items(row)
+    if tokens is None:
         raise ValueError(
             f"Each row of {name} must be a list of {what} (str); row {i} is {describe(row)}."
         )
-    row = list(row)
-    for j, token in enumerate(row):
+    for j, token in enumerate(tokens):
         if not isinstance(token, str):
             raise ValueError(
                 f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
                 f"{describe(token)}."
             )
-    return [str(token) for token in row]
+    return [str(token) for token in tokens]
 
 
 def describe(value: Any) -> str:
     """Say what a value is, for an error."""
     if value is None:
         return "None"
+    if isinstance(value, int) and value.bit_length() > 63:  # Python refuses to print the largest.
+        return f"an int of {value.bit_length()} bits"
     if isinstance(value, numbers.Number):
         return f"{value!r} ({type(value).__name__})"
     return f"of type {type(value).__name__}"
+
+
+def describe_with_length(value: Any) -> str:
+    """Say what a value is, and how long if it has a length."""
+    try:
+        return f"{describe(value)} of length {len(value)}"
+    except TypeError:
+        return describe(value)
 
 
 def _shorten(text: str | bytes) -> str:

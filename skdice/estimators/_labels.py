@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from ._inputs import check_rows, describe, list_rows
+from ._inputs import check_rows, describe, list_items, list_rows
 
 
 def is_indicator(y: Any) -> bool:
@@ -33,6 +33,10 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: one label per row.")
     if getattr(y, "ndim", 1) == 2:
+        if sparse.issparse(y) or y.shape[1] != 1:
+            raise ValueError(
+                f"y must have one label per row; got {describe(y)} and of shape {y.shape}."
+            )
         y = column_or_1d(y, warn=True)
     labels = check_rows(y, "y", "labels")
     _check_length(len(labels), n_rows)
@@ -49,6 +53,10 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
             raise ValueError(
                 f"All labels must be of one type; row 0 of y is {labels[0]!r} and row {i} is "
                 f"{label!r}."
+            )
+        if isinstance(label, numbers.Integral) and not -(2**63) <= int(label) < 2**63:
+            raise ValueError(
+                f"Labels that are numbers must fit in 64 bits; row {i} of y is {describe(label)}."
             )
         if kind == "number" and label != math.floor(label):
             raise ValueError(
@@ -71,14 +79,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         If there are other values; the message has the row and the column.
     """
     names = np.array(y.columns) if hasattr(y, "columns") else None
-    try:
-        matrix = np.asarray(y.toarray() if sparse.issparse(y) else y)
-    except ValueError as error:  # numpy's of rows of different lengths
-        raise ValueError(
-            "Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
-            "got rows of different lengths. sklearn.preprocessing.MultiLabelBinarizer makes one of "
-            "lists of labels."
-        ) from error
+    matrix = _to_matrix(y)
     if matrix.ndim != 2:
         raise ValueError(
             f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
@@ -90,13 +91,13 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
             "(0 or 1) per row, not a list."
         )
     _check_length(len(matrix), n_rows)
-    bad = np.argwhere(~np.isin(matrix, [0, 1]))
+    bad = np.argwhere(~_is_zero_or_one(matrix))
     if len(bad):
         row, column = bad[0]
         raise ValueError(
             f"A multi-label y must have 0 and 1 only; row {row}, column {column} is "
-            f"{matrix[row, column]!r}. sklearn.preprocessing.MultiLabelBinarizer makes such a "
-            f"matrix of lists of labels."
+            f"{describe(matrix[row, column])}. sklearn.preprocessing.MultiLabelBinarizer makes "
+            f"such a matrix of lists of labels."
         )
     matrix = matrix.astype(np.int64)
     return matrix, np.arange(matrix.shape[1]) if names is None else names
@@ -112,9 +113,54 @@ def _kind(label: Any) -> str | None:
         return "str"
     if isinstance(label, bool | np.bool_):
         return "bool"
+    if isinstance(label, numbers.Integral):
+        return "number"
     if isinstance(label, numbers.Real) and math.isfinite(label):
         return "number"
     return None
+
+
+def _to_matrix(y: Any) -> np.ndarray:
+    """Return an array of numbers, or of the objects as they are."""
+    if sparse.issparse(y):
+        y = y.toarray()
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    if isinstance(y, np.ndarray):
+        return y if y.dtype.kind in "biuf" else y.astype(object)
+    try:
+        matrix = np.asarray(y)
+        if matrix.ndim > 1 and matrix.dtype.kind in "biuf":
+            return matrix
+    except ValueError:  # Rows of different lengths
+        pass
+    return _object_matrix(y)
+
+
+def _object_matrix(y: Any) -> np.ndarray:
+    rows = [list_items(row) for row in y]
+    for i, row in enumerate(rows):
+        got = f"a row {describe(y[i])}, row {i}"
+        if row is not None and rows[0] is not None:
+            if len(row) == len(rows[0]):
+                continue
+            got = f"rows of different lengths, {len(rows[0])} in row 0 and {len(row)} in row {i}"
+        raise ValueError(
+            f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
+            f"got {got}. sklearn.preprocessing.MultiLabelBinarizer makes one of lists of labels."
+        )
+    matrix = np.empty((len(rows), len(rows[0] or ())), dtype=object)
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row or ()):
+            matrix[i, j] = value
+    return matrix
+
+
+def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
+    if matrix.dtype != object:
+        return (matrix == 0) | (matrix == 1)
+    is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.flat]
+    return np.array(is_good, dtype=bool).reshape(matrix.shape)
 
 
 def _check_length(n_labels: int, n_rows: int) -> None:

@@ -124,6 +124,7 @@ class DiceQueryTagger(WordTagger):
         K: float | None = None,
         max_epochs: int = 3,
         batch_size: int = 16,
+        batch_tokens: int | None = None,
         lr: float = 5e-5,
         head_lr: float | None = None,
         weight_decay: float = 0.01,
@@ -158,6 +159,7 @@ class DiceQueryTagger(WordTagger):
         self.K = K
         self.max_epochs = max_epochs
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
         self.lr = lr
         self.head_lr = head_lr
         self.weight_decay = weight_decay

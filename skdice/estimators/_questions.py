@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..metrics._squad import read_answers
 from ..text._questions import Span
-from ._inputs import check_rows, describe, list_rows
+from ._inputs import (
+    check_rows,
+    describe,
+    describe_with_length,
+    is_pair,
+    list_items,
+    list_rows,
+)
 
 _FIELDS = ("question", "context")
 
@@ -48,6 +56,8 @@ def _table_rows(X: Any) -> list[tuple[Any, Any]]:
                     f"among {columns}."
                 )
         return list(zip(X["question"].tolist(), X["context"].tolist()))
+    if sparse.issparse(X):
+        raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
     if X.shape[1] != 2:
         raise ValueError(
             f"An array X must have two columns, questions and contexts; got {X.shape[1]}."
@@ -61,11 +71,10 @@ def _read_row(row: Any, i: int) -> tuple[Any, Any]:
         if missing:
             raise ValueError(f"Row {i} of X has no {missing[0]!r}; got the keys {list(row)}.")
         return row["question"], row["context"]
-    if not isinstance(row, tuple | list | np.ndarray) or len(row) != 2:
-        n_texts = f" of length {len(row)}" if hasattr(row, "__len__") else ""
+    if not is_pair(row):
         raise ValueError(
             f"Each row of X must be a dict with 'question' and 'context' or a pair (question, "
-            f"context); row {i} is {describe(row)}{n_texts}."
+            f"context); row {i} is {describe_with_length(row)}."
         )
     return row[0], row[1]
 
@@ -179,8 +188,9 @@ def _read_gold(row: Any, i: int) -> list[_Answer]:
     texts = read_answers(row, where)
     if not isinstance(row, Mapping) or "answer_start" not in row:
         return [_Answer(text, None) for text in texts if text]
-    starts = row["answer_start"]
-    starts = list(starts) if hasattr(starts, "__len__") else [starts]
+    starts = list_items(row["answer_start"])
+    if starts is None:
+        starts = [row["answer_start"]]
     if len(starts) != len(texts):
         raise ValueError(
             f"{where} must have one answer_start for each text; got {len(texts)} texts and "

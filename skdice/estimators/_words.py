@@ -8,7 +8,7 @@ import numpy as np
 
 from ..text._entities import Entity, Splitter, checked_split, split_words
 from ._base import TextEstimator
-from ._inputs import check_texts, check_token_lists
+from ._inputs import check_texts, check_token_lists, describe
 from ._rows import object_array
 
 # Sentences that predict_iter holds at a time.
@@ -108,6 +108,8 @@ class WordTagger(TextEstimator):
             The tags of each sentence, in order.
         """
         self._check_is_fitted()
+        if isinstance(X, str | bytes) or not isinstance(X, Iterable):
+            raise TypeError(f"X must be an iterable of lists of words; got {describe(X)}.")
         return self._iterate(X)
 
     def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:

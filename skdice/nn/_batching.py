@@ -13,8 +13,11 @@ from ._frozen_states import pad_states
 
 Batch = dict[str, Tensor]
 
-# Steps that are sorted by length together: more would pad less, and mix texts less.
-_STEPS_PER_BUCKET = 8
+# Steps that are sorted by length together: more would pad less, and mix texts less. So that not
+# every epoch of a small data set has nearly the same batches, it has four buckets or more.
+_FEWEST_STEPS_PER_BUCKET = 8
+_MOST_STEPS_PER_BUCKET = 50
+_FEWEST_BUCKETS = 4
 
 
 class Batcher:
@@ -25,6 +28,8 @@ class Batcher:
     dataset : EncodedDataset
     batch_size : int
         Windows per batch.
+    batch_tokens : int or None
+        Pieces per batch, instead of ``batch_size`` windows.
     pad_id : int
     pads_left : bool
     states : list of n_windows Tensors of shape (length, size), optional
@@ -38,9 +43,11 @@ class Batcher:
         pad_id: int,
         pads_left: bool,
         states: list[Tensor] | None = None,
+        batch_tokens: int | None = None,
     ) -> None:
         self.dataset = dataset
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
         self.pad_id = pad_id
         self.pads_left = pads_left
         self.states = states
@@ -48,10 +55,6 @@ class Batcher:
         self._item_weight = None
         if dataset.weight is not None:
             self._item_weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets))
-
-    def __len__(self) -> int:
-        """Return the number of batches in one pass by length."""
-        return -(-len(self.dataset) // self.batch_size)
 
     def collate(self, windows: np.ndarray) -> Batch:
         """Pad windows to the longest of them.
@@ -108,23 +111,41 @@ class Batcher:
         """
         windows = np.arange(len(self.lengths)) if windows is None else windows
         windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
-        for start in range(0, len(windows), self.batch_size):
-            part = windows[start : start + self.batch_size]
+        start = 0
+        while start < len(windows):
+            size = self.batch_size
+            if self.batch_tokens is not None:
+                size = max(1, self.batch_tokens // int(self.lengths[windows[start]]))
+            part = windows[start : start + size]
             yield part, self.collate(part)
+            start += size
+
+    def cut(self, windows: np.ndarray) -> list[np.ndarray]:
+        """Cut the windows of a step into batches of similar size, the longest first.
+
+        They are about as large as asked for, up to half as large again: a cut may cost a second
+        forward pass.
+        """
+        windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
+        if self.batch_tokens is None:
+            size, wanted = np.ones(len(windows), dtype=np.int64), self.batch_size
+        else:
+            size, wanted = self.lengths[windows], self.batch_tokens
+        return _cut_evenly(windows, size, max(1, round(size.sum() / wanted)))
 
 
 class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
-    A step holds ``step_size`` texts, with all their windows, of similar length; its batches are
-    cuts of it of about ``batcher.batch_size`` windows each (up to half as many more, as a cut may
-    cost a second forward pass). So a loss over the step does not depend on how the step is cut.
+    A step holds texts of similar length with all their windows: ``batch_size * accumulate`` texts,
+    or texts of about ``batch_tokens * accumulate`` pieces. Its batches are cuts of it, so that a
+    loss over the step does not depend on how the step is cut.
 
     Parameters
     ----------
     batcher : Batcher
     step_size : int
-        Texts per optimiser step.
+        Texts per optimiser step; with ``batcher.batch_tokens``, pieces.
     rng : numpy.random.Generator
         Drawn from once per epoch.
     """
@@ -137,27 +158,57 @@ class StepSampler:
         self._texts, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
         self._length = np.add.reduceat(batcher.lengths, first) if len(data) else first
+        # A text that is longer than a step is a step, and counts as one.
+        self._size = np.minimum(self._length, step_size)
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
-        return -(-len(self._texts) // self.step_size)
+        if self.batcher.batch_tokens is None:
+            return -(-len(self._texts) // self.step_size)
+        # Rounded down, a step is at least as large as the largest text counts: none is empty.
+        return max(1, int(self._size.sum()) // self.step_size) if len(self._texts) else 0
 
     def __iter__(self) -> Iterator[list[Batch]]:
         for texts in self._steps():
             windows = self._windows.take(texts).values
-            windows = windows[np.argsort(-self.batcher.lengths[windows], kind="stable")]
-            n_batches = max(1, round(len(windows) / self.batcher.batch_size))
-            yield [self.batcher.collate(part) for part in np.array_split(windows, n_batches)]
+            yield [self.batcher.collate(part) for part in self.batcher.cut(windows)]
 
     def _steps(self) -> list[np.ndarray]:
         order = self.rng.permutation(len(self._texts))
-        bucket = self.step_size * _STEPS_PER_BUCKET
-        steps = []
-        for start in range(0, len(order), bucket):
-            texts = order[start : start + bucket]
-            texts = texts[np.argsort(self._length[texts], kind="stable")]
-            steps += [texts[i : i + self.step_size] for i in range(0, len(texts), self.step_size)]
+        per_bucket = min(len(self) // _FEWEST_BUCKETS, _MOST_STEPS_PER_BUCKET)
+        per_bucket = max(per_bucket, _FEWEST_STEPS_PER_BUCKET)
+        by_count = self.batcher.batch_tokens is None
+        cut = self._cut_by_count if by_count else self._cut_by_tokens
+        steps = cut(order, per_bucket)
         return [steps[i] for i in self.rng.permutation(len(steps))]
+
+    def _cut_by_count(self, order: np.ndarray, per_bucket: int) -> list[np.ndarray]:
+        size = self.step_size
+        steps = []
+        for bucket in np.split(order, range(size * per_bucket, len(order), size * per_bucket)):
+            texts = bucket[np.argsort(self._length[bucket], kind="stable")]
+            steps += [texts[start : start + size] for start in range(0, len(texts), size)]
+        return steps
+
+    def _cut_by_tokens(self, order: np.ndarray, per_bucket: int) -> list[np.ndarray]:
+        n_steps = len(self)
+        sorted_buckets = []
+        for i, bucket in enumerate(np.array_split(order, max(1, -(-n_steps // per_bucket)))):
+            # Up and down in turns, as a step may reach from one bucket into the next.
+            sign = 1 - 2 * (i % 2)
+            sorted_buckets.append(bucket[np.argsort(sign * self._length[bucket], kind="stable")])
+        texts = np.concatenate(sorted_buckets)
+        return _cut_evenly(texts, self._size[texts], n_steps)
+
+
+def _cut_evenly(items: np.ndarray, size: np.ndarray, n_parts: int) -> list[np.ndarray]:
+    """Cut items, in their order, into parts of about the same total size."""
+    if not len(items):
+        return []
+    middle = np.cumsum(size) - size / 2
+    part = np.ceil(middle * n_parts / size.sum()).astype(np.int64) - 1
+    parts = np.split(items, np.searchsorted(part, np.arange(1, n_parts)))
+    return [part for part in parts if len(part)]
 
 
 def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,4 +221,6 @@ def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def to_device(batch: Batch, device: Any) -> Batch:
     """Copy a batch to a device, without waiting for the copy."""
+    if torch.device(device).type == "cuda":
+        batch = {name: tensor.pin_memory() for name, tensor in batch.items()}
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}

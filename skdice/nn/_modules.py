@@ -92,6 +92,10 @@ class TextModule(nn.Module):
         encoder = set(self.transformer.base_model.parameters())
         return set(named.values()) - encoder | {named[name] for name in self._new_in_encoder}
 
+    def get_input_embeddings(self) -> nn.Module:
+        """Return the embedding of the pieces."""
+        return self.transformer.get_input_embeddings()
+
     def _freeze(self, n_layers: int) -> None:
         layers = _layers(self.transformer)
         if n_layers > len(layers):

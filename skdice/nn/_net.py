@@ -13,6 +13,8 @@ from torch import Tensor
 
 from ._accumulation import accumulate_gradient
 from ._batching import Batch, Batcher, StepSampler, to_device
+from ._compact_embedding import compact_embedding
+from ._finite_guard import FiniteGuard
 from ._frozen_states import FrozenStates, window_keys
 from ._runtime import autocast
 from ._training_state import Progress, State, restore_training_state, training_state
@@ -40,8 +42,8 @@ class TextNet(NeuralNet):
         How the learning rate goes on after the warm-up.
     clip_norm : float or None
         Largest norm of the gradient.
-    precision : {"fp32", "bf16", "fp16"}
-        Of the training steps; the loss is always computed in float32.
+    precision, predict_precision : {"fp32", "bf16", "fp16"}
+        Of the training steps and of predictions; the loss is always computed in float32.
     **kwargs
         skorch's parameters.
     """
@@ -57,6 +59,7 @@ class TextNet(NeuralNet):
         schedule: str = "linear",
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
+        predict_precision: str = "fp32",
         **kwargs: Any,
     ) -> None:
         self.head_lr = head_lr
@@ -65,6 +68,7 @@ class TextNet(NeuralNet):
         self.schedule = schedule
         self.clip_norm = clip_norm
         self.precision = precision
+        self.predict_precision = predict_precision
         super().__init__(
             module, criterion, optimizer=torch.optim.AdamW, train_split=None, verbose=0, **kwargs
         )
@@ -124,6 +128,22 @@ class TextNet(NeuralNet):
             If loss or gradient stop being finite; the weights are those before that step or, with
             patience, the best ones.
         """
+        # The pieces that batches are padded with are looked up, too.
+        batcher = sampler.batcher
+        pieces = np.append(batcher.dataset.input_ids.values, batcher.pad_id)
+        with compact_embedding(self.module_, pieces):
+            self.initialize_optimizer()
+            self._run_epochs(sampler, validate, patience, resume_from, save_state)
+        return self
+
+    def _run_epochs(
+        self,
+        sampler: StepSampler,
+        validate: Callable[[], float] | None,
+        patience: int | None,
+        resume_from: State | None,
+        save_state: Callable[[State], None] | None,
+    ) -> None:
         from transformers.optimization import get_scheduler
 
         self.n_steps_ = len(sampler) * self.max_epochs
@@ -135,6 +155,8 @@ class TextNet(NeuralNet):
             torch.device(self.device).type, enabled=self.precision == "fp16"
         )
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
+        is_gpu = torch.device(self.device).type == "cuda"
+        self.guard_ = FiniteGuard(self.optimizer_, not is_gpu or self.scaler_.is_enabled())
         progress = Progress(self.max_epochs, patience)
         if resume_from is not None:
             restore_training_state(self, progress, sampler.rng, resume_from)
@@ -158,7 +180,6 @@ class TextNet(NeuralNet):
             self.best_epoch_ = progress.best_epoch
             self.notify("on_train_end", X=sampler)
             self._drop_training_state()
-        return self
 
     def _run_epoch(self, sampler: StepSampler, epoch: int) -> None:
         self._set_training(True)
@@ -170,6 +191,7 @@ class TextNet(NeuralNet):
             self.notify("on_batch_begin", batch=step, training=True)
             losses.append(self._train_step(step, where))
             self.notify("on_batch_end", batch=step, training=True, loss=losses[-1])
+        self.guard_.look()
         self.history.record("train_loss", torch.stack(losses).mean().item())
 
     def _train_step(self, step: list[Batch], where: str) -> Tensor:
@@ -182,14 +204,8 @@ class TextNet(NeuralNet):
         parameters = [p for p in self.module_.parameters() if p.grad is not None]
         limit = math.inf if self.clip_norm is None else self.clip_norm
         norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
-        overflow_is_skipped = self.scaler_.is_enabled()
-        if not loss.isfinite() or not (overflow_is_skipped or norm.isfinite()):
-            what = "gradient" if loss.isfinite() else "loss"
-            raise ValueError(
-                f"The {what} is not finite in {where} (loss {loss.item()}). The weights of the "
-                f"step before are kept. A smaller lr, a longer warmup or precision='fp32' helps "
-                f"most of the time."
-            )
+        # With a scaler, a gradient that overflows is no error: the step is skipped.
+        self.guard_.watch(loss, None if self.scaler_.is_enabled() else norm, where)
         self.scaler_.step(self.optimizer_)
         self.scaler_.update()
         self.scheduler_.step()
@@ -199,7 +215,7 @@ class TextNet(NeuralNet):
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order."""
         self._set_training(False)
         logits: np.ndarray | None = None
-        with torch.inference_mode():
+        with torch.inference_mode(), autocast(self.predict_precision, self.device):
             for _, batch in batcher.by_length():
                 part = self.module_(**_module_inputs(to_device(batch, self.device)))
                 if logits is None:
@@ -225,7 +241,7 @@ class TextNet(NeuralNet):
     def _drop_training_state(self) -> None:
         """Free what is only needed for the next step; a pickle is as large as the weights."""
         self.module_.zero_grad(set_to_none=True)
-        for name in ("optimizer_", "scheduler_", "scaler_"):
+        for name in ("optimizer_", "scheduler_", "scaler_", "guard_"):
             setattr(self, name, None)
 
 

@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 Splitter = Callable[[str], Sequence[tuple[int, int]]]
 
 
@@ -59,11 +61,17 @@ def checked_split(splitter: Splitter, text: str, row: int) -> list[tuple[int, in
     spans: list[Any] = list(splitter(text))
     before = 0
     for span in spans:
-        start, end = span
-        if not before <= start < end <= len(text):
+        if not _is_offsets(span) or not before <= span[0] < span[1] <= len(text):
             raise ValueError(
                 f"The splitter must give ascending (start, end) offsets, start < end, inside the "
-                f"text; for row {row} (length {len(text)}) it gave {tuple(span)!r}."
+                f"text; for row {row} (length {len(text)}) it gave {span!r}."
             )
-        before = end
+        before = span[1]
     return [(int(start), int(end)) for start, end in spans]
+
+
+def _is_offsets(span: Any) -> bool:
+    if isinstance(span, np.ndarray):
+        span = span.tolist()
+    is_pair = isinstance(span, tuple | list) and len(span) == 2
+    return is_pair and all(isinstance(place, int | np.integer) for place in span)

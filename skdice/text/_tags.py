@@ -125,15 +125,14 @@ def _viterbi(
     """Write the best sequences of some sentences, the longest first, into ``best``."""
     lengths = np.diff(offsets)[rows]
     first = offsets[rows]
-    forbidden = np.where(follow, 0.0, -np.inf)
+    predecessors = _Predecessors(follow)
     total = scores[first] + np.where(start, 0.0, -np.inf)
     n_classes = scores.shape[1]
     came_from = np.zeros((lengths[0], len(rows), n_classes), dtype=np.int32)
     for t in range(1, lengths[0]):
         n = int(np.searchsorted(-lengths, -t, side="left"))  # sentences longer than t
-        step = total[:n, :, None] + forbidden
-        came_from[t, :n] = step.argmax(1)
-        total[:n] = step.max(1) + scores[first[:n] + t]
+        before, came_from[t, :n] = predecessors.best(total[:n])
+        total[:n] = before + scores[first[:n] + t]
     total += np.where(end, 0.0, -np.inf)
     for i, length in enumerate(lengths):
         tag = int(total[i].argmax())
@@ -142,6 +141,47 @@ def _viterbi(
         for t in range(length - 1, -1, -1):
             best[first[i] + t] = tag
             tag = came_from[t, i, tag]
+
+
+class _Predecessors:
+    """Finds the best class before each class.
+
+    Classes that may follow the same ones share the search, so that a word costs time in proportion
+    to the classes, not to their pairs.
+
+    Parameters
+    ----------
+    follow : ndarray of bool of shape (n_classes, n_classes)
+        Which class may be followed by which.
+    """
+
+    def __init__(self, follow: np.ndarray) -> None:
+        sets, set_of_class = np.unique(follow, axis=1, return_inverse=True)
+        # Behind the classes comes one that never occurs, so that no set is empty.
+        sets = np.vstack([sets, np.ones(sets.shape[1], dtype=bool)])
+        self._set_of_class = set_of_class.ravel()
+        self._set, self._member = np.nonzero(sets.T)
+        self._first = np.searchsorted(self._set, np.arange(sets.shape[1]))
+
+    def best(self, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best score before each class, and the first class that has it.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n_sentences, n_classes)
+
+        Returns
+        -------
+        score, came_from : ndarrays of shape (n_sentences, n_classes)
+        """
+        n_classes = total.shape[1]
+        score = np.pad(total, ((0, 0), (0, 1)), constant_values=-np.inf)[:, self._member]
+        top = np.maximum.reduceat(score, self._first, axis=1)
+        having_it = np.where(score == top[:, self._set], self._member, n_classes)
+        came_from = np.minimum.reduceat(having_it, self._first, axis=1)
+        # The class that never occurs is not returned, not even for NaN.
+        came_from = np.minimum(came_from, n_classes - 1)
+        return top[:, self._set_of_class], came_from[:, self._set_of_class]
 
 
 def _parse(tag: str) -> tuple[str, str]:

@@ -13,10 +13,18 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from skdice import DiceQueryTagger, DiceSpanExtractor, DiceTokenTagger
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+    estimators,
+)
 from skdice.datasets import make_tagging
 from skdice.estimators import check_text_estimator, text_estimator_checks
 
+from ..corpora import easy_labels, easy_pairs, easy_texts
 from .broken_taggers import BROKEN
 from .test_span import easy_questions
 
@@ -26,8 +34,10 @@ NAMES = [name for name, _ in text_estimator_checks(DiceTokenTagger())]
 
 # Why a check may fail, by estimator and check. Keep it empty, or say here what users lose.
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "DicePairClassifier": {},
     "DiceQueryTagger": {},
     "DiceSpanExtractor": {},
+    "DiceTextClassifier": {},
     "DiceTokenTagger": {},
 }
 
@@ -133,6 +143,12 @@ def answered_questions():
     return X, [{"text": [context.split()[1]], "answer_start": [3]} for _, context in X]
 
 
+def test_every_estimator_is_here():
+    assert {name for name in estimators.__all__ if name.startswith("Dice")} == set(
+        EXPECTED_FAILURES
+    )
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_tagger(tiny_bert, name):
     assert name not in EXPECTED_FAILURES["DiceTokenTagger"]
@@ -201,6 +217,25 @@ def test_extractor_with_other_parameters(tiny_bert, name):
     parameters = {"loss": "ce", "validation_fraction": 0.3, "patience": 1, "max_length": 16}
     X, y = easy_questions(24, unanswerable=0.3)
     run(name, DiceSpanExtractor(tiny_bert, **{**FAST, **parameters, "max_epochs": 3}), X, y)
+
+
+@pytest.mark.parametrize("rows", ["texts", "several labels", "pairs"])
+@pytest.mark.parametrize("name", NAMES)
+def test_classifier(tiny_bert, name, rows):
+    classifier, X, y = {
+        "texts": lambda: (DiceTextClassifier, *easy_texts(24, n_classes=3)),
+        "several labels": lambda: (DiceTextClassifier, *easy_labels(24)),
+        "pairs": lambda: (DicePairClassifier, *easy_pairs(24)),
+    }[rows]()
+    assert name not in EXPECTED_FAILURES[classifier.__name__]
+    run(name, classifier(tiny_bert, loss="dice", max_epochs=1, lr=1e-3, batch_size=8), X, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*are longer than max_length")
+@pytest.mark.parametrize("classifier", [DicePairClassifier, DiceTextClassifier])
+def test_classifier_with_rows_of_its_own(tiny_bert, classifier):
+    results = check_text_estimator(classifier(tiny_bert, **FAST))
+    assert {result["status"] for result in results} == {"passed"}
 
 
 def test_cross_entropy_over_positions_has_no_classes_to_weight(tiny_bert):

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
-from skdice.estimators import check_text_estimator, text_estimator_checks
 from skdice.losses import LOSS_NAMES, DiceLoss
 
 from ..corpora import easy_labels, easy_pairs, easy_texts
@@ -331,24 +330,3 @@ class TestValidation:
         scores = classifier.history_["valid_score"]
         assert len(scores) < 30
         assert classifier.best_epoch_ == scores.idxmax()
-
-
-class TestContract:
-    @pytest.mark.parametrize("kind", ["texts", "pairs", "labels"])
-    @pytest.mark.parametrize(
-        "name", [name for name, _ in text_estimator_checks(DiceTextClassifier())]
-    )
-    def test_checks(self, tiny_bert, kind, name):
-        params = {"max_epochs": 1, "lr": 1e-3, "loss": "dice"}
-        if kind == "texts":
-            estimator, (X, y) = make_texts(tiny_bert, **params), easy_texts(24, n_classes=3)
-        elif kind == "pairs":
-            estimator, (X, y) = make_pairs(tiny_bert, **params), easy_pairs(24)
-        else:
-            estimator, (X, y) = make_texts(tiny_bert, **params), easy_labels(24)
-        dict(text_estimator_checks(estimator, X, y))[name]()
-
-    @pytest.mark.parametrize("make", [make_texts, make_pairs])
-    def test_rows_of_the_right_kind_are_made(self, tiny_bert, make):
-        results = check_text_estimator(make(tiny_bert, max_epochs=1))
-        assert {result["status"] for result in results} == {"passed"}

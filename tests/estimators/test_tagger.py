@@ -246,6 +246,30 @@ class TestTraining:
         tagger = DiceTokenTagger(tiny_bert, precision=precision, **FAST).fit(*corpus)
         assert tagger.score(*corpus) > 0.5
 
+    def test_what_predictions_are_computed_in(self, tiny_bert, corpus):
+        """Only a named precision is theirs as well."""
+        X, y = corpus
+        tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1}).fit(X, y)
+        assert tagger.net_.predict_precision == "fp32"
+        exact = np.concatenate(tagger.predict_proba(X))
+        half = DiceTokenTagger(tiny_bert, precision="bf16", **{**FAST, "max_epochs": 1}).fit(X, y)
+        half.net_.module_.load_state_dict(tagger.net_.module_.state_dict())
+        close = np.concatenate(half.predict_proba(X))
+        assert not np.array_equal(close, exact)
+        np.testing.assert_allclose(close, exact, atol=0.02)
+        np.testing.assert_allclose(close.sum(1), 1, atol=1e-6)
+
+    def test_batches_by_tokens(self, tiny_bert, corpus):
+        X, y = corpus
+        parameters = {**FAST, "batch_tokens": 40}
+        tagger = DiceTokenTagger(tiny_bert, **parameters).fit(X, y)
+        n_pieces = len(tagger._encode(X).input_ids.values)
+        assert tagger.net_.n_steps_ == n_pieces // 40 * FAST["max_epochs"]
+        assert tagger.score(X, y) > 0.9
+        p = np.concatenate(tagger.predict_proba(X))
+        tagger.set_params(batch_tokens=1)
+        np.testing.assert_allclose(np.concatenate(tagger.predict_proba(X)), p, atol=1e-5)
+
     def test_long_sentences_train_and_predict(self, tiny_bert):
         X, y = easy_corpus(40)
         long_X, long_y = (

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdice import DiceTokenTagger
+from skdice._digest import digest
 from skdice.estimators._rows import object_array
 from skdice.losses import DiceLoss
-from skdice._digest import digest
 from skdice.model_selection._fingerprint import differences, search_fingerprint
 
 SENTENCES = [["john", "saw"], ["oslo"], []]

@@ -9,7 +9,9 @@ import torch
 from skorch.callbacks import Callback
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, SelfAdjustingDiceLoss
+from skdice.nn import _net
 from skdice.nn._batching import Batcher, StepSampler
+from skdice.nn._finite_guard import FiniteGuard
 from skdice.nn._modules import TokenModule
 from skdice.nn._net import TextNet
 from skdice.nn._runtime import seeded
@@ -358,6 +360,34 @@ def test_a_gradient_that_is_not_finite_keeps_the_step_before(criterion, batch_si
         net.fit(make_sampler(batch_size=batch_size))
     assert len(kept) == 2
     assert all(map(torch.equal, weights_of(net), kept[-1]))
+    check_is_clean(net)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 99])
+@pytest.mark.parametrize("what", ["gradient", "loss"])
+def test_a_device_that_is_not_asked_in_every_step(what, steps, monkeypatch):
+    """The error comes later, and says and keeps the same."""
+    kept = []
+
+    def poison(net, count):
+        if count == 3 and what == "gradient":
+            net.module_.head.bias.register_hook(lambda gradient: gradient * torch.inf)
+        elif count == 3:
+            net.criterion_.register_forward_hook(lambda module, inputs, loss: loss * torch.nan)
+
+    class LateGuard(FiniteGuard):
+        def __init__(self, optimizer, looks_at_once):
+            super().__init__(optimizer, looks_at_once=False)
+            self._every = steps
+
+    monkeypatch.setattr(_net, "FiniteGuard", LateGuard)
+    begin = Spy("on_batch_begin", poison)
+    end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
+    net = make_net(callbacks=[begin, end])
+    with pytest.raises(ValueError, match=f"The {what} is not finite in epoch 1, batch 3 of 5"):
+        net.fit(make_sampler())
+    assert not all(map(torch.equal, kept[0], kept[1]))
+    assert all(map(torch.equal, weights_of(net), kept[1]))
     check_is_clean(net)
 
 

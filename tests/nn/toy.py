@@ -32,6 +32,9 @@ class ToyModule(nn.Module):
         mean = hidden.sum(1, keepdim=True) / mask.sum(1, keepdim=True)
         return self.head(self.dropout(hidden + mean))[row, column]
 
+    def get_input_embeddings(self):
+        return self.embedding
+
     def head_parameters(self):
         return set(self.head.parameters())
 
@@ -69,8 +72,8 @@ def make_dataset(lengths, n_windows=None, seed=0, weighted=False, labelled=True)
     )
 
 
-def make_batcher(dataset, batch_size=4, pads_left=False):
-    return Batcher(dataset, batch_size, PAD, pads_left)
+def make_batcher(dataset, batch_size=4, pads_left=False, batch_tokens=None):
+    return Batcher(dataset, batch_size, PAD, pads_left, batch_tokens=batch_tokens)
 
 
 def forward_of(module):

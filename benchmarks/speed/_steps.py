@@ -1,0 +1,67 @@
+"""What is measured of a training run: the time of its steps and what they were about."""
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class StepClock:
+    """Times the optimiser steps of a run, all but the first ones.
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps of the run.
+    n_warmup : int
+        Steps before the clock starts, at least one.
+
+    Attributes
+    ----------
+    tokens : list of int
+        Real tokens of each step: pieces, special ones included and padding left out.
+    losses : list of Tensors
+        The loss of each step, where the contender tells it.
+    """
+
+    def __init__(self, n_steps: int, n_warmup: int) -> None:
+        if not 1 <= n_warmup < n_steps:
+            raise ValueError(f"n_warmup must be in the range [1, {n_steps}). Got {n_warmup}.")
+        self.n_steps = n_steps
+        self.n_warmup = n_warmup
+        self.tokens: list[int] = []
+        self.losses: list[Tensor] = []
+        self._n_done = 0
+        self._start = self._end = 0.0
+
+    def tick(self) -> None:
+        """Note that a step is done; the device is waited for where the clock starts and ends."""
+        self._n_done += 1
+        if self._n_done == self.n_warmup:
+            self._start = _now()
+        elif self._n_done == self.n_steps:
+            self._end = _now()
+
+    def measured(self) -> dict[str, Any]:
+        """Return the speed of the timed steps, and the tokens of the whole run."""
+        if not self._n_done == len(self.tokens) == self.n_steps:
+            raise RuntimeError(
+                f"A run of {self.n_steps} steps made {self._n_done} of them, with the tokens of "
+                f"{len(self.tokens)}."
+            )
+        seconds = self._end - self._start
+        timed = sum(self.tokens[self.n_warmup :])
+        return {
+            "tokens/s": timed / seconds,
+            "seconds": seconds,
+            "timed_tokens": timed,
+            "tokens": sum(self.tokens),
+            "steps": self.n_steps - self.n_warmup,
+        }
+
+
+def _now() -> float:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()

@@ -1,0 +1,1 @@
+"""What users would write, or pick, instead of skdice."""

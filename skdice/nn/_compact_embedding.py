@@ -1,0 +1,116 @@
+"""Training only those rows of the embedding matrix that occur in the training texts.
+
+The matrix of all pieces is often the largest part of a model, and a training set uses a small part
+of it. The gradient of all other rows is zero, yet a plain optimiser visits each of them in every
+step and keeps two numbers for each of their weights.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+# From this share of rows on, a matrix of its own for them saves nothing.
+_MOST_USED = 0.9
+
+
+@contextmanager
+def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None]:
+    """Train only the rows of some pieces inside the block, and put the matrix together after it.
+
+    The gradients, and so the steps, are the same up to rounding; the rows of other pieces stay as
+    they are instead of decaying. Frozen and tied matrices are left alone, and so are modules that
+    do more than a look-up.
+
+    Parameters
+    ----------
+    module : nn.Module
+        With ``get_input_embeddings``.
+    piece_ids : ndarray of int
+        All pieces that it will see in training mode, repeated or not.
+    """
+    whole = module.get_input_embeddings()  # type: ignore[operator]
+    rows = np.unique(piece_ids)
+    if not _can_be_compact(module, whole, rows):
+        yield
+        return
+    compact = _CompactEmbedding(whole, torch.from_numpy(rows.astype(np.int64)))
+    compact.train(whole.training)
+    _replace(module, whole, compact)
+    try:
+        yield
+    finally:
+        _replace(module, compact, compact.put_together())
+
+
+class _CompactEmbedding(nn.Module):
+    """Looks up in a small matrix while it is trained, in the whole one otherwise.
+
+    Parameters
+    ----------
+    whole : nn.Embedding
+    rows : Tensor of shape (n_rows,), int64
+        Those to train, sorted.
+    """
+
+    rows: Tensor
+    index: Tensor
+
+    def __init__(self, whole: nn.Embedding, rows: Tensor) -> None:
+        super().__init__()
+        weight = whole.weight
+        rows = rows.to(weight.device)
+        self.whole = whole.requires_grad_(False)
+        self.used = nn.Parameter(weight.detach()[rows])
+        index = torch.full((len(weight),), -1, device=weight.device)
+        index[rows] = torch.arange(len(rows), device=weight.device)
+        self.register_buffer("rows", rows, persistent=False)
+        self.register_buffer("index", index, persistent=False)
+        # Padding has no gradient.
+        padding = -1 if whole.padding_idx is None else int(index[whole.padding_idx])
+        self._padding = None if padding < 0 else padding
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        if not self.training:
+            return self.whole(input_ids)
+        return nn.functional.embedding(self.index[input_ids], self.used, self._padding)
+
+    def train(self, mode: bool = True) -> "_CompactEmbedding":
+        super().train(mode)
+        if not mode:
+            self._write_back()
+        return self
+
+    def put_together(self) -> nn.Embedding:
+        """Return the whole embedding with the trained rows in it."""
+        self._write_back()
+        return self.whole.requires_grad_(True)
+
+    @torch.no_grad()
+    def _write_back(self) -> None:
+        self.whole.weight[self.rows] = self.used
+
+
+def _can_be_compact(module: nn.Module, whole: nn.Module, rows: np.ndarray) -> bool:
+    return (
+        type(whole) is nn.Embedding
+        and whole.weight.requires_grad
+        and whole.max_norm is None
+        and len(rows) < _MOST_USED * whole.num_embeddings
+        and _count_uses(module, whole.weight) == 1
+    )
+
+
+def _count_uses(module: nn.Module, parameter: Tensor) -> int:
+    """Return how many modules have a parameter: more than one if it is tied."""
+    named = module.named_parameters(remove_duplicate=False)
+    return sum(weight is parameter for _, weight in named)
+
+
+def _replace(module: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    for parent in list(module.modules()):
+        for name, child in parent.named_children():
+            if child is old and parent is not new:
+                setattr(parent, name, new)

@@ -1,0 +1,76 @@
+"""Stopping a run whose loss or gradient is not finite, without waiting for the device."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
+_STEPS_BETWEEN_LOOKS = 32
+
+
+class FiniteGuard:
+    """Keeps an optimiser from taking a step that is not finite, and any step after it.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        A fused one skips steps by itself, as it does for a ``GradScaler``.
+    looks_at_once : bool
+        Whether to look at every step, as one must where the optimiser cannot skip any.
+    """
+
+    def __init__(self, optimizer: Any, looks_at_once: bool) -> None:
+        self._optimizer = optimizer
+        self._every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
+        self._where: list[str] = []
+        self._seen: list[Tensor] = []
+        self._is_bad: Tensor | None = None
+
+    def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
+        """Note a step before it is taken.
+
+        Parameters
+        ----------
+        loss : Tensor
+        norm : Tensor or None
+            Of the gradient; None if it may be infinite.
+        where : str
+            Epoch and batch, for the error.
+
+        Raises
+        ------
+        ValueError
+            If this step is not finite, or one before it that was not looked at.
+        """
+        is_finite = loss.isfinite() if norm is None else loss.isfinite() & norm.isfinite()
+        self._where.append(where)
+        self._seen.append(torch.stack([loss, is_finite.to(loss)]))
+        if self._every > 1:
+            is_bad = ~is_finite
+            self._is_bad = is_bad if self._is_bad is None else self._is_bad | is_bad
+            self._optimizer.found_inf = self._is_bad.float()
+        if len(self._seen) >= self._every:
+            self.look()
+
+    def look(self) -> None:
+        """Raise an error if one of the steps so far was not finite.
+
+        Raises
+        ------
+        ValueError
+            It names the first such step.
+        """
+        if not self._seen:
+            return
+        losses, is_finite = torch.stack(self._seen).cpu().unbind(1)
+        where, self._where, self._seen = self._where, [], []
+        if is_finite.all():
+            return
+        first = int(is_finite.argmin())
+        loss = losses[first]
+        raise ValueError(
+            f"The {'gradient' if loss.isfinite() else 'loss'} is not finite in {where[first]} "
+            f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "
+            f"longer warmup or precision='fp32' helps most of the time."
+        )

@@ -1,0 +1,266 @@
+"""Scores belong to a row: batch size, order and the other rows do not touch them."""
+
+import copy
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from .test_span import easy_questions
+
+# RoBERTa has byte-level pieces, XLNet is padded on the left.
+FAMILIES = ["bert", "roberta", "xlnet"]
+FAST = {"max_epochs": 2, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+# Longer than a window of each estimator.
+LONG = "the city of oslo was near rome and anna met john in paris today " * 3
+STRANGE = ["", "\u200b", "😀 日本", "[SEP] <sep> </s>", "x" * 40]
+
+WITH_PROBABILITIES = ["tagger", "pairs", "texts", "labels"]
+WITH_SPANS = ["extractor", "query_tagger"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* were cut:UserWarning")
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def model(request, tiny_models):
+    return tiny_models(request.param)
+
+
+@pytest.fixture(scope="module")
+def tagger(model):
+    tagger = DiceTokenTagger(model, max_length=16, stride=4, **FAST).fit(*easy_corpus(32))
+    rows = [LONG.split(), [], ["mary"], STRANGE, LONG.split() * 2]
+    return tagger, easy_corpus(8, seed=1)[0] + rows
+
+
+@pytest.fixture(scope="module")
+def pairs(model):
+    classifier = DicePairClassifier(model, max_length=16, **FAST).fit(*easy_pairs(32))
+    rows = [(LONG, "oslo"), ("john", LONG), (LONG, LONG), *zip(STRANGE, STRANGE[::-1])]
+    return classifier, easy_pairs(8, seed=1)[0] + rows
+
+
+@pytest.fixture(scope="module")
+def texts(model):
+    classifier = DiceTextClassifier(model, max_length=16, **FAST)
+    return classifier.fit(*easy_texts(33, n_classes=3)), [LONG, *STRANGE, *easy_texts(9, seed=1)[0]]
+
+
+@pytest.fixture(scope="module")
+def labels(model):
+    classifier = DiceTextClassifier(model, max_length=16, **FAST).fit(*easy_labels(32))
+    return classifier, [LONG, *STRANGE, *easy_labels(9, seed=1)[0]]
+
+
+@pytest.fixture(scope="module")
+def extractor(model):
+    """Gives all spans, so that ranks among them play no part."""
+    extractor = DiceSpanExtractor(model, max_length=24, n_best=10**5, **FAST)
+    rows = [("city ?", LONG), ("met ?", "oslo"), ("met ?", LONG * 2)]
+    return extractor.fit(*easy_questions(32)), easy_questions(8, seed=1)[0] + rows
+
+
+@pytest.fixture(scope="module")
+def query_tagger(model):
+    """Gives all spans that a window holds."""
+    queries = {"PER": "john mary", "LOC": "oslo paris"}
+    tagger = DiceQueryTagger(model, queries=queries, max_length=24, decode="nested", **FAST)
+    tagger.fit(*easy_corpus(32))
+    tagger.threshold_ = -np.inf
+    return tagger, easy_corpus(8, seed=1)[0] + [LONG.split(), [], ["mary"], LONG.split() * 2]
+
+
+@pytest.fixture(params=WITH_PROBABILITIES)
+def with_probabilities(request, model):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=WITH_SPANS)
+def with_spans(request, model):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=WITH_PROBABILITIES + WITH_SPANS)
+def case(request, model):
+    """An estimator with its rows, of which some are longer than a window."""
+    return request.getfixturevalue(request.param)
+
+
+def row_scores(estimator, X, batch_size=8):
+    """Return the probabilities of each row, or the score of each of its spans."""
+    estimator = copy.copy(estimator).set_params(batch_size=batch_size)
+    if hasattr(estimator, "predict_proba"):
+        return list(estimator.predict_proba(X))
+    return [{span[:-1]: span.score for span in spans} for spans in estimator.predict_spans(X)]
+
+
+def values_of(row):
+    return np.array(list(row.values())) if isinstance(row, dict) else row
+
+
+def assert_same(got, expected):
+    for one, other in zip(got, expected, strict=True):
+        if isinstance(other, dict):
+            assert set(one) == set(other)
+            one = {span: one[span] for span in other}
+        np.testing.assert_allclose(values_of(one), values_of(other), rtol=0, atol=1e-5)
+
+
+def take(rows, order):
+    return [rows[i] for i in order]
+
+
+class TestRowsAreIndependent:
+    def test_scores_differ_between_rows(self, case):
+        """All that follows would hold of a constant, too."""
+        estimator, X = case
+        values = np.concatenate([values_of(row).ravel() for row in row_scores(estimator, X)])
+        assert np.ptp(values) > 0.01
+        assert len(np.unique(values.round(4))) > len(X)
+
+    @pytest.mark.parametrize("batch_size", [1, 64])
+    def test_batch_size(self, case, batch_size):
+        estimator, X = case
+        assert_same(row_scores(estimator, X, batch_size), row_scores(estimator, X))
+
+    def test_order(self, case):
+        estimator, X = case
+        order = np.random.default_rng(0).permutation(len(X))
+        assert_same(row_scores(estimator, take(X, order)), take(row_scores(estimator, X), order))
+
+    def test_row_alone(self, case):
+        estimator, X = case
+        alone = [row_scores(estimator, [row])[0] for row in X]
+        assert_same(alone, row_scores(estimator, X, batch_size=64))
+
+    def test_row_among_longer_ones(self, case):
+        estimator, X = case
+        longest = max(X, key=lambda row: len(str(row)))
+        rows = [row for row in X if row is not longest]
+        among = row_scores(estimator, [longest] * 9 + rows + [longest], batch_size=64)
+        assert_same(among[9:-1], row_scores(estimator, rows, batch_size=64))
+
+
+class TestValues:
+    def test_rows_sum_to_one(self, with_probabilities):
+        estimator, X = with_probabilities
+        check_probabilities(estimator, X)
+
+    def test_rows_sum_to_one_at_saturation(self, with_probabilities):
+        estimator, X = with_probabilities
+        with scaled_logits(estimator, 1e9):
+            p = check_probabilities(estimator, X)
+        assert np.minimum(p, 1 - p).mean() < 0.01
+
+    def test_columns_of_several_labels_do_not_sum_to_one(self, labels):
+        estimator, X = labels
+        assert np.abs(estimator.predict_proba(X).sum(axis=1) - 1).max() > 1e-3
+
+    def test_tagger_gives_probabilities_of_every_word(self, tagger):
+        estimator, X = tagger
+        shapes = [p.shape for p in estimator.predict_proba(X)]
+        assert shapes == [(len(words), len(estimator.classes_)) for words in X]
+
+    @pytest.mark.parametrize("scale", [1, 1e9])
+    def test_scores_of_spans(self, with_spans, scale):
+        estimator, X = with_spans
+        with scaled_logits(estimator, scale):
+            scores = np.concatenate([values_of(row) for row in row_scores(estimator, X)])
+        assert ((scores >= 0) & (scores <= 1)).all()
+
+    def test_shares_of_answers_and_of_no_answer_sum_to_one(self, extractor):
+        estimator, X = extractor
+        for row, no_answer in zip(row_scores(estimator, X), estimator.no_answer_score(X)):
+            shares = values_of(row)
+            assert shares.sum() + shares.max() * np.exp(no_answer) == pytest.approx(1, abs=1e-5)
+
+    def test_threshold_leaves_the_scores_of_entities(self, query_tagger):
+        estimator, X = query_tagger
+        every = row_scores(estimator, X)
+        values = np.sort(np.concatenate([values_of(row) for row in every]))
+        middle = values[len(values) // 4 : -(len(values) // 4)]
+        gap = np.diff(middle).argmax()  # A threshold on a score would be a matter of rounding.
+        threshold = middle[gap : gap + 2].mean()
+        raised = copy.copy(estimator)
+        raised.threshold_ = logit(threshold)
+        above = [{span: p for span, p in row.items() if p > threshold} for row in every]
+        assert_same(row_scores(raised, X), above)
+
+
+@contextmanager
+def scaled_logits(estimator, scale):
+    """Let the network be sure of itself."""
+    module = estimator.net_.module_
+    handle = module.register_forward_hook(lambda module, inputs, output: output * scale)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def check_probabilities(estimator, X):
+    """Check and return the probabilities of all items, of shape (n_items, n_classes)."""
+    p = np.concatenate([np.atleast_2d(row) for row in row_scores(estimator, X)])
+    assert p.dtype == np.float64
+    assert p.shape[1] == len(estimator.classes_)
+    assert ((p >= 0) & (p <= 1)).all()
+    if not getattr(estimator, "_is_multilabel", False):
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
+    return p
+
+
+class TestCalibration:
+    """scikit-learn's calibration on top of a classifier that is fitted."""
+
+    @pytest.fixture(params=["pairs", "texts"])
+    def fitted(self, request, tiny_bert):
+        if request.param == "pairs":
+            X, y = easy_pairs(60)
+            return DicePairClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y)
+        X, y = easy_texts(60)
+        return DiceTextClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y, dtype=object)
+
+    @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+    def test_calibrated(self, fitted, method):
+        classifier, X, y = fitted
+        net = classifier.net_
+        calibrated = CalibratedClassifierCV(FrozenEstimator(classifier), method=method).fit(X, y)
+        p = calibrated.predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        order = classifier.decision_function(X).argsort()
+        assert (np.diff(p[order, 1]) >= -1e-12).all()
+        assert calibrated.calibrated_classifiers_[0].estimator.estimator.net_ is net
+        is_positive = y == classifier.classes_[1]
+        raw = classifier.predict_proba(X)[:, 1]
+        assert brier_score_loss(is_positive, p[:, 1]) < brier_score_loss(is_positive, raw)
+
+    def test_isotonic_is_that_of_scikit_learn(self, fitted):
+        classifier, X, y = fitted
+        calibrated = CalibratedClassifierCV(FrozenEstimator(classifier), method="isotonic")
+        p = calibrated.fit(X, y).predict_proba(X)[:, 1]
+        scores = classifier.decision_function(X)
+        isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, y == classifier.classes_[1])
+        np.testing.assert_allclose(p, isotonic.predict(scores), atol=1e-6)
+
+    def test_display(self, fitted):
+        classifier, X, y = fitted
+        positive = classifier.classes_[1]
+        display = CalibrationDisplay.from_estimator(classifier, X, y, n_bins=5, pos_label=positive)
+        raw = classifier.predict_proba(X)[:, 1]
+        same = CalibrationDisplay.from_predictions(y, raw, n_bins=5, pos_label=positive)
+        np.testing.assert_array_equal(display.prob_true, same.prob_true)
+        np.testing.assert_array_equal(display.prob_pred, same.prob_pred)

@@ -1,0 +1,221 @@
+"""The README's table of what bad input gets: every row is tried, and says what it says there."""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.exceptions import NotFittedError
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSearchCV,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+    compare_losses,
+)
+from skdice.losses import DiceLoss
+
+HEADING = "## What bad input gets"
+TABLE = Path(os.environ.get("SKDICE_BAD_INPUT_TABLE", Path(__file__).parents[1] / "README.md"))
+OUTCOMES = {
+    "TypeError": TypeError,
+    "ValueError": ValueError,
+    "NotFittedError": NotFittedError,
+    "UserWarning": UserWarning,
+}
+
+ONE_EPOCH = {"max_epochs": 1, "random_state": 0, "verbose": 0}
+NAN = float("nan")
+SENTENCES = [["john", "went", "to", "oslo"]] * 8
+TAGS = [["B-PER", "O", "O", "B-LOC"]] * 8
+QUESTIONS = [("city ?", "john in oslo"), ("city ?", "mary in rome")]
+ANSWERS = ["oslo", "rome"]
+TEXTS = ["john saw", "the oslo", "by rome", "mary went"]
+PAIRS = [(text, "the") for text in TEXTS]
+LABELS = [0, 1, 1, 0]
+
+
+class Row(NamedTuple):
+    outcome: str
+    fragment: str
+
+
+def read_table() -> dict[str, Row]:
+    """Return the rows of the table by their first cell; names of groups are left out."""
+    section = TABLE.read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
+    cells = [re.split(r" *\| *", line.strip("| ")) for line in section.splitlines() if "|" in line]
+    rows = [row for row in cells[2:] if len(row) == 3]
+    assert len({row[0] for row in rows}) == len(rows)
+    return {given: Row(outcome, fragment.strip("`")) for given, outcome, fragment in rows}
+
+
+def changed(rows, i, row):
+    """Return the rows, one of them replaced."""
+    return [row if j == i else old for j, old in enumerate(rows)]
+
+
+def tag(model, X=SENTENCES, y=TAGS, sample_weight=None, **parameters):
+    return DiceTokenTagger(model, **{**ONE_EPOCH, **parameters}).fit(X, y, sample_weight)
+
+
+def query(model, y):
+    return DiceQueryTagger(model, **ONE_EPOCH).fit(SENTENCES, y)
+
+
+def extract(model, X=QUESTIONS, y=ANSWERS):
+    return DiceSpanExtractor(model, **ONE_EPOCH).fit(X, y)
+
+
+def classify(model, X=TEXTS, y=LABELS):
+    return DiceTextClassifier(model, **ONE_EPOCH).fit(X, y)
+
+
+def classify_pairs(model, X):
+    return DicePairClassifier(model, **ONE_EPOCH).fit(X, LABELS)
+
+
+def tag_any_words(model):
+    words = ["", "\u200b", "\x00", "\ud800", "[SEP]", "a" * 1000]
+    (tags,) = tag(model).predict([words])
+    assert len(tags) == len(words)
+
+
+def lose(logits, target):
+    return DiceLoss()(torch.zeros(logits), torch.tensor(target))
+
+
+def search(model, **parameters):
+    settings = {"n_trials": 2, "cv": 2, "refit": False, "random_state": 0, "verbose": 0}
+    tagger = DiceTokenTagger(model, **ONE_EPOCH)
+    return DiceSearchCV(tagger, **{**settings, **parameters}).fit(SENTENCES, TAGS)
+
+
+def compare(model):
+    tagger = DiceTokenTagger(model, **ONE_EPOCH)
+    arguments = (SENTENCES, TAGS, SENTENCES, TAGS)
+    return compare_losses(tagger, *arguments, losses=("dice", "dsc"), verbose=0)
+
+
+# Several calls: each of them gets what the row says.
+CASES = {
+    "`None`, a str, a dict, a set or a generator as X": [
+        *(lambda model, X=X: tag(model, X) for X in (None, "john", {"a": 1}, {"a"}, iter(["a"]))),
+        *(lambda model, X=X: extract(model, X) for X in (None, "john", {"a": 1}, {"a"})),
+        *(lambda model, X=X: classify(model, X) for X in (None, "john", {"a": 1}, {"a"})),
+        *(lambda model, X=X: classify_pairs(model, X) for X in (None, "john", {"a": 1}, {"a"})),
+    ],
+    "no y": [
+        lambda model: tag(model, y=None),
+        lambda model: query(model, None),
+        lambda model: extract(model, y=None),
+        lambda model: classify(model, y=None),
+    ],
+    "X and y of different lengths": [
+        lambda model: tag(model, y=TAGS[:7]),
+        lambda model: query(model, TAGS[:7]),
+        lambda model: extract(model, QUESTIONS * 4, ANSWERS),
+        lambda model: classify(model, TEXTS * 2),
+        lambda model: classify_pairs(model, PAIRS * 2),
+    ],
+    "a negative `sample_weight`": [
+        lambda model: tag(model, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1]),
+    ],
+    "a parameter out of its range": [lambda model: tag(model, batch_size=0)],
+    "a parameter that the loss does not have": [lambda model: tag(model, loss="ce", gamma=1.0)],
+    "a `model` that is nowhere": [lambda model: tag("no-such-directory/model")],
+    "X to predict before `fit`": [
+        lambda model: DiceTokenTagger(model).predict(SENTENCES),
+        lambda model: DiceSpanExtractor(model).predict(QUESTIONS),
+        lambda model: DiceTextClassifier(model).predict(TEXTS),
+    ],
+    "words that are empty, invisible or longer than a window": [tag_any_words],
+    "a sentence that is not split": [
+        lambda model: tag(model, changed(SENTENCES, 2, "john lives")),
+    ],
+    "a word that is missing": [
+        lambda model: tag(model, changed(SENTENCES, 2, ["john", NAN, "to", "oslo"])),
+    ],
+    "more or fewer tags than words": [
+        lambda model: tag(model, y=changed(TAGS, 2, ["O"])),
+        lambda model: query(model, changed(TAGS, 2, ["O"])),
+    ],
+    "one tag in all of y": [lambda model: tag(model, y=[["O"] * 4] * 8)],
+    "a span outside its sentence": [
+        lambda model: query(model, changed([[(0, 1, "PER")]] * 8, 2, [(0, 9, "PER")])),
+    ],
+    "overlapping entities": [
+        lambda model: query(model, [[(0, 2, "PER"), (1, 3, "LOC")]] * 8),
+    ],
+    "tags that mark no entities": [lambda model: query(model, [["NOUN"] * 4] * 8)],
+    "a table without its columns": [
+        lambda model: extract(model, pd.DataFrame(QUESTIONS, columns=["question", "text"])),
+    ],
+    "a question or context that is empty": [
+        lambda model: extract(model, changed(QUESTIONS, 1, ("city ?", " "))),
+    ],
+    "a question longer than a window": [
+        lambda model: extract(model, changed(QUESTIONS, 1, ("city " * 70, "mary in rome"))),
+    ],
+    "an answer beside its `answer_start`": [
+        lambda model: extract(
+            model, y=changed(ANSWERS, 1, {"text": ["rome"], "answer_start": [5]})
+        ),
+    ],
+    "an answer that its context does not have": [
+        lambda model: extract(model, y=changed(ANSWERS, 1, "paris")),
+    ],
+    "a text that is missing": [
+        lambda model: classify(model, changed(TEXTS, 1, NAN)),
+    ],
+    "a row that is no pair": [
+        lambda model: classify_pairs(model, changed(PAIRS, 1, ("a", "b", "c"))),
+    ],
+    "a label that is missing": [
+        lambda model: classify(model, y=changed(LABELS, 1, None)),
+        lambda model: classify(model, y=changed(LABELS, 1, NAN)),
+    ],
+    "labels of several types": [lambda model: classify(model, y=["spam", 1, "ham", "ham"])],
+    "one class in y": [lambda model: classify(model, y=[1] * 4)],
+    "lists of labels": [
+        lambda model: classify(model, y=[["a"], ["a", "b"], [], ["b"]]),
+        lambda model: classify(model, y=[["a", "b"]] * 4),
+    ],
+    "texts longer than `max_length`": [
+        lambda model: classify(model, changed(TEXTS, 1, "oslo " * 70)),
+    ],
+    "targets that are no class": [lambda model: lose((4, 3), [0, 1, 2, 3])],
+    "logits of another shape": [lambda model: lose((4, 3, 1), [0, 1, 2, 0])],
+    "a grid for `DiceSearchCV`": [lambda model: search(model, space={"loss": ["ce", "dice"]})],
+    "a search in which every trial fails": [
+        lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan),
+    ],
+    "a baseline that is not compared": [compare],
+}
+
+
+def test_every_row_has_a_case():
+    assert list(read_table()) == list(CASES)
+
+
+@pytest.mark.parametrize("given, call", [(given, call) for given in CASES for call in CASES[given]])
+def test_row(tiny_bert, given, call):
+    row = read_table()[given]
+    expected = OUTCOMES.get(row.outcome)
+    if expected is None:
+        assert row.fragment == "–"
+        call(tiny_bert)
+    elif issubclass(expected, Warning):
+        with pytest.warns(expected, match=re.escape(row.fragment)):
+            call(tiny_bert)
+    else:
+        with pytest.raises(expected) as caught:
+            call(tiny_bert)
+        assert type(caught.value) is expected
+        assert row.fragment in str(caught.value)
