@@ -1,12 +1,13 @@
 # make demo [DATA=<dir with train/dev/test in CoNLL columns>]   fine-tune and compare the losses
 # make test                                                     lint, types and the whole test suite
+# make bench [DATA=<dir with the corpora>]                      speed and memory against contenders
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test clean
+.PHONY: demo test bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +28,9 @@ test: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/.test-installed
+	$(BIN)/python -m benchmarks.speed $(if $(DATA),--data "$(DATA)")
 
 clean:
 	rm -rf $(VENV) demo-output

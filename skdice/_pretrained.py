@@ -1,6 +1,7 @@
 """Loading from transformers: without reports and bars, and with errors that say what to do."""
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,14 +26,18 @@ def loading(model: str) -> Iterator[None]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' logging and progress bars inside the block."""
+    """Silence transformers' logging and progress bars inside the block.
+
+    accelerate, which transformers imports with its models, adds a filter of warnings; it goes.
+    """
     from transformers.utils import logging
 
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            yield
     finally:
         logging.set_verbosity(verbosity)
         if bar:
