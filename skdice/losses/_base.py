@@ -242,21 +242,6 @@ class Loss(BaseEstimator, nn.Module):
         return weight
 
 
-def gold_logits(items: Items) -> Tensor:
-    """Return the logit of "the gold class against all others", of the shape of the targets.
-
-    With m this logit, p_gold = sigmoid(m), so cross-entropy is softplus(-m), and value and gradient
-    stay exact however large m is.
-    """
-    logits, target = items.logits, items.target
-    if items.has_columns:
-        return torch.where(target == 1, logits, -logits)
-    gold = target.unsqueeze(1)
-    # Not -inf: where all other classes are masked by -inf, that would be inf - inf.
-    others = logits.scatter(1, gold, torch.finfo(logits.dtype).min).logsumexp(1)
-    return logits.gather(1, gold).squeeze(1) - others
-
-
 def accumulator(tensor: Tensor) -> Tensor:
     """Return the tensor in the widest float type of its device, for long sums."""
     return tensor if tensor.device.type == "mps" else tensor.double()

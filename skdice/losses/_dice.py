@@ -77,7 +77,4 @@ class DiceLoss(SetLoss):
         self.reduction = reduction
 
     def _gold_cell(self, f: Tensor) -> tuple[Tensor, Tensor]:
-        return 2 * f, self._other_cell(f) + 1
-
-    def _other_cell(self, f: Tensor) -> Tensor:
-        return f.square() if self.square_denominator else f
+        return 2 * f, self._power(f) + 1

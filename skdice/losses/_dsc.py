@@ -2,12 +2,8 @@
 
 from typing import Any
 
-from torch import Tensor
-
-from ._base import Items
 from ._dice import DiceLoss
 from ._parameters import check_bool, check_number
-from ._scores import adjusted_scores
 
 
 class SelfAdjustingDiceLoss(DiceLoss):
@@ -102,10 +98,9 @@ class SelfAdjustingDiceLoss(DiceLoss):
             )
         return None
 
-    def _scores(self, items: Items) -> Tensor:
-        return adjusted_scores(
-            items.logits, float(self.alpha), self.detach_weight, has_columns=items.has_columns
-        )
+    @property
+    def _adjustment(self) -> tuple[float, bool]:
+        return float(self.alpha), bool(self.detach_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -4,12 +4,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from ._base import Items, Loss, accumulator
 from ._cross_entropy import cross_entropy
 from ._ohem import kept_weight
 from ._parameters import check_bool, check_number, check_option
-from ._scores import adjusted_scores
+from ._scores import adjusted_sigmoid
+from ._softmax import OtherCells, gold_logits_and_sums
 
 
 class SetLoss(Loss):
@@ -17,7 +19,7 @@ class SetLoss(Loss):
 
     N and D are sums over the cells (item, class) of a set. The set is the whole batch
     (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says
-    what a gold cell adds to N and to D, and what any other cell adds to D.
+    what a gold cell adds to N and to D; any other cell adds a multiple of f^2 (or f) to D.
 
     With one softmax the gold cell of an item is that of its class; with columns every 1 is one.
     """
@@ -34,12 +36,18 @@ class SetLoss(Loss):
         """Return what gold cells with scores f add to N and to D."""
         raise NotImplementedError
 
-    def _other_cell(self, f: Tensor) -> Tensor:
-        """Return what cells of other classes with scores f add to D."""
-        raise NotImplementedError
+    @property
+    def _other_scale(self) -> float:
+        """What cells of other classes add to D, divided by f^2 (linear form: f)."""
+        return 1.0
 
-    def _scores(self, items: Items) -> Tensor:
-        return adjusted_scores(items.logits, has_columns=items.has_columns)
+    @property
+    def _adjustment(self) -> tuple[float, bool]:
+        """The exponent alpha of 1 - p in the score f, and whether (1 - p)^alpha is a constant."""
+        return 0.0, False
+
+    def _power(self, f: Tensor) -> Tensor:
+        return f.square() if self.square_denominator else f
 
     @property
     def additive(self) -> bool:
@@ -63,74 +71,82 @@ class SetLoss(Loss):
     def _sums(self, items: Items) -> Tensor:
         if self.separable:
             return super()._sums(items)
-        numerator, denominator = self._cells(items)
-        n_classes = denominator.shape[1]
-        weighted = items.weight * numerator
+        weight = self._cell_weight(items)
         if items.has_columns:
-            cell_weight = items.weight
-            numerators = weighted.sum(0)
+            numerator, denominator = self._cells(items)
+            sums = [(items.weight * numerator).sum(0), (weight * denominator).sum(0)]
+            losses = cross_entropy(items) if self.ce_weight else None
         else:
-            cell_weight = items.weight.unsqueeze(1)
-            # index_add is a running sum: in float32, 65,536 items would cost four digits.
-            wide = accumulator(weighted)
-            numerators = wide.new_zeros(n_classes).index_add(0, items.target, wide)
-            numerators = numerators.to(weighted.dtype)
-        if self.ohem_ratio:
-            cell_weight = kept_weight(
-                items, self._kept_classes(n_classes, weighted.device), self.ohem_ratio, self.average
-            )
-            if self.class_weight is not None:
-                gold = self._gold_weight(items.logits, items.target)
-                cell_weight = cell_weight * (gold if items.has_columns else gold.unsqueeze(1))
-        # Not a matrix product: that too is a running sum, and may be set to less than float32.
-        denominators = (cell_weight * denominator).sum(0)
-        sums = [numerators, denominators]
-        if self.ce_weight:
-            sums.append((cross_entropy(items) * items.weight).sum().unsqueeze(0))
+            m, others = gold_logits_and_sums(items, self._other_cells("items"), weight)
+            numerator, denominator = self._gold_cell(self._scores(m))
+            sums = [
+                _sum_by_class(items.weight * numerator, items.target, len(others)),
+                _sum_by_class(items.weight * denominator, items.target, len(others)) + others,
+            ]
+            losses = -logsigmoid(m) if self.ce_weight else None
+        if losses is not None:
+            sums.append((losses * items.weight).sum().unsqueeze(0))
             sums.append(items.sample_weight.sum().unsqueeze(0))
         return torch.cat(sums)
 
+    def _cell_weight(self, items: Items) -> Tensor:
+        """Return the weights of the cells; they broadcast to (n_items, n_classes)."""
+        if not self.ohem_ratio:
+            return items.weight if items.has_columns else items.weight.unsqueeze(1)
+        n_classes = items.logits.shape[1]
+        keep = self._kept_classes(n_classes, items.logits.device)
+        weight = kept_weight(items, keep, self.ohem_ratio, self.average)
+        if self.class_weight is not None:
+            gold = self._gold_weight(items.logits, items.target)
+            weight = weight * (gold if items.has_columns else gold.unsqueeze(1))
+        return weight
+
     def _item_losses(self, items: Items) -> Tensor:
-        numerator, denominator = self._cells(items)
-        keep = self._kept_classes(denominator.shape[1], denominator.device)
-        losses = cross_entropy(items) if self.ce_weight else None
+        keep = self._kept_classes(items.logits.shape[1], items.logits.device)
         if items.has_columns:
             valid = items.sample_weight > 0  # Items without weight do not count anyway.
-            keep = keep & valid
-            if losses is not None:
-                losses = _mean(losses, valid)
+            ratios = self._ratio(*self._cells(items), keep & valid)
+            losses = _mean(cross_entropy(items), valid) if self.ce_weight else None
         else:
-            numerator = torch.zeros_like(denominator).scatter(
-                1, items.target.unsqueeze(1), numerator.unsqueeze(1)
-            )
-        ratios = self._ratio(numerator, denominator, keep)
+            m, ratios = self._gold_logits_and_item_ratios(items, keep)
+            losses = -logsigmoid(m) if self.ce_weight else None
         return ratios if losses is None else self.ce_weight * losses + (1 - self.ce_weight) * ratios
+
+    def _gold_logits_and_item_ratios(self, items: Items, keep: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gold logits and the set losses of items with one softmax, each (n_items,)."""
+        micro = self.average == "micro"
+        cells = self._other_cells("classes", gamma=None if micro else float(self.gamma))
+        m, others = gold_logits_and_sums(items, cells, keep.to(items.logits))
+        keep_gold = keep[items.target]
+        numerator, denominator = self._gold_cell(self._scores(m))
+        if micro:
+            numerator = numerator.masked_fill(~keep_gold, 0.0)
+            denominator = denominator.masked_fill(~keep_gold, 0.0)
+            return m, self._set_loss(numerator, denominator + others)
+        total = self._set_loss(numerator, denominator).masked_fill(~keep_gold, 0.0) + others
+        return m, total / keep.sum().clamp_min(1) if self.average == "macro" else total
 
     def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
         # The valid columns of an item differ in class weight only.
         return weight if weight.ndim == 1 else _mean(weight, valid)
 
-    def _cells(self, items: Items) -> tuple[Tensor, Tensor]:
-        """Return what cells add: gold ones to N, all to D.
+    def _scores(self, logits: Tensor) -> Tensor:
+        """Return the scores f of cells from their logits against all other classes."""
+        return adjusted_sigmoid(logits, *self._adjustment)
 
-        Returns
-        -------
-        numerator : Tensor of the shape of the targets
-            With columns, zero where the target is 0.
-        denominator : Tensor of shape (n_items, n_classes)
-        """
-        f = self._scores(items)
-        other = self._other_cell(f)
-        if items.has_columns:
-            numerator, denominator = self._gold_cell(f)
-            positive = items.target == 1
-            return (
-                numerator.masked_fill(~positive, 0.0),
-                torch.where(positive, denominator, other),
-            )
-        target = items.target.unsqueeze(1)
-        numerator, denominator = self._gold_cell(f.gather(1, target))
-        return numerator.squeeze(1), other.scatter(1, target, denominator)
+    def _other_cells(self, over: str, gamma: float | None = None) -> OtherCells:
+        power = 2 if self.square_denominator else 1
+        return OtherCells(over, *self._adjustment, power, self._other_scale, gamma)
+
+    def _cells(self, items: Items) -> tuple[Tensor, Tensor]:
+        """Return what the cells of columns add to N and to D, each (n_items, n_classes)."""
+        f = self._scores(items.logits)
+        numerator, denominator = self._gold_cell(f)
+        positive = items.target == 1
+        return (
+            numerator.masked_fill(~positive, 0.0),
+            torch.where(positive, denominator, self._other_scale * self._power(f)),
+        )
 
     def _ratio(self, numerator: Tensor, denominator: Tensor, keep: Tensor) -> Tensor:
         """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes).
@@ -138,8 +154,14 @@ class SetLoss(Loss):
         ``keep`` says which classes count, for all sets alike or, with two dimensions, for each.
         """
         if self.average == "micro":
-            numerator = numerator.masked_fill(~keep, 0.0).sum(1, keepdim=True)
-            denominator = denominator.masked_fill(~keep, 0.0).sum(1, keepdim=True)
+            numerator = numerator.masked_fill(~keep, 0.0).sum(1)
+            denominator = denominator.masked_fill(~keep, 0.0).sum(1)
+            return self._set_loss(numerator, denominator)
+        total = self._set_loss(numerator, denominator).masked_fill(~keep, 0.0).sum(1)
+        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
+
+    def _set_loss(self, numerator: Tensor, denominator: Tensor) -> Tensor:
+        """Return ``1 - (N + gamma) / (D + gamma)``."""
         numerator = numerator + self.gamma
         denominator = denominator + self.gamma
         # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
@@ -147,11 +169,7 @@ class SetLoss(Loss):
         losses = 1 - numerator / denominator.masked_fill(empty, 1.0)
         losses = losses.masked_fill(empty, 0.0)
         # Rounding may put N one unit above D: the value stays in range, the gradient as it is.
-        losses = losses - losses.detach().clamp_max(0)
-        if self.average == "micro":
-            return losses.squeeze(1)
-        total = losses.masked_fill(~keep, 0.0).sum(1)
-        return total / keep.sum(-1).clamp_min(1) if self.average == "macro" else total
+        return losses - losses.detach().clamp_max(0)
 
     def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
         """Return a bool mask, (n_classes,), that is False for the background."""
@@ -197,6 +215,12 @@ class SetLoss(Loss):
                 f"The 'ohem_ratio' parameter of {owner} must be 0 with level='example': hard "
                 f"examples are chosen within a batch. Got {self.ohem_ratio!r} instead."
             )
+
+
+def _sum_by_class(values: Tensor, target: Tensor, n_classes: int) -> Tensor:
+    # index_add is a running sum: in float32, 65,536 items would cost four digits.
+    wide = accumulator(values)
+    return wide.new_zeros(n_classes).index_add(0, target, wide).to(values.dtype)
 
 
 def _mean(values: Tensor, valid: Tensor) -> Tensor:

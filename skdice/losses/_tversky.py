@@ -90,11 +90,11 @@ class TverskyLoss(SetLoss):
         self.reduction = reduction
 
     def _gold_cell(self, f: Tensor) -> tuple[Tensor, Tensor]:
-        missed = (1 - f).square() if self.square_denominator else 1 - f
-        return f, f + self.beta * missed
+        return f, f + self.beta * self._power(1 - f)
 
-    def _other_cell(self, f: Tensor) -> Tensor:
-        return self.alpha * (f.square() if self.square_denominator else f)
+    @property
+    def _other_scale(self) -> float:
+        return float(self.alpha)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
