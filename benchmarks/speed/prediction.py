@@ -3,7 +3,7 @@
 Words per second on the development sentences of NCBI-disease, from words to tags, tokenisation
 included. The network is the same one:
 
-- skdice: ``predict`` of a tagger with default settings;
+- skdice: ``predict`` of a tagger with default settings, and with ``precision="bf16"``;
 - bare loop: tokenisation, batches of similar length under inference mode, the best tag of each
   word; the batch size and the precision are those of skdice;
 - pipeline: of transformers, on the words joined by spaces, for several batch sizes.
@@ -98,7 +98,13 @@ def _contenders(tagger: DiceTokenTagger, sentences: Sentences) -> dict[str, Cont
             )
 
     _check_same_tags(tagger, sentences, limit(sentences))
-    contenders: dict[str, Predict] = {"skdice": tagger.predict, "bare loop": limit}
+    in_half = copy.deepcopy(tagger).set_params(precision="bf16")
+    in_half.net_.predict_precision = "bf16"
+    contenders: dict[str, Predict] = {
+        "skdice": tagger.predict,
+        "skdice, precision='bf16'": in_half.predict,
+        "bare loop": limit,
+    }
     for size in BATCH_SIZES:
         contenders[f"pipeline, batches of {size}"] = pipeline.tagging_pipeline(
             model, tokenizer, size
