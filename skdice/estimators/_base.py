@@ -8,21 +8,32 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._digest import digest
 from ..io._checkpoint import DirectoryCheckpoint
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
 from ..losses._parameters import check_number, check_option
 from ..nn._batching import Batcher, StepSampler
+from ..nn._finite_guard import NotFiniteError
 from ..nn._modules import position_limit
 from ..nn._net import TextNet
 from ..nn._progress import FitProgress
-from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision, seeded
+from ..nn._ranks import LostProcessError, Ranks, current_ranks
+from ..nn._runtime import (
+    denormals_flushed,
+    resolve_device,
+    resolve_precision,
+    seed_generators,
+    seeded,
+)
+from ..nn._training_state import State
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
-from ._fit_fingerprint import check_directory, fit_fingerprint
+from ._fit_fingerprint import check_directory, fit_digests, fit_fingerprint
 from ._persistence import PersistenceMixin
 from ._reuse import active_reuse
 
@@ -32,6 +43,7 @@ _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
     "epoch so far. Its interrupted_ is True until it is fitted again."
 )
+_SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -224,7 +236,13 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
     # -- fitting ---------------------------------------------------------------------------------
 
     def _draw_seed(self) -> int:
-        """Return the seed of this fit; numpy's global generator is left alone."""
+        """Return the seed of this fit: in all processes of a job, that of the first."""
+        seed = torch.tensor(self._draw_own_seed())
+        current_ranks(resolve_device(self.device)).copy_first([seed])
+        return int(seed)
+
+    def _draw_own_seed(self) -> int:
+        """Return a seed; numpy's global generator is left alone."""
         state = self.random_state
         if state is None:
             return int(np.random.default_rng().integers(2**31))
@@ -320,39 +338,71 @@ class TextEstimator(PersistenceMixin, BaseEstimator):
         ``held_out`` is what ``validate`` looks at, by which a checkpoint is found to be of this
         fit. The caller resets ``interrupted_`` when its fit is complete.
         """
+        ranks = current_ranks(resolve_device(self.device))
         callbacks = list(self.callbacks or [])
-        if self.verbose:
+        if self.verbose and ranks.is_first:
             name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         net = self._make_net(loss, os.fspath(self.model), n_outputs, callbacks)
         checkpoint, state = None, None
-        if self.checkpoint_dir is not None:
-            parts = (dataset.fingerprint, loss, net.precision, str(net.device), seed, held_out)
-            fingerprint = fit_fingerprint(self, rng, *parts)
-            checkpoint = DirectoryCheckpoint(self.checkpoint_dir, fingerprint)
-            state = checkpoint.load()
+        if self.checkpoint_dir is not None or ranks.count > 1:
+            digests = fit_digests(
+                self,
+                settings=(net.precision, torch.device(net.device).type, seed),
+                training_data=(dataset.fingerprint, self._class_names(), loss, rng),
+                held_out_data=held_out,
+            )
+            checkpoint, state = self._find_checkpoint(digests, ranks)
         with seeded(seed, net.device), denormals_flushed():
             net.initialize()
+            if ranks.count > 1:
+                ranks.copy_first(net.module_.state_dict().values())
+                seed_generators(ranks.seed(seed), net.device)
             self.net_ = net
             self.interrupted_ = True
             self._n_training_rows = dataset.n_texts
             batcher = self._batcher(dataset, net.precision)
             batch_size = self.batch_size if self.batch_tokens is None else self.batch_tokens
-            sampler = StepSampler(batcher, batch_size * self.accumulate, rng)
+            sampler = StepSampler(batcher, batch_size * self.accumulate, rng, ranks)
             try:
-                net.fit(
-                    sampler,
-                    validate=validate,
-                    patience=self.patience,
-                    resume_from=state,
-                    save_state=None if checkpoint is None else checkpoint.save,
-                )
+                with ranks.left_on_error(NotFiniteError):
+                    net.fit(
+                        sampler,
+                        validate=validate,
+                        patience=self.patience,
+                        resume_from=state,
+                        save_state=None if checkpoint is None else checkpoint.save,
+                    )
             except KeyboardInterrupt as error:
                 error.add_note(_INTERRUPTED)
                 raise
+            except LostProcessError as error:
+                raise LostProcessError(f"{error} {self._how_to_go_on()}") from error
             finally:
                 self.history_ = _history(net)
                 self.best_epoch_ = int(net.best_epoch_)
+
+    def _find_checkpoint(
+        self, digests: dict[str, str], ranks: Ranks
+    ) -> tuple[DirectoryCheckpoint | None, State | None]:
+        """Return where the state of a fit is kept and what it is, the same in all processes.
+
+        ``digests`` are of what the fit depends on, which is compared as well.
+        """
+        checkpoint, state, epoch = None, None, 0
+        if self.checkpoint_dir is not None:
+            fingerprint = fit_fingerprint(digests, ranks.count)
+            checkpoint = DirectoryCheckpoint(self.checkpoint_dir, fingerprint)
+            state = checkpoint.load()
+            epoch = 0 if state is None else state["progress"]["epoch"]
+        ranks.compare({**digests, _SAVED_STATE: digest(epoch)})
+        return checkpoint, state
+
+    def _how_to_go_on(self) -> str:
+        if self.checkpoint_dir is None:
+            return "With checkpoint_dir=... it would go on from the last finished epoch."
+        epoch = 1 + sum("dur" in row for row in self.net_.history)
+        return f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} goes on from epoch {epoch}."
 
     def _make_net(self, loss: Any, model: str, n_outputs: int, callbacks: list[Any]) -> TextNet:
         device = resolve_device(self.device)

@@ -17,11 +17,11 @@ _SHARED_PARAMETERS = """\
         Constant of the "log" class weight, which it implies; 3 by default.
     max_epochs : int, default=3
     batch_size : int, default=16
-        Texts per batch. A set loss is taken over one optimiser step, so this is a parameter of the
-        loss too.
+        Texts per batch, and process. A set loss is taken over one optimiser step, so this is a
+        parameter of the loss too.
     batch_tokens : int, optional
-        Pieces per batch, instead of ``batch_size`` texts: all steps are about as large, whatever
-        the lengths of the texts.
+        Pieces per batch, and process, instead of ``batch_size`` texts: all steps are about as
+        large, whatever the lengths of the texts.
     lr : float, default=5e-5
         Learning rate after the warm-up.
     head_lr : float, optional
@@ -57,7 +57,8 @@ _SHARED_PARAMETERS = """\
         parameters and int ``random_state``) goes on from the last finished epoch and ends with the
         weights of an uninterrupted fit. Every fit has a place of its own there, also those of a
         cross-validation; finished ones keep their weights, so that they are not run again. Delete
-        it when the work is done. Callbacks see the epochs that are left.
+        it when the work is done. Callbacks see the epochs that are left. Of several processes the
+        first one writes, all have to see the directory, and their number has to be the same.
     verbose : int, default=1
         0 shows nothing.
     callbacks : list of skorch callbacks, optional

@@ -1,11 +1,11 @@
-"""Which fit a checkpoint belongs to."""
+"""What a fit depends on: which one a checkpoint belongs to, and whether all processes have it."""
 
 import os
 from typing import Any
 
 import numpy as np
 
-from .._digest import digest
+from .._digest import digest, relevant_parameters
 from ..io._manifest import installed_versions
 
 
@@ -23,16 +23,36 @@ def check_directory(owner: str, directory: Any, random_state: Any) -> None:
         )
 
 
-def fit_fingerprint(estimator: Any, rng: np.random.Generator, *parts: Any) -> str:
-    """Return the same str for the same fit, in every process.
+def fit_digests(
+    estimator: Any, *, settings: Any, training_data: Any, held_out_data: Any
+) -> dict[str, str]:
+    """Return digests of all that a fit depends on, alike for the same fit in every process.
 
     Parameters
     ----------
     estimator : estimator
         Its class and parameters count, but those that do not change what is learned.
-    rng : numpy.random.Generator
-        Of the order of the texts, before it is drawn from.
-    *parts
-        What else the fit depends on: the data, above all.
+    settings : object
+        What was made of the parameters: the seed, the precision.
+    training_data, held_out_data : object
+
+    Returns
+    -------
+    dict of str to str
+        By what they are of, as an error can name it.
     """
-    return digest([estimator, installed_versions(), rng, *parts])
+    parameters = relevant_parameters(estimator)
+    if not isinstance(parameters["random_state"], int | np.integer):
+        # The seed that was drawn from it counts.
+        del parameters["random_state"]
+    return {
+        "parameters": digest([type(estimator), parameters, settings]),
+        "package versions": digest(installed_versions()),
+        "training data": digest(training_data),
+        "held-out data": digest(held_out_data),
+    }
+
+
+def fit_fingerprint(digests: dict[str, str], n_processes: int) -> str:
+    """Return the name of a fit among all fits."""
+    return digest([digests, n_processes])

@@ -20,6 +20,7 @@ from ..io._network import read_head
 from ..io._onnx import export
 from ..io._save import Fitted, save
 from ..nn._net import TextNet
+from ..nn._ranks import is_first_process
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
 
@@ -56,6 +57,8 @@ class PersistenceMixin:
         other files) and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
         ``random_state`` that is no int are not saved.
 
+        In a job of several processes the first one saves, and the call does nothing in the others.
+
         Parameters
         ----------
         directory : str or PathLike
@@ -84,8 +87,9 @@ class PersistenceMixin:
         >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
         """
         check_is_fitted(self, "net_")
-        parameters = self._saved_parameters()
-        save(directory, self._fitted(parameters))
+        if is_first_process():
+            parameters = self._saved_parameters()
+            save(directory, self._fitted(parameters))
 
     @classmethod
     def from_pretrained(
@@ -164,6 +168,8 @@ class PersistenceMixin:
         tagger), ``queries`` (of the query tagger) and ``decision`` (thresholds, as the attributes
         of the same names; "inf" if infinite).
 
+        In a job of several processes the first one writes, and the call does nothing in the others.
+
         Parameters
         ----------
         path : str or PathLike
@@ -195,6 +201,8 @@ class PersistenceMixin:
         >>> (logits,) = session.run(["logits"], dict(inputs))  # doctest: +SKIP
         """
         check_is_fitted(self, "net_")
+        if not is_first_process():
+            return
         metadata = {
             "estimator": type(self).__name__,
             "skdice_version": installed_versions()["skdice"],

@@ -81,7 +81,8 @@ def compare_losses(
         threshold of an extractor) on 15 % of the training rows, drawn for each seed. No row of the
         table is trained on this part, so that all have the same network.
     n_jobs : int, optional
-        Processes; None is one, unless in a ``joblib.parallel_config`` context.
+        Processes; None is one, unless in a ``joblib.parallel_config`` context. With
+        ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
         Directory for a file per finished run (loss and seed). What was run there with the same
         class, parameters, rows and version is not run again. The model is known by its name only.
@@ -205,7 +206,9 @@ def _run_all(
             bar.set_description(f"{job.label}, seed {job.seed}")
             bar.set_postfix_str(_f1_so_far(results))
 
-        for job, run in _execute(left, protocol, n_jobs, cache, announce):
+        for job, run in _execute(left, protocol, n_jobs, announce):
+            if cache is not None:  # Here, since a worker may be on a machine without it.
+                cache.save(job.name, run)
             results[job.label, job.seed] = run
             announce(job)
             bar.update()
@@ -216,29 +219,26 @@ def _execute(
     jobs: list[_Job],
     protocol: Protocol,
     n_jobs: int | None,
-    cache: RunCache | None,
     announce: Callable[[_Job], None],
 ) -> Iterator[tuple[_Job, LossRun]]:
     """Yield the runs as they finish."""
     if effective_n_jobs(n_jobs) == 1:
         for job in jobs:
             announce(job)
-            yield job, _run(0, job, protocol, cache)[1]
+            yield job, _run(0, job, protocol)[1]
         return
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    finished = parallel(delayed(_run)(i, job, protocol, cache) for i, job in enumerate(jobs))
+    finished = parallel(delayed(_run)(i, job, protocol) for i, job in enumerate(jobs))
     for i, run in finished:
         yield jobs[i], run
 
 
-def _run(i: int, job: _Job, protocol: Protocol, cache: RunCache | None) -> tuple[int, LossRun]:
+def _run(i: int, job: _Job, protocol: Protocol) -> tuple[int, LossRun]:
     try:
         run = run_loss(job.estimator, protocol)
     except Exception as error:
         error.add_note(f"This happened with loss {job.label!r} and seed {job.seed}.")
         raise
-    if cache is not None:
-        cache.save(job.name, run)
     return i, run
 
 

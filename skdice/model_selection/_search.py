@@ -65,7 +65,8 @@ class DiceSearchCV(BestEstimatorMethods):
         "skdice" by default. A study that is there is resumed, if it has the same estimator, data,
         folds and scoring.
     n_jobs : int, optional
-        Processes on this machine, each with a trial of its own. None means 1, -1 all cores.
+        Processes, each with a trial of its own: on this machine, or on the cluster of joblib's
+        active backend. None means 1, -1 all cores.
     pruner : "auto", None or optuna.pruners.BasePruner, default="auto"
         "auto" stops a trial whose mean score so far is below the median of the complete trials
         after as many folds, once there are 4 of them; None stops none.
@@ -194,6 +195,9 @@ class DiceSearchCV(BestEstimatorMethods):
         TypeError, ValueError
             If a parameter is not allowed; if the space names an unknown parameter, the storage
             cannot be reached, or the study belongs to another search; if no trial was completed.
+        ConnectionError
+            If the storage is lost in mid-search, and retrying for two minutes does not help. What
+            it has is kept; the same call goes on.
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna

@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import optuna
-from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import (
+    BaseStorage,
+    InMemoryStorage,
+    JournalStorage,
+    RDBStorage,
+    get_storage,
+)
 
+from ._journal_file import JournalFile
 from ._journal_lock import journal_lock
+from ._retrying_storage import RetryingStorage
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -72,12 +79,14 @@ def open_storage(storage: Any) -> BaseStorage:
 def open_study(storage: Any, name: str, pruner: Any = None) -> Study:
     """Open the study of that name, or create it.
 
+    A storage that cannot be reached is an error at once; one that is lost later is asked again.
+
     Raises
     ------
     ValueError
         If the storage cannot be reached, or the study minimises.
     """
-    opened = open_storage(storage)
+    opened = get_storage(open_storage(storage))
     with _reported(storage):
         study = optuna.create_study(
             storage=opened,
@@ -91,7 +100,10 @@ def open_study(storage: Any, name: str, pruner: Any = None) -> Study:
             f"The study {name!r} in {show_storage(storage)} does not maximise one score, so it is "
             f"no study of DiceSearchCV. Give another study_name."
         )
-    return study
+    if isinstance(opened, InMemoryStorage | RetryingStorage):
+        return study
+    retrying = RetryingStorage(opened, show_storage(storage))
+    return optuna.load_study(study_name=name, storage=retrying, pruner=pruner)
 
 
 def is_shared(storage: Any) -> bool:
@@ -109,13 +121,15 @@ def show_storage(storage: Any) -> str:
         login, at, place = rest.rpartition("@")
         user, colon, _ = login.partition(":")
         return repr(f"{scheme}://{user}{':***' if colon else ''}{at}{place}")
+    if isinstance(storage, os.PathLike):
+        return repr(os.fspath(storage))
     return "memory" if storage is None else repr(storage)
 
 
 def _open_journal(path: Path) -> BaseStorage:
     with _reported(str(path)):
         path.touch()
-        return JournalStorage(JournalFileBackend(str(path), lock_obj=journal_lock(str(path))))
+        return JournalStorage(JournalFile(str(path), lock_obj=journal_lock(str(path))))
 
 
 def _open_database(url: str) -> BaseStorage:

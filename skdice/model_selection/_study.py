@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import optuna
 from joblib import Parallel, delayed
+from joblib.parallel import (
+    LokyBackend,
+    MultiprocessingBackend,
+    SequentialBackend,
+    ThreadingBackend,
+    get_active_backend,
+)
 from optuna.storages import InMemoryStorage
 
 from ._budget import TrialBudget, counted_trials
 from ._evaluation import CrossValidation
 from ._fingerprint import differences
+from ._retrying_storage import StorageLostError
 from ._search_progress import TrialProgress
 from ._storage import is_shared, show_storage
 from ._trials import StudyPlan, parameters_of, run_trials, run_worker, shown_trials
@@ -53,13 +62,16 @@ def run_study(
     ValueError
         If the storage cannot be opened, or not by several processes; if the study belongs to
         another search.
+    StorageLostError
+        If the storage is lost in between; a ConnectionError.
     """
     if n_jobs > 1 and plan.storage is None:
         with TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True) as directory:
             on_disk = replace(plan, storage=os.path.join(directory, "study.journal"))
-            study = run_study(
-                on_disk, task, fingerprint, seconds=seconds, n_jobs=n_jobs, verbose=verbose
-            )
+            with _explained_on_cluster():
+                study = run_study(
+                    on_disk, task, fingerprint, seconds=seconds, n_jobs=n_jobs, verbose=verbose
+                )
             return _to_memory(study)
     if n_jobs > 1 and not is_shared(plan.storage):
         raise ValueError(
@@ -84,14 +96,41 @@ def run_study(
 def _run_in_processes(
     study: Study, plan: StudyPlan, task: CrossValidation, seconds: float | None, n_jobs: int
 ) -> None:
+    # The processes of a cluster are no children of this one, and outlive it.
+    backend, parent = (None, None) if _is_cluster_active() else ("loky", os.getpid())
     try:
         # A task is a worker, not a trial: each gets the rows once.
-        Parallel(n_jobs=n_jobs, backend="loky")(
-            delayed(run_worker)(plan, task, seconds, os.getpid()) for _ in range(n_jobs)
+        Parallel(n_jobs=n_jobs, backend=backend)(
+            delayed(run_worker)(plan, task, seconds, parent) for _ in range(n_jobs)
         )
-    finally:
+    except StorageLostError:  # It cannot be told anything.
+        raise
+    except BaseException:
         # After an error or Ctrl-C joblib kills the other workers in mid-trial.
         TrialBudget(study, plan.n_trials).progress()
+        raise
+
+
+def _is_cluster_active() -> bool:
+    """Return whether joblib is set to a backend of other machines, such as dask."""
+    backend, _ = get_active_backend()
+    local = LokyBackend | MultiprocessingBackend | SequentialBackend | ThreadingBackend
+    return not isinstance(backend, local)
+
+
+@contextmanager
+def _explained_on_cluster() -> Iterator[None]:
+    """Say what to do if a journal file of this machine is out of reach of the workers."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if _is_cluster_active():
+            error.add_note(
+                "Without a storage the study is in a temporary file of this machine. If workers "
+                "are on others, give a storage that all of them reach, such as the URL of a "
+                "PostgreSQL database."
+            )
+        raise
 
 
 def _check_fingerprint(study: Study, fingerprint: Mapping[str, str], storage: Any) -> None:

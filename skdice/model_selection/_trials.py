@@ -70,9 +70,11 @@ class StudyPlan:
         return study
 
 
-def run_worker(plan: StudyPlan, task: CrossValidation, seconds: float | None, parent: int) -> None:
-    """Run trials in a process of its own, which ends when its parent is killed."""
-    with quiet_optuna(), ending_with(parent):
+def run_worker(
+    plan: StudyPlan, task: CrossValidation, seconds: float | None, parent: int | None
+) -> None:
+    """Run trials in a process of its own, which ends when its parent, if given, is killed."""
+    with quiet_optuna(), nullcontext() if parent is None else ending_with(parent):
         run_trials(plan.open(), plan, task, seconds)
 
 

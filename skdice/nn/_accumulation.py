@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ..losses import Loss
 from ._batching import Batch
+from ._ranks import ALONE, Ranks
 
 
 def accumulate_gradient(
@@ -14,6 +15,7 @@ def accumulate_gradient(
     batches: Sequence[Batch],
     forward: Callable[[Batch], Tensor],
     scale: float = 1.0,
+    ranks: Ranks = ALONE,
 ) -> Tensor:
     """Add the gradient of the loss over all batches to the network's; return the loss.
 
@@ -21,6 +23,9 @@ def accumulate_gradient(
     sums of a set loss are added up first, then every batch runs again with the gradient of its
     sums, under the random state it had before. A loss whose sums are not additive (OHEM) gets the
     logits of the whole step instead.
+
+    If several processes have batches of the step, the loss is that of all of them, and the gradient
+    is what the batches of this process add to the whole: it remains to be added up.
 
     Parameters
     ----------
@@ -31,54 +36,94 @@ def accumulate_gradient(
         Batch to logits, by the network whose parameters get the gradient.
     scale : float
         Multiplies the gradient (not the returned loss), for half precision.
+    ranks : Ranks
+        The processes that have batches of the step.
     """
-    if len(batches) == 1:
+    if len(batches) == ranks.count == 1:
         (batch,) = batches
         value = loss(forward(batch), batch["target"], batch.get("weight"))
         (value * scale).backward()
         return value.detach()
     if loss.separable:
-        return _weighted_mean(loss, batches, forward, scale)
-    with torch.no_grad():
-        states = []
-        outputs = []
+        return _weighted_mean(loss, batches, forward, scale, ranks)
+    # The graph of a single batch fits into memory, and need not be made twice.
+    is_kept = len(batches) == 1
+    states, outputs = [], []
+    with torch.set_grad_enabled(is_kept):
         for batch in batches:
             states.append(_random_state(batch))
-            logits = forward(batch)
-            outputs.append(_sums(loss, logits, batch) if loss.additive else logits)
+            outputs.append(_output(loss, forward, batch))
+    known = [output.detach() for output in outputs]
     if loss.additive:
-        total = torch.stack(outputs).sum(0).requires_grad_()
-        value = loss.value(total)
-        (value * scale).backward()
-        gradients = [total.grad] * len(batches)
+        value, gradient = _of_sums(loss, known, scale, ranks)
+        gradients = [gradient] * len(batches)
     else:
-        whole = torch.cat(outputs).requires_grad_()
-        value = loss(whole, _join(batches, "target"), _join(batches, "weight"))
-        (value * scale).backward()
-        assert whole.grad is not None
-        gradients = list(whole.grad.split([len(output) for output in outputs]))
-    for batch, state, gradient in zip(batches, states, gradients):
-        _set_random_state(batch, state)
-        logits = forward(batch)
-        output = _sums(loss, logits, batch) if loss.additive else logits
+        value, gradient = _of_logits(loss, known, batches, scale, ranks)
+        gradients = list(gradient.split([len(logits) for logits in known]))
+    for batch, state, output, gradient in zip(batches, states, outputs, gradients):
+        if not is_kept:
+            _set_random_state(batch, state)
+            output = _output(loss, forward, batch)
         output.backward(gradient)
-    return value.detach()
+    return value
 
 
 def _weighted_mean(
-    loss: Loss, batches: Sequence[Batch], forward: Callable[[Batch], Tensor], scale: float
+    loss: Loss,
+    batches: Sequence[Batch],
+    forward: Callable[[Batch], Tensor],
+    scale: float,
+    ranks: Ranks,
 ) -> Tensor:
     """One pass: what the mean is divided by is known before, from targets and weights."""
     total = torch.stack(
         [loss.total_weight(batch["target"], batch.get("weight")) for batch in batches]
     ).sum()
+    total = ranks.sum(total)
     shares = []
     for batch in batches:
         numerator = _sums(loss, forward(batch), batch)[0]
         share = loss.value(torch.stack([numerator, total.to(numerator)]))
         (share * scale).backward()
         shares.append(share.detach())
-    return torch.stack(shares).sum()
+    return ranks.sum(torch.stack(shares).sum())
+
+
+def _of_sums(
+    loss: Loss, sums: Sequence[Tensor], scale: float, ranks: Ranks
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of the step and its scaled gradient with respect to the sums of a batch."""
+    total = ranks.sum(torch.stack(list(sums)).sum(0)).requires_grad_()
+    value = loss.value(total)
+    (value * scale).backward()
+    assert total.grad is not None
+    return value.detach(), total.grad
+
+
+def _of_logits(
+    loss: Loss, logits: Sequence[Tensor], batches: Sequence[Batch], scale: float, ranks: Ranks
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of the step and its scaled gradient with respect to the logits here."""
+    own = torch.cat(list(logits))
+    place, n_items = ranks.place(len(own))
+    whole = ranks.join(own, place, n_items).requires_grad_()
+    target, weight = (
+        None if rows is None else ranks.join(rows, place, n_items)
+        for rows in (_join(batches, "target"), _join(batches, "weight"))
+    )
+    value = loss(whole, target, weight)
+    (value * scale).backward()
+    assert whole.grad is not None
+    # The loss may draw random numbers, other ones in every process.
+    found = value.detach()
+    ranks.copy_first([found, whole.grad])
+    return found, whole.grad[place]
+
+
+def _output(loss: Loss, forward: Callable[[Batch], Tensor], batch: Batch) -> Tensor:
+    """Return what the loss of a step needs to know of a batch: its sums, or else its logits."""
+    logits = forward(batch)
+    return _sums(loss, logits, batch) if loss.additive else logits
 
 
 def _sums(loss: Loss, logits: Tensor, batch: Batch) -> Tensor:

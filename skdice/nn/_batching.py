@@ -10,6 +10,7 @@ from torch import Tensor
 from ..text._encoding import EncodedDataset
 from ..text._ragged import Ragged, offsets_from_lengths, ranges
 from ._frozen_states import pad_states
+from ._ranks import ALONE, Ranks
 
 Batch = dict[str, Tensor]
 
@@ -99,6 +100,10 @@ class Batcher:
             tensors["states"] = pad_states(states, longest, self.pads_left)
         return tensors
 
+    def longest_first(self, windows: np.ndarray) -> np.ndarray:
+        """Return windows in the order of their lengths."""
+        return windows[np.argsort(-self.lengths[windows], kind="stable")]
+
     def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
         """Yield windows (all by default) in batches, the longest first.
 
@@ -110,7 +115,7 @@ class Batcher:
         batch : dict of Tensors
         """
         windows = np.arange(len(self.lengths)) if windows is None else windows
-        windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
+        windows = self.longest_first(windows)
         start = 0
         while start < len(windows):
             size = self.batch_size
@@ -126,7 +131,7 @@ class Batcher:
         They are about as large as asked for, up to half as large again: a cut may cost a second
         forward pass.
         """
-        windows = windows[np.argsort(-self.lengths[windows], kind="stable")]
+        windows = self.longest_first(windows)
         if self.batch_tokens is None:
             size, wanted = np.ones(len(windows), dtype=np.int64), self.batch_size
         else:
@@ -141,19 +146,32 @@ class StepSampler:
     or texts of about ``batch_tokens * accumulate`` pieces. Its batches are cuts of it, so that a
     loss over the step does not depend on how the step is cut.
 
+    With several processes the size of a step is that of each process times their number. All draw
+    the same steps, and each makes batches of the windows that are its own.
+
     Parameters
     ----------
     batcher : Batcher
     step_size : int
-        Texts per optimiser step; with ``batcher.batch_tokens``, pieces.
+        Texts per optimiser step and process; with ``batcher.batch_tokens``, pieces.
     rng : numpy.random.Generator
-        Drawn from once per epoch.
+        Drawn from once per epoch; in the same state in all processes.
+    ranks : Ranks
+        The processes that train together.
     """
 
-    def __init__(self, batcher: Batcher, step_size: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        batcher: Batcher,
+        step_size: int,
+        rng: np.random.Generator,
+        ranks: Ranks = ALONE,
+    ) -> None:
+        step_size *= ranks.count
         self.batcher = batcher
         self.step_size = step_size
         self.rng = rng
+        self.ranks = ranks
         data = batcher.dataset
         self._texts, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
@@ -170,8 +188,12 @@ class StepSampler:
 
     def __iter__(self) -> Iterator[list[Batch]]:
         for texts in self._steps():
-            windows = self._windows.take(texts).values
-            yield [self.batcher.collate(part) for part in self.batcher.cut(windows)]
+            windows = self.batcher.longest_first(self._windows.take(texts).values)
+            own = self.ranks.own(windows)
+            if len(own):
+                yield [self.batcher.collate(part) for part in self.batcher.cut(own)]
+            else:  # This process has a gradient to add as well, of zeros.
+                yield [_without_items(self.batcher.collate(windows[:1]))]
 
     def _steps(self) -> list[np.ndarray]:
         order = self.rng.permutation(len(self._texts))
@@ -217,6 +239,12 @@ def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
     offsets = offsets_from_lengths(stop - start)
     row = np.repeat(np.arange(len(rows)), stop - start)
     return ranges(start, stop), row, np.arange(offsets[-1]) - offsets[row]
+
+
+def _without_items(batch: Batch) -> Batch:
+    """Return a batch with the same windows in which nothing is scored."""
+    of_windows = ("input_ids", "attention_mask", "token_type_ids", "states")
+    return {name: tensor if name in of_windows else tensor[:0] for name, tensor in batch.items()}
 
 
 def to_device(batch: Batch, device: Any) -> Batch:

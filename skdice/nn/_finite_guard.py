@@ -9,6 +9,10 @@ from torch import Tensor
 _STEPS_BETWEEN_LOOKS = 32
 
 
+class NotFiniteError(ValueError):
+    """A loss or a gradient is infinite or not a number."""
+
+
 class FiniteGuard:
     """Keeps an optimiser from taking a step that is not finite, and any step after it.
 
@@ -40,7 +44,7 @@ class FiniteGuard:
 
         Raises
         ------
-        ValueError
+        NotFiniteError
             If this step is not finite, or one before it that was not looked at.
         """
         is_finite = loss.isfinite() if norm is None else loss.isfinite() & norm.isfinite()
@@ -58,7 +62,7 @@ class FiniteGuard:
 
         Raises
         ------
-        ValueError
+        NotFiniteError
             It names the first such step.
         """
         if not self._seen:
@@ -69,7 +73,7 @@ class FiniteGuard:
             return
         first = int(is_finite.argmin())
         loss = losses[first]
-        raise ValueError(
+        raise NotFiniteError(
             f"The {'gradient' if loss.isfinite() else 'loss'} is not finite in {where[first]} "
             f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "
             f"longer warmup or precision='fp32' helps most of the time."

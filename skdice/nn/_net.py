@@ -16,6 +16,7 @@ from ._batching import Batch, Batcher, StepSampler, to_device
 from ._compact_embedding import compact_embedding
 from ._finite_guard import FiniteGuard
 from ._frozen_states import FrozenStates, window_keys
+from ._ranks import ALONE
 from ._runtime import autocast
 from ._training_state import Progress, State, restore_training_state, training_state
 
@@ -47,6 +48,9 @@ class TextNet(NeuralNet):
     **kwargs
         skorch's parameters.
     """
+
+    # While it is trained, the processes that do so together.
+    ranks_ = ALONE
 
     def __init__(
         self,
@@ -110,6 +114,8 @@ class TextNet(NeuralNet):
     ) -> "TextNet":
         """Train the initialised net.
 
+        If several processes do so together, all have to call it, with the same weights.
+
         Parameters
         ----------
         sampler : StepSampler
@@ -120,7 +126,7 @@ class TextNet(NeuralNet):
         resume_from : State, optional
             What ``save_state`` was given by a run that this one continues, bit for bit.
         save_state : callable, optional
-            Called with the state after every epoch.
+            Called with the state after every epoch, by the first process alone.
 
         Raises
         ------
@@ -131,9 +137,14 @@ class TextNet(NeuralNet):
         # The pieces that batches are padded with are looked up, too.
         batcher = sampler.batcher
         pieces = np.append(batcher.dataset.input_ids.values, batcher.pad_id)
-        with compact_embedding(self.module_, pieces):
-            self.initialize_optimizer()
-            self._run_epochs(sampler, validate, patience, resume_from, save_state)
+        self.best_epoch_ = 0
+        self.ranks_ = sampler.ranks
+        try:
+            with compact_embedding(self.module_, pieces):
+                self.initialize_optimizer()
+                self._run_epochs(sampler, validate, patience, resume_from, save_state)
+        finally:
+            self.ranks_ = ALONE
         return self
 
     def _run_epochs(
@@ -174,7 +185,9 @@ class TextNet(NeuralNet):
                 if progress.is_over:
                     progress.keep_best(self.module_)
                 if save_state is not None:
-                    save_state(training_state(self, progress, sampler.rng))
+                    state = training_state(self, progress, sampler.rng)
+                    if self.ranks_.is_first:
+                        save_state(state)
         finally:
             progress.keep_best(self.module_)
             self.best_epoch_ = progress.best_epoch
@@ -196,12 +209,14 @@ class TextNet(NeuralNet):
 
     def _train_step(self, step: list[Batch], where: str) -> Tensor:
         self.optimizer_.zero_grad(set_to_none=True)
-        loss = accumulate_gradient(self.criterion_, step, self._logits, self.scaler_.get_scale())
+        scale = self.scaler_.get_scale()
+        loss = accumulate_gradient(self.criterion_, step, self._logits, scale, self.ranks_)
+        parameters = [p for p in self.module_.parameters() if p.grad is not None]
+        self.ranks_.add_up(p.grad for p in parameters)
         self.scaler_.unscale_(self.optimizer_)
         self.notify(
             "on_grad_computed", named_parameters=self.get_all_learnable_params(), batch=step
         )
-        parameters = [p for p in self.module_.parameters() if p.grad is not None]
         limit = math.inf if self.clip_norm is None else self.clip_norm
         norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
         # With a scaler, a gradient that overflows is no error: the step is skipped.
@@ -212,17 +227,20 @@ class TextNet(NeuralNet):
         return loss
 
     def predict_logits(self, batcher: Batcher) -> np.ndarray:
-        """Return float32 logits of all items, of shape (n_items, n_outputs), in their order."""
+        """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.
+
+        The processes that train together share out the windows, and all get all logits.
+        """
         self._set_training(False)
-        logits: np.ndarray | None = None
+        windows = self.ranks_.own(np.arange(len(batcher.dataset)))
+        shape = (batcher.dataset.n_items, self.module__n_classes)
+        logits = np.zeros(shape, dtype=np.float32)
         with torch.inference_mode(), autocast(self.predict_precision, self.device):
-            for _, batch in batcher.by_length():
+            for _, batch in batcher.by_length(windows):
                 part = self.module_(**_module_inputs(to_device(batch, self.device)))
-                if logits is None:
-                    shape = (batcher.dataset.n_items, part.shape[1])
-                    logits = np.empty(shape, dtype=np.float32)
                 logits[batch["item"].numpy()] = part.cpu().numpy()
-        return np.empty((0, 0), dtype=np.float32) if logits is None else logits
+        self.ranks_.add_up([torch.from_numpy(logits)])
+        return logits
 
     def compute_frozen_states(self, batcher: Batcher, precision: str, states: FrozenStates) -> None:
         """Run the frozen layers on the windows whose states are not known yet."""

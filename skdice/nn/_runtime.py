@@ -1,11 +1,13 @@
 """The state of torch that a fit needs, put back afterwards: generators, denormals, precision."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 
+_ONE_AT_A_TIME = threading.RLock()
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -41,16 +43,27 @@ def autocast(precision: str, device: str) -> Any:
 
 @contextmanager
 def seeded(seed: int, device: str) -> Iterator[None]:
-    """Draw torch's random numbers from ``seed`` inside the block; restore the generators after."""
-    where = torch.device(device)
-    cuda = []
-    if where.type == "cuda":
-        cuda = [torch.cuda.current_device() if where.index is None else where.index]
-    with torch.random.fork_rng(devices=cuda):
-        torch.default_generator.manual_seed(seed)
-        for index in cuda:
-            torch.cuda.default_generators[index].manual_seed(seed)
+    """Draw torch's random numbers from ``seed`` inside the block; restore the generators after.
+
+    The generators belong to the process, so other threads wait at their own block.
+    """
+    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=_cuda_index(device)):
+        seed_generators(seed, device)
         yield
+
+
+def seed_generators(seed: int, device: str) -> None:
+    """Draw torch's random numbers on the CPU and the device from ``seed`` from now on."""
+    torch.default_generator.manual_seed(seed)
+    for index in _cuda_index(device):
+        torch.cuda.default_generators[index].manual_seed(seed)
+
+
+def _cuda_index(device: str) -> list[int]:
+    where = torch.device(device)
+    if where.type != "cuda":
+        return []
+    return [torch.cuda.current_device() if where.index is None else where.index]
 
 
 @contextmanager

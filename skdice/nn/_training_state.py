@@ -74,7 +74,7 @@ def training_state(net: Any, progress: Progress, rng: np.random.Generator) -> St
         state["scheduler"] = net.scheduler_.state_dict()
         state["scaler"] = net.scaler_.state_dict()
         state["rng"] = json.dumps(rng.bit_generator.state)
-        state["torch_rng"] = _generators(net.device)
+        state["torch_rng"] = [net.ranks_.stack(part) for part in _generators(net.device)]
     return state
 
 
@@ -91,7 +91,7 @@ def restore_training_state(
         net.scheduler_.load_state_dict(state["scheduler"])
         net.scaler_.load_state_dict(state["scaler"])
         rng.bit_generator.state = json.loads(state["rng"])
-        _set_generators(net.device, state["torch_rng"])
+        _set_generators(net.device, [part[net.ranks_.index].clone() for part in state["torch_rng"]])
 
 
 def _generators(device: Any) -> list[Tensor]:

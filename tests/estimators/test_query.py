@@ -260,7 +260,7 @@ class TestTraining:
         X = [["the"] * int(n) for n in rng.integers(1, 56, 300)]
         dataset = fitted._encode(X).dataset
         assert len(dataset) == 600
-        sampler = StepSampler(fitted._batcher(dataset), fitted.batch_size, rng)
+        sampler = StepSampler(fitted._batcher(dataset, "fp32"), fitted.batch_size, rng)
         n_pieces = n_cells = 0
         for step in sampler:
             assert max(len(batch["input_ids"]) for batch in step) <= 2 * fitted.batch_size
@@ -271,7 +271,9 @@ class TestTraining:
             n_cells += sum(batch["attention_mask"].numel() for batch in step)
         assert n_pieces == len(dataset.input_ids.values)
         assert n_cells < 1.1 * n_pieces
-        predicted = [batch["attention_mask"] for _, batch in fitted._batcher(dataset).by_length()]
+        predicted = [
+            batch["attention_mask"] for _, batch in fitted._batcher(dataset, "fp32").by_length()
+        ]
         assert sum(mask.numel() for mask in predicted) < 1.05 * n_pieces
 
     def test_class_weights_are_about_starts(self, tiny_bert, corpus):

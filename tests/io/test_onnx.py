@@ -126,7 +126,7 @@ def test_logits_of_the_network(session, case, family, capfd):
     dataset = encode(case, estimator, X)
     expected = estimator._predict_logits(dataset)
     for batch_size in (1, 3, 64):
-        batcher = estimator._batcher(dataset)
+        batcher = estimator._batcher(dataset, "fp32")
         batcher.batch_size = batch_size
         for _, batch in batcher.by_length():
             batch = {name: tensor.numpy() for name, tensor in batch.items()}

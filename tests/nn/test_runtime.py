@@ -1,5 +1,8 @@
 """What a fit changes in torch is as before afterwards."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -147,3 +150,16 @@ def test_autocast_computes_in_the_precision(precision, dtype):
     with autocast(precision, "cpu"):
         assert (matrix @ matrix).dtype == dtype
     assert (matrix @ matrix).dtype == torch.float32
+
+
+def test_threads_do_not_draw_from_each_other():
+    def draw(seed):
+        with seeded(seed, "cpu"):
+            numbers = []
+            for _ in range(20):
+                numbers.append(torch.rand(()).item())
+                time.sleep(0.001)
+        return numbers
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(draw, range(4))) == [draw(seed) for seed in range(4)]

@@ -1,0 +1,290 @@
+"""A cluster of two processes: prediction, joblib's backend and searches, and workers that die."""
+
+import os
+import signal
+import threading
+import time
+
+import distributed
+import joblib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from skdice import DiceTokenTagger, compare_losses
+from skdice.distributed import _predict, predict_parquet
+from skdice.distributed._shipping import Shipment, estimator_fingerprint
+from skdice.model_selection import _study
+
+from ..corpora import easy_corpus
+from ..model_selection.searched import Peak, X, Y, make_search
+from .clusters import local_cluster
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+N_PARTS, N_ROWS = 6, 40
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster() as client:
+        yield client
+
+
+@pytest.fixture
+def dask(client):
+    """Let joblib use the cluster."""
+    with joblib.parallel_config(backend="dask"):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def tagger(tiny_bert):
+    return DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(16))
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return easy_corpus(N_PARTS * N_ROWS, seed=1)[0]
+
+
+@pytest.fixture
+def corpus(tmp_path, sentences):
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    for i in range(N_PARTS):
+        rows = slice(i * N_ROWS, (i + 1) * N_ROWS)
+        table = pa.table({"id": range(rows.start, rows.stop), "words": sentences[rows]})
+        pq.write_table(table, directory / f"part-{i}.parquet")
+    return directory
+
+
+def once(path):
+    """Return True to the first process that asks."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def pids_of(client):
+    return set(client.run(os.getpid).values())
+
+
+def check(directory, table, tagger, sentences):
+    """Check that all rows are there, once, in order, with the predictions of one process."""
+    assert table["n_rows"].tolist() == [N_ROWS] * N_PARTS
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "_skdice.json",
+        *(f"part-{i}.parquet" for i in range(N_PARTS)),
+    ]
+    frame = pd.read_parquet(directory)
+    assert frame["id"].tolist() == list(range(len(sentences)))
+    assert frame["prediction"].map(list).tolist() == tagger.predict(sentences).tolist()
+
+
+class TestPrediction:
+    def test_the_estimator_is_loaded_once_in_a_process(
+        self, client, tagger, corpus, sentences, tmp_path
+    ):
+        log = tmp_path / "log"
+
+        class Told(DiceTokenTagger):
+            def __setstate__(self, state):
+                with open(log, "a") as file:
+                    file.write(f"{os.getpid()}\n")
+                super().__setstate__(state)
+
+        told = Told()
+        vars(told).update(vars(tagger))
+        arguments = {"columns": "words", "keep": "id", "client": client, "verbose": 0}
+        table = predict_parquet(told, corpus, tmp_path / "out", **arguments)
+        check(tmp_path / "out", table, tagger, sentences)
+        pids = log.read_text().split()
+        assert 0 < len(pids) == len(set(pids)) <= 2
+        assert os.getpid() not in map(int, pids)
+        again = predict_parquet(told, corpus, tmp_path / "out", **arguments)
+        assert not again["is_new"].any()
+        assert len(log.read_text().split()) == len(pids)
+
+    def test_a_saved_estimator(self, client, tagger, corpus, sentences, tmp_path, capsys):
+        tagger.save_pretrained(tmp_path / "tagger")
+        table = predict_parquet(
+            tmp_path / "tagger", corpus, tmp_path / "out", columns="words", keep="id", client=client
+        )
+        check(tmp_path / "out", table, tagger, sentences)
+        assert f"{N_PARTS}/{N_PARTS}" in capsys.readouterr().err
+
+    def test_a_worker_that_is_killed(self, client, tagger, corpus, sentences, tmp_path):
+        """Its part is begun again by another one; what it left behind does not count."""
+        flag = tmp_path / "flag"
+
+        class Mortal(DiceTokenTagger):
+            def _tag(self, sentences):
+                if once(flag):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super()._tag(sentences)
+
+        mortal = Mortal()
+        vars(mortal).update(vars(tagger))
+        before = pids_of(client)
+        out = tmp_path / "out"
+        table = predict_parquet(
+            mortal, corpus, out, columns="words", keep="id", client=client, verbose=0
+        )
+        client.wait_for_workers(2)
+        assert flag.exists()
+        assert len(pids_of(client) - before) == 1
+        check(out, table, tagger, sentences)
+
+    def test_a_part_that_takes_down_workers(self):
+        with (
+            pytest.raises(RuntimeError, match=r"'part-0.parquet' was tried on several workers"),
+            _predict._explained("part-0.parquet"),
+        ):
+            raise distributed.KilledWorker("task", None, 3)
+
+    def test_an_error_in_a_worker(self, client, tagger, corpus, sentences, tmp_path):
+        path = corpus / "part-5.parquet"
+        good = pq.read_table(path)
+        pq.write_table(good.set_column(1, "words", pa.array([["a"]] * 39 + [None])), path)
+        out = tmp_path / "out"
+        arguments = {"columns": "words", "keep": "id", "client": client, "verbose": 0}
+        with pytest.raises(ValueError, match=r"'part-5.parquet' has null in row 39") as caught:
+            predict_parquet(tagger, corpus, out, **arguments)
+        assert "of 6 parts are finished and stay" in caught.value.__notes__[-1]
+        pq.write_table(good, path)
+        check(out, predict_parquet(tagger, corpus, out, **arguments), tagger, sentences)
+
+    def test_a_cluster_that_goes_away(self, tagger, corpus, tmp_path, monkeypatch):
+        with local_cluster(1, processes=False) as client:
+
+            def hang_up(*_):
+                threading.Thread(target=client.close).start()
+                time.sleep(0.5)
+
+            monkeypatch.setattr(_predict, "predict_part", hang_up)
+            with pytest.raises(RuntimeError, match="cluster was lost") as caught:
+                predict_parquet(
+                    tagger, corpus, tmp_path / "out", columns="words", client=client, verbose=0
+                )
+        assert "the same call goes on with the others" in caught.value.__notes__[-1]
+
+    def test_several_threads_in_a_process(self, tagger, corpus, sentences, tmp_path):
+        """They read and write at the same time, and predict in turn, with all of their cores."""
+
+        def threads():
+            with _predict._threads_of_worker():
+                return torch.get_num_threads()
+
+        before = torch.get_num_threads()
+        with local_cluster(1, processes=False, threads_per_worker=3) as client:
+            table = predict_parquet(
+                tagger, corpus, tmp_path / "out", columns="words", keep="id", client=client
+            )
+            assert client.submit(threads).result() == 3
+        assert torch.get_num_threads() == before
+        check(tmp_path / "out", table, tagger, sentences)
+
+    def test_a_directory_that_changes(self, client, tagger, corpus, tmp_path, tiny_bert):
+        """Workers find another estimator than the one that the run began with."""
+        tagger.save_pretrained(tmp_path / "tagger")
+        shipment = Shipment(str(tmp_path / "tagger"), estimator_fingerprint(tagger))
+        assert client.submit(shipment.unpack, pure=False).result().max_length_ == 64
+        DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(8)).save_pretrained(tmp_path / "tagger")
+        with pytest.raises(ValueError, match="is another one than when the run began"):
+            Shipment(shipment.path, shipment.fingerprint).unpack()
+
+
+class TestJoblib:
+    """What runs on the cluster gives the numbers of one process."""
+
+    def test_grid_search(self, tiny_bert, client):
+        rows = easy_corpus(24)
+        grid = [{"loss": ["ce"]}, {"loss": ["dice"], "gamma": [0.1, 1.0]}]
+        search = GridSearchCV(DiceTokenTagger(tiny_bert, **FAST), grid, cv=2)
+        here = search.fit(*rows).cv_results_["mean_test_score"]
+        with joblib.parallel_config(backend="dask"):
+            there = search.fit(*rows).cv_results_["mean_test_score"]
+        np.testing.assert_allclose(there, here, atol=1e-6)
+        assert len(search.predict(rows[0])) == 24
+
+    def test_cross_val_score(self, tiny_bert, client):
+        tagger = DiceTokenTagger(tiny_bert, **FAST)
+        here = cross_val_score(tagger, *easy_corpus(24), cv=3)
+        with joblib.parallel_config(backend="dask"):
+            there = cross_val_score(tagger, *easy_corpus(24), cv=3)
+        np.testing.assert_allclose(there, here, atol=1e-6)
+
+    def test_compare_losses_with_a_worker_that_is_killed(self, tiny_bert, client, tmp_path):
+        flag, log = tmp_path / "flag", tmp_path / "log"
+        flag.touch()
+
+        class Mortal(DiceTokenTagger):
+            def fit(self, X, y, sample_weight=None):
+                with open(log, "a") as file:
+                    file.write(f"{os.getpid()}\n")
+                if once(flag):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().fit(X, y, sample_weight)
+
+        rows = (*easy_corpus(24), *easy_corpus(8, seed=1))
+        options = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
+        estimator = Mortal(tiny_bert, **FAST)
+        here = compare_losses(estimator, *rows, **options).frame
+        flag.unlink()
+        log.unlink()
+        with joblib.parallel_config(backend="dask"):
+            there = compare_losses(estimator, *rows, **options, cache_dir=tmp_path / "runs").frame
+        client.wait_for_workers(2)
+        pids = log.read_text().split()
+        assert len(pids) >= 5
+        assert str(os.getpid()) not in pids
+        assert len(list((tmp_path / "runs").iterdir())) == 4
+        columns = ["loss", "seed", "precision", "recall", "f1"]
+        pd.testing.assert_frame_equal(here[columns], there[columns])
+
+    def test_errors_come_back(self, tiny_bert, dask):
+        tagger = DiceTokenTagger(tiny_bert, **FAST, max_length=10_000)
+        with pytest.raises(ValueError, match="'max_length' parameter") as caught:
+            compare_losses(tagger, *easy_corpus(8), *easy_corpus(8), losses=("ce",), verbose=0)
+        assert any("loss 'ce' and seed" in note for note in caught.value.__notes__)
+
+
+class TestSearch:
+    def test_without_a_storage(self, dask):
+        search = make_search(n_trials=4).fit(X, Y)
+        assert len(search.cv_results_["params"]) == 4
+        assert {t.user_attrs["worker"]["pid"] for t in search.study_.trials} <= pids_of(dask)
+
+    def test_a_worker_that_is_killed(self, dask, tmp_path):
+        """Its trial is withdrawn and replaced: the study ends with as many as were asked for."""
+        flag = tmp_path / "flag"
+
+        def die(estimator, X):
+            if once(flag):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        search = make_search(
+            tmp_path / "study.journal", n_trials=5, estimator=Peak(act=die), refit=False
+        ).fit(X, Y)
+        dask.wait_for_workers(2)
+        assert len(search.cv_results_["params"]) == 5
+        assert os.getpid() not in {t.user_attrs["worker"]["pid"] for t in search.study_.trials}
+        withdrawn = [t.user_attrs.get("withdrawn") for t in search.study_.trials]
+        assert withdrawn.count("stale") == 1
+        assert sum(t.state.name == "COMPLETE" for t in search.study_.trials) == 5
+
+    def test_a_storage_that_workers_do_not_reach(self, dask, monkeypatch):
+        def unreachable(*_):
+            raise ValueError("The storage '/tmp/x' cannot be opened: No such file or directory")
+
+        monkeypatch.setattr(_study, "_run_in_processes", unreachable)
+        with pytest.raises(ValueError, match="cannot be opened") as caught:
+            make_search(n_trials=4).fit(X, Y)
+        assert "give a storage that all of them reach" in caught.value.__notes__[0]

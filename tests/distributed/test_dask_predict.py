@@ -1,0 +1,490 @@
+"""Corpora of Parquet files: every kind of estimator, resuming, and what is refused."""
+
+import functools
+import itertools
+import json
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.distributed import _part, predict_parquet
+from skdice.distributed._shipping import estimator_fingerprint
+from skdice.io import load_pretrained
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..estimators.test_span import easy_questions
+
+FAST = {"max_epochs": 1, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+N_ROWS = 16
+WORDS = pa.list_(pa.string())
+# Estimator, rows to train on, columns, type of the predictions.
+CASES = {
+    "tagger": (DiceTokenTagger, easy_corpus, ["words"], WORDS),
+    "queries": (
+        functools.partial(DiceQueryTagger, queries={"PER": "who ?", "LOC": "where ?"}),
+        easy_corpus,
+        ["words"],
+        WORDS,
+    ),
+    "texts": (DiceTextClassifier, easy_texts, ["text"], pa.string()),
+    "labels": (DiceTextClassifier, easy_labels, ["text"], pa.list_(pa.int8())),
+    "pairs": (DicePairClassifier, easy_pairs, ["one", "two"], pa.int64()),
+    "questions": (DiceSpanExtractor, easy_questions, ["question", "context"], pa.string()),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_bert):
+    """Return the fitted estimator of a case; do not change it."""
+
+    @functools.cache
+    def fit(case):
+        cls, rows, *_ = CASES[case]
+        return cls(tiny_bert, **FAST).fit(*rows(N_ROWS))
+
+    return fit
+
+
+@pytest.fixture(scope="module")
+def tagger(fitted):
+    return fitted("tagger")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Let a part of a few rows be several chunks and row groups."""
+    monkeypatch.setattr(_part, "_CHUNK_ROWS", 3)
+    monkeypatch.setattr(_part, "_GROUP_ROWS", 6)
+
+
+def columns_of(case, rows):
+    """Return the rows of a case as columns of a table."""
+    names = CASES[case][2]
+    if len(names) == 1:
+        return {names[0]: rows}
+    if hasattr(rows, "columns"):
+        return {name: rows[name].tolist() for name in names}
+    return dict(zip(names, map(list, zip(*rows))))
+
+
+def write_corpus(directory, columns, cuts=(0, 5, 5, 11, 16)):
+    """Write parts of the rows between the cuts; one of them is empty."""
+    table = pa.table({"id": range(len(next(iter(columns.values())))), **columns})
+    for i, (start, end) in enumerate(itertools.pairwise(cuts)):
+        path = directory / ("" if i % 2 else "sub") / f"part-{i}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table.slice(start, end - start), path)
+    return directory
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Sentences in four parts."""
+    return write_corpus(tmp_path / "corpus", {"words": easy_corpus(N_ROWS, seed=1)[0]})
+
+
+def files_of(directory):
+    return sorted(
+        path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
+    )
+
+
+def read(directory):
+    """Return the rows of all parts in the order of their ids."""
+    return pd.read_parquet(directory).sort_values("id", ignore_index=True)
+
+
+class TestPredictions:
+    @pytest.mark.parametrize("case", CASES)
+    def test_as_predict(self, case, fitted, tmp_path, small_chunks):
+        estimator = fitted(case)
+        rows = CASES[case][1](N_ROWS, seed=1)[0]
+        source = write_corpus(tmp_path / "corpus", columns_of(case, rows))
+        table = predict_parquet(
+            estimator, source, tmp_path / "out", columns=CASES[case][2], keep="id", verbose=0
+        )
+        assert table["part"].tolist() == [
+            "part-1.parquet",
+            "part-3.parquet",
+            "sub/part-0.parquet",
+            "sub/part-2.parquet",
+        ]
+        assert table["n_rows"].tolist() == [0, 5, 5, 6]
+        assert table["is_new"].all()
+        assert (table["seconds"] > 0).all()
+        assert files_of(tmp_path / "out") == sorted(["_skdice.json", *table["part"]])
+        for name in table["part"]:
+            one, other = pq.read_table(source / name), pq.read_table(tmp_path / "out" / name)
+            assert other.schema.names == ["id", "prediction"]
+            assert other.schema.field("prediction").type == CASES[case][3]
+            assert one["id"].equals(other["id"])
+        expected = estimator.predict(rows).tolist()
+        assert pa.array(read(tmp_path / "out")["prediction"]).to_pylist() == expected
+
+    def test_row_groups(self, tagger, corpus, tmp_path, small_chunks, monkeypatch):
+        predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+        path = tmp_path / "out" / "sub" / "part-2.parquet"
+        assert pq.ParquetFile(path).num_row_groups == 1
+        monkeypatch.setattr(_part, "_GROUP_BYTES", 1)
+        predict_parquet(tagger, corpus, tmp_path / "more", columns="words", verbose=0)
+        path = tmp_path / "more" / "sub" / "part-2.parquet"
+        assert pq.ParquetFile(path).num_row_groups == 2
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            pa.large_list(pa.string()),
+            pa.list_(pa.large_string()),
+            pa.list_(pa.dictionary(pa.int32(), pa.string())),
+            pa.list_(pa.string(), 4),
+        ],
+    )
+    def test_types_of_columns(self, tagger, tmp_path, kind):
+        rows = [["john", "saw", "the", "oslo"], ["the", "mary", "went", "to"]]
+        source = write_corpus(tmp_path / "corpus", {"words": pa.array(rows, kind)}, (0, 2))
+        predict_parquet(tagger, source, tmp_path / "out", columns=["words"], keep="id", verbose=0)
+        predicted = read(tmp_path / "out")["prediction"].map(list).tolist()
+        assert predicted == tagger.predict(rows).tolist()
+
+    def test_sentences_without_words(self, tagger, tmp_path):
+        source = write_corpus(tmp_path / "corpus", {"words": [[], []]}, (0, 2))
+        assert pq.read_schema(source / "sub/part-0.parquet").field("words").type == pa.list_(
+            pa.null()
+        )
+        predict_parquet(tagger, source, tmp_path / "out", columns="words", verbose=0)
+        assert pd.read_parquet(tmp_path / "out")["prediction"].map(list).tolist() == [[], []]
+
+    def test_one_file_and_hidden_ones(self, tagger, corpus, tmp_path):
+        path = corpus / "part-3.parquet"
+        for name in ("_metadata", "_part.parquet", ".part.parquet", "notes.txt"):
+            (corpus / name).write_text("no Parquet")
+        one = predict_parquet(tagger, path, tmp_path / "one", columns="words", verbose=0)
+        assert one["part"].tolist() == ["part-3.parquet"]
+        assert len(predict_parquet(tagger, corpus, tmp_path / "a", columns="words", verbose=0)) == 4
+
+    @pytest.mark.parametrize(
+        "wrap",
+        [
+            lambda estimator, X, y: GridSearchCV(estimator, {"lr": [5e-3]}, cv=2).fit(X, y),
+            lambda estimator, X, y: TunedThresholdClassifierCV(
+                estimator, cv=2, scoring="balanced_accuracy", random_state=0
+            ).fit(X, y),
+            lambda estimator, X, y: FrozenEstimator(estimator.fit(X, y)),
+            lambda estimator, X, y: Pipeline([("classify", estimator)]).fit(X, y),
+        ],
+    )
+    def test_meta_estimators(self, wrap, tiny_bert, tmp_path):
+        X, y = easy_texts(N_ROWS)
+        estimator = wrap(DiceTextClassifier(tiny_bert, **FAST), X, np.array(y))
+        source = write_corpus(tmp_path / "corpus", {"text": X})
+        predict_parquet(estimator, source, tmp_path / "out", columns="text", keep="id", verbose=0)
+        assert read(tmp_path / "out")["prediction"].tolist() == estimator.predict(X).tolist()
+
+    def test_a_pipeline_takes_other_columns(self, fitted, tmp_path):
+        spell = Pipeline(
+            [
+                ("split", FunctionTransformer(lambda texts: [text.split() for text in texts])),
+                ("tag", fitted("tagger")),
+            ]
+        )
+        texts = [" ".join(words) for words in easy_corpus(N_ROWS)[0]]
+        source = write_corpus(tmp_path / "corpus", {"text": texts})
+        predict_parquet(spell, source, tmp_path / "out", columns="text", keep="id", verbose=0)
+        predicted = read(tmp_path / "out")["prediction"].map(list).tolist()
+        assert predicted == spell.predict(texts).tolist()
+
+
+class TestResuming:
+    def test_finished_parts_stay(self, tagger, corpus, tmp_path):
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        before = {name: (out / name).stat().st_mtime_ns for name in files_of(out)}
+        (out / "part-3.parquet").unlink()
+        # What a killed process leaves behind.
+        (out / ".part-3.parquet.0123.unfinished").write_bytes(b"PAR1")
+        (out / "sub" / ".part-0.parquet.0123.unfinished").write_bytes(b"")
+        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert table.loc[table["is_new"], "part"].tolist() == ["part-3.parquet"]
+        assert table["seconds"].isna().tolist() == (~table["is_new"]).tolist()
+        assert files_of(out) == sorted(before)
+        changed = [name for name in before if (out / name).stat().st_mtime_ns != before[name]]
+        assert changed == ["part-3.parquet"]
+
+    def test_an_error_keeps_what_is_finished(self, tagger, corpus, tmp_path):
+        table = pq.read_table(corpus / "sub" / "part-2.parquet")
+        bad = table.set_column(1, "words", pa.array([None, *table["words"].to_pylist()[1:]]))
+        pq.write_table(bad, corpus / "sub" / "part-2.parquet")
+        out = tmp_path / "out"
+        with pytest.raises(ValueError, match=r"'sub/part-2.parquet' has null in row 0") as caught:
+            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert "3 of 4 parts are finished and stay" in caught.value.__notes__[0]
+        assert len(files_of(out)) == 4
+        pq.write_table(table, corpus / "sub" / "part-2.parquet")
+        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert table["is_new"].tolist() == [False, False, False, True]
+
+    def test_a_corpus_that_grows(self, tagger, corpus, tmp_path):
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        shutil.copy(corpus / "part-3.parquet", corpus / "part-4.parquet")
+        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert table.loc[table["is_new"], "part"].tolist() == ["part-4.parquet"]
+
+    def test_the_place_does_not_matter(self, tagger, corpus, tmp_path):
+        """A copy of the corpus, and the estimator from a file: nothing is done again."""
+        predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+        tagger.save_pretrained(tmp_path / "tagger")
+        shutil.copytree(corpus, tmp_path / "copy", copy_function=shutil.copyfile)
+        for estimator in (tmp_path / "tagger", load_pretrained(tmp_path / "tagger")):
+            table = predict_parquet(
+                estimator, tmp_path / "copy", tmp_path / "out", columns="words", verbose=0
+            )
+            assert not table["is_new"].any()
+
+    @pytest.mark.parametrize(
+        "change, different",
+        [
+            ({"estimator": "other"}, "in the estimator"),
+            ({"columns": "more"}, "in 'columns'"),
+            ({"keep": ["more"]}, "in 'keep'"),
+            ({"output": "tags"}, "in 'output'"),
+        ],
+    )
+    def test_another_run(self, change, different, tagger, tmp_path):
+        X = easy_corpus(N_ROWS)[0]
+        source = write_corpus(tmp_path / "corpus", {"words": X, "more": X})
+        out = tmp_path / "out"
+        given = {"estimator": tagger, "columns": "words", "verbose": 0}
+        predict_parquet(source=source, destination=out, **given)
+        if "estimator" in change:
+            change = {"estimator": clone(tagger).set_params(random_state=1).fit(*easy_corpus(8))}
+        with pytest.raises(ValueError, match=f"predictions of another run, .* differs {different}"):
+            predict_parquet(source=source, destination=out, **{**given, **change})
+        assert not predict_parquet(source=source, destination=out, **given)["is_new"].any()
+
+    def test_a_part_that_has_changed(self, tagger, corpus, tmp_path):
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        path = corpus / "part-3.parquet"
+        pq.write_table(pq.read_table(path).slice(1), path)
+        with pytest.raises(ValueError, match=r"Part 'part-3.parquet' of the source has changed"):
+            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        (out / "part-3.parquet").unlink()
+        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert table["is_new"].tolist() == [False, True, False, False]
+        path.unlink()
+        with pytest.raises(ValueError, match=r"does not have: 'part-3.parquet'\. Give another"):
+            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+
+    @pytest.mark.parametrize(
+        "damage, message",
+        [
+            (lambda out: (out / "part-3.parquet").write_bytes(b"PAR1"), "damaged.* Delete it"),
+            (lambda out: (out / "_skdice.json").write_text("{}"), "_skdice.json' is damaged"),
+            (
+                lambda out: pq.write_table(pa.table({"a": [1]}), out / "part-3.parquet"),
+                "was not written by this run",
+            ),
+            (lambda out: (out / "notes.txt").write_text("mine"), "no predictions.*'notes.txt'"),
+        ],
+    )
+    def test_a_damaged_destination(self, damage, message, tagger, corpus, tmp_path):
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        damage(out)
+        with pytest.raises(ValueError, match=message):
+            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+
+    def test_one_run_at_a_time(self, tagger, corpus, tmp_path):
+        fcntl = pytest.importorskip("fcntl")
+        (tmp_path / "out").mkdir()
+        descriptor = os.open(tmp_path / "out", os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match="Another run is writing into"):
+            predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+        os.close(descriptor)
+        predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+
+
+class TestFingerprint:
+    @pytest.mark.parametrize("case", CASES)
+    def test_saved_and_loaded(self, case, fitted, tmp_path):
+        fitted(case).save_pretrained(tmp_path / "saved")
+        fingerprint = estimator_fingerprint(fitted(case))
+        assert estimator_fingerprint(load_pretrained(tmp_path / "saved")) == fingerprint
+
+    def test_what_counts(self, tiny_bert):
+        tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(N_ROWS))
+        before = estimator_fingerprint(tagger)
+        assert estimator_fingerprint(tagger.set_params(verbose=1, random_state=None)) == before
+        for change in (
+            lambda: tagger.set_params(decode="argmax"),
+            lambda: setattr(tagger, "background_bias_", 0.5),
+            lambda: next(tagger.net_.module_.parameters()).data.add_(1e-3),
+        ):
+            change()
+            after = estimator_fingerprint(tagger)
+            assert after != before
+            before = after
+
+    def test_of_a_search_its_best_estimator_counts(self, tiny_bert):
+        X, y = easy_texts(N_ROWS)
+        search = GridSearchCV(DiceTextClassifier(tiny_bert, **FAST), {"lr": [5e-3]}, cv=2)
+        search.fit(X, np.array(y))
+        before = estimator_fingerprint(search)
+        search.cv_results_ = None
+        assert estimator_fingerprint(search) == before
+        search.best_estimator_.threshold_ = 0.3
+        assert estimator_fingerprint(search) != before
+
+
+class TestBadInput:
+    @pytest.fixture
+    def refuses(self, tmp_path):
+        """Check that a call is refused and writes nothing."""
+
+        def check(message, error, estimator, source, **given):
+            with pytest.raises(error, match=message):
+                predict_parquet(
+                    estimator, source, **{"destination": tmp_path / "out", "verbose": 0, **given}
+                )
+            assert not (tmp_path / "out").exists() or not files_of(tmp_path / "out")
+
+        return check
+
+    @pytest.mark.parametrize(
+        "given, message",
+        [
+            ({"columns": "tokens"}, r"Part 'part-1.parquet' has no column 'tokens'; it has \["),
+            ({"columns": "words", "keep": "tokens"}, "has no column 'tokens'"),
+            ({"columns": "id"}, "'id' of part .* is of type int64; the estimator takes one column"),
+            ({"columns": ["id", "words"]}, "DiceTokenTagger takes one column of lists of str"),
+            ({"columns": []}, r"takes one column of lists of str .*; got columns=\[\]"),
+            ({"columns": "words", "keep": ["id", "id"]}, "keep must have each column once"),
+            ({"columns": "words", "keep": "id", "output": "id"}, "output='id' is one of the"),
+        ],
+    )
+    def test_columns(self, refuses, tagger, corpus, given, message):
+        refuses(message, ValueError, tagger, corpus, **given)
+
+    @pytest.mark.parametrize(
+        "given, message",
+        [
+            ({"columns": None}, "columns must be a name of a column or a list of them; got None"),
+            ({"columns": "words", "keep": [1]}, "keep must be a name"),
+            ({"columns": "words", "output": ""}, "output must be the name of a column"),
+            ({"columns": "words", "client": "scheduler:8786"}, "client must be a distributed.Cl"),
+            ({"columns": "words", "destination": None}, "destination must be a path"),
+        ],
+    )
+    def test_kinds_of_arguments(self, refuses, tagger, corpus, given, message):
+        refuses(message, TypeError, tagger, corpus, **given)
+
+    def test_estimators(self, refuses, tiny_bert, corpus, tmp_path):
+        refuses("not fitted", NotFittedError, DiceTokenTagger(tiny_bert), corpus, columns="words")
+        refuses("fitted estimator of skdice", TypeError, LogisticRegression(), corpus, columns="id")
+        refuses("no directory", ValueError, tmp_path / "nothing", corpus, columns="words")
+
+    def test_sources(self, refuses, tagger, corpus, tmp_path):
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        refuses("no file", ValueError, tagger, empty, columns="words")
+        refuses("There is no directory", ValueError, tagger, tmp_path / "nothing", columns="words")
+        refuses("source must be a path", TypeError, tagger, None, columns="words")
+        for destination in (corpus, corpus / "out", corpus.parent):
+            with pytest.raises(ValueError, match="must lie beside the source"):
+                predict_parquet(tagger, corpus, destination, columns="words", verbose=0)
+        (corpus / "part-9.parquet").write_bytes(b"PAR1 and no more")
+        refuses("'part-9.parquet' .* cannot be read", ValueError, tagger, corpus, columns="words")
+
+    def test_damage_in_the_middle_of_a_part(self, tagger, corpus, tmp_path):
+        path = corpus / "part-3.parquet"
+        content = bytearray(path.read_bytes())
+        column = pq.ParquetFile(path).metadata.row_group(0).column(1)
+        start = column.dictionary_page_offset or column.data_page_offset
+        content[start : start + column.total_compressed_size] = (
+            b"\xff" * column.total_compressed_size
+        )
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"Part 'part-3.parquet' .* cannot be read as Parquet"):
+            predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+        assert "part-3.parquet" not in files_of(tmp_path / "out")
+
+    @pytest.mark.parametrize(
+        "case, column, values, rows",
+        [
+            ("tagger", "words", [["a"]] * 3 + [None, ["b"], None, None], "rows 3, 5"),
+            ("tagger", "words", [["a"]] * 7 + [["b", None]], "row 7"),
+            ("tagger", "words", pa.array([None, None], WORDS), "rows 0, 1"),
+            ("tagger", "words", [None, None], "rows 0, 1"),
+            ("texts", "text", ["a", "b", "c", "d", None], "row 4"),
+            ("pairs", "two", ["a", None, "c", "d"], "row 1"),
+        ],
+    )
+    def test_nulls(self, case, column, values, rows, fitted, tmp_path, small_chunks):
+        columns = {name: ["a"] * len(values) for name in CASES[case][2]} | {column: values}
+        source = write_corpus(tmp_path / "corpus", columns, (0, len(values)))
+        found = rf"Column '{column}' of part 'sub/part-0.parquet' has null in {rows} \(counted"
+        with pytest.raises(ValueError, match=found):
+            predict_parquet(
+                fitted(case), source, tmp_path / "out", columns=list(CASES[case][2]), verbose=0
+            )
+        assert files_of(tmp_path / "out") == ["_skdice.json"]
+
+    def test_rows_that_the_estimator_refuses(self, fitted, tmp_path, small_chunks):
+        columns = {"question": ["who ?"] * 8, "context": ["john saw"] * 7 + [" "]}
+        source = write_corpus(tmp_path / "corpus", columns, (0, 8))
+        with pytest.raises(
+            ValueError, match=r"part-0.parquet', rows 6 to 7, .* row 1 of X is empt"
+        ):
+            predict_parquet(
+                fitted("questions"),
+                source,
+                tmp_path / "out",
+                columns=["question", "context"],
+                verbose=0,
+            )
+
+    def test_foreign_files(self, tagger, corpus, tmp_path):
+        out = tmp_path / "out"
+        out.mkdir()
+        for i in range(7):
+            (out / f"part-{i}.parquet").write_bytes(b"mine")
+        with pytest.raises(ValueError, match=r"no predictions of skdice: 'part-0.*' and 2 more"):
+            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert all((out / f"part-{i}.parquet").read_bytes() == b"mine" for i in range(7))
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(ValueError, match="cannot be made"):
+            predict_parquet(tagger, corpus, tmp_path / "file", columns="words", verbose=0)
+
+
+def test_the_manifest_tells_versions(tagger, corpus, tmp_path):
+    predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+    content = json.loads((tmp_path / "out" / "_skdice.json").read_text())
+    assert content["versions"].keys() >= {"skdice", "torch", "transformers"}
+
+
+def test_progress(tagger, corpus, tmp_path, capsys):
+    predict_parquet(tagger, corpus, tmp_path / "out", columns="words")
+    assert "4/4" in capsys.readouterr().err
+    predict_parquet(tagger, corpus, tmp_path / "quiet", columns="words", verbose=0)
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,180 @@
+"""What each process of a job does alone, without a job; tests/distributed has whole ones."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import Parallel, delayed
+
+from skdice.losses import DiceLoss
+from skdice.losses._query import QueryLoss
+from skdice.losses._span import SpanLoss
+from skdice.nn import _ranks
+from skdice.nn._accumulation import accumulate_gradient
+from skdice.nn._batching import StepSampler, _without_items
+from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
+
+from .test_accumulation import LOSSES, make_batches, make_module, run
+from .toy import ToyModule, forward_of, make_batcher, make_dataset
+
+
+class OnlyOneHasWork(Ranks):
+    """What the others add is zero."""
+
+    def _send(self, tensors, collective):
+        for _ in tensors:
+            pass
+
+
+def steps_of(dataset, ranks, step_size, batch_size):
+    batcher = make_batcher(dataset, batch_size)
+    return list(StepSampler(batcher, step_size, np.random.default_rng(0), ranks))
+
+
+def items_of(batches):
+    return [item for batch in batches for item in batch["item"].tolist()]
+
+
+rows = st.lists(st.tuples(st.integers(2, 9), st.integers(0, 3)), min_size=1, max_size=20)
+
+
+@given(rows, st.integers(1, 4), st.integers(1, 4), st.integers(1, 5))
+@settings(deadline=None, max_examples=40)
+def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count):
+    dataset = make_dataset([length for length, _ in rows], [n for _, n in rows])
+    whole = steps_of(dataset, ALONE, step_size * count, batch_size)
+    dealt = [steps_of(dataset, Ranks(i, count), step_size, batch_size) for i in range(count)]
+    assert {len(steps) for steps in dealt} == {len(whole)}
+    for step, parts in zip(whole, zip(*dealt)):
+        assert all(parts), "each process has a batch"
+        assert sorted(items_of([batch for part in parts for batch in part])) == sorted(
+            items_of(step)
+        )
+        sizes = [sum(len(batch["input_ids"]) for batch in part) for part in parts]
+        assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_process_without_work_adds_nothing(name):
+    (batch,) = make_batches(1, weighted=True)
+    batch = _without_items(batch)
+    assert len(batch["item"]) == len(batch["target"]) == len(batch["weight"]) == 0
+    value, gradients, _ = run(make_module(), LOSSES[name], [batch], ranks=OnlyOneHasWork(0, 2))
+    assert value == 0
+    assert all((gradient == 0).all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("ohem_ratio", [0.0, 1.0])
+@pytest.mark.parametrize(
+    "make_loss, n_outputs, n_columns", [(SpanLoss, 2, 3), (QueryLoss, 6, 4)], ids=str
+)
+def test_nor_does_it_with_several_losses(make_loss, n_outputs, n_columns, ohem_ratio):
+    dataset = make_dataset([4, 3])
+    batch = _without_items(make_batcher(dataset).collate(np.arange(2)))
+    batch["target"] = torch.zeros((0, n_columns), dtype=torch.int64)
+    module, loss = ToyModule(n_outputs), make_loss(DiceLoss(ohem_ratio=ohem_ratio))
+    value = accumulate_gradient(loss, [batch], forward_of(module), ranks=OnlyOneHasWork(0, 2))
+    assert value == 0
+    assert all((parameter.grad == 0).all() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_only_process_with_work_has_the_whole_gradient(name):
+    module, batches = make_module(), make_batches(1, weighted=True)
+    value, gradients, _ = run(module, LOSSES[name], batches, ranks=OnlyOneHasWork(0, 2))
+    expected_value, expected, _ = run(module, LOSSES[name], batches)
+    torch.testing.assert_close(value, expected_value)
+    torch.testing.assert_close(gradients, expected)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_single_batch_runs_once(name):
+    module, batches = make_module(), make_batches(1)
+    calls = []
+
+    def forward(batch):
+        calls.append(torch.is_grad_enabled())
+        return forward_of(module)(batch)
+
+    accumulate_gradient(LOSSES[name], batches, forward, ranks=OnlyOneHasWork(0, 2))
+    assert calls == [True]
+
+
+def test_seeds_differ():
+    assert len({Ranks(i, 8).seed(seed) for i in range(8) for seed in (0, 1)}) == 16
+    assert Ranks(3, 8).seed(5) == Ranks(3, 4).seed(5)
+
+
+@pytest.mark.parametrize(
+    "n_bytes, expected",
+    [(1, [[0], [1], [2], [3], [4]]), (40, [[0, 1], [2], [3, 4]]), (1000, [[0, 1, 2], [3, 4]])],
+)
+def test_what_is_sent_together(n_bytes, expected, monkeypatch):
+    monkeypatch.setattr(_ranks, "_BUCKET_BYTES", n_bytes)
+    tensors = [torch.zeros(n) for n in (4, 6, 20)] + [torch.zeros(n).long() for n in (1, 3)]
+    index = {id(tensor): i for i, tensor in enumerate(tensors)}
+    buckets = [[index[id(tensor)] for tensor in part] for part in _ranks._buckets(iter(tensors))]
+    assert buckets == expected
+
+
+def test_every_tensor_gets_its_own_numbers(monkeypatch):
+    monkeypatch.setattr(_ranks, "_BUCKET_BYTES", 64)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda flat: flat.mul_(2))
+    tensors = [torch.randn(3, 4).T, torch.tensor(7), torch.randn(2, 2, requires_grad=True)]
+    expected = [2 * tensor.detach() for tensor in tensors]
+    Ranks(0, 2).add_up(tensors)
+    torch.testing.assert_close([tensor.detach() for tensor in tensors], expected)
+
+
+def test_a_broken_connection(monkeypatch):
+    def fail(flat):
+        raise RuntimeError("Connection closed by peer")
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", fail)
+    with pytest.raises(LostProcessError, match="Another process of this job ended") as caught:
+        Ranks(0, 2).sum(torch.ones(2))
+    assert "Connection closed" in str(caught.value.__cause__)
+
+
+def test_alone_nothing_is_sent(monkeypatch):
+    monkeypatch.setattr(torch, "distributed", None)
+    tensor = torch.arange(3)
+    assert ALONE.sum(tensor) is tensor
+    assert ALONE.join(tensor, slice(0, 3), 3) is tensor
+    assert ALONE.own(np.arange(4)).tolist() == [0, 1, 2, 3]
+    assert ALONE.stack(tensor).tolist() == [[0, 1, 2]]
+    assert ALONE.place(5) == (slice(0, 5), 5)
+    assert ALONE.is_first
+    ALONE.copy_first([tensor])
+    ALONE.compare({"rows": "0" * 16})
+    with pytest.raises(KeyError), ALONE.left_on_error():
+        raise KeyError
+
+
+@pytest.mark.parametrize(
+    "environment, is_first",
+    [
+        ({}, True),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, True),
+        ({"WORLD_SIZE": "4"}, True),
+        ({"RANK": "0", "WORLD_SIZE": "4"}, True),
+        ({"RANK": "3", "WORLD_SIZE": "4"}, False),
+    ],
+)
+def test_what_the_launcher_says(environment, is_first, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert is_first_process() is is_first
+    if environment.get("WORLD_SIZE") != "4" or "RANK" not in environment:
+        assert current_ranks("cpu") is ALONE
+    assert not torch.distributed.is_initialized()
+
+
+def test_a_worker_of_joblib_is_alone(monkeypatch):
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    found = Parallel(2, "threading")(delayed(current_ranks)("cpu") for _ in range(2))
+    assert found == [ALONE, ALONE]
