@@ -20,7 +20,7 @@ from skdice.nn._ranks import current_ranks, is_first_process
 from .rank_cases import EXACT, OHEM, At, die, query_tagger, resumable, run_exact, tagger, weights_of
 
 # What `accelerate launch` and torchrun set.
-RANK = int(os.environ["RANK"])
+RANK = int(os.environ.get("RANK", "0"))
 LEARNS = {"max_epochs": 3, "lr": 3e-3}
 
 
