@@ -1,15 +1,11 @@
 """Studies on disk and in databases: resumed, shared by processes, killed, refused."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +18,7 @@ from skdice.model_selection import _budget, _liveness
 from skdice.model_selection._journal_lock import FlockLock, journal_lock
 from skdice.model_selection._storage import is_shared, open_storage, open_study, show_storage
 
+from ..distributed.postgresql import server
 from .searched import CONDUCT, Peak, X, Y, make_search, start_search
 
 STORAGES = ["journal", "sqlite", "postgresql"]
@@ -32,42 +29,10 @@ class Summit(Peak):
 
 
 @pytest.fixture(scope="module")
-def postgresql(tmp_path_factory):
+def postgresql():
     """URL of a private PostgreSQL server on a socket."""
-    if not (shutil.which("initdb") and shutil.which("pg_ctl")):
-        pytest.skip("no PostgreSQL server is installed")
-    if find_spec("psycopg2") is None:
-        pytest.skip("no driver for PostgreSQL is installed")
-    # Not tmp_path: the path of a socket is short, and the server's user has to get there.
-    home = Path(tempfile.mkdtemp(prefix="skdice-pg-", dir="/tmp"))
-    try:
-        as_user = []
-        if os.getuid() == 0:
-            if not shutil.which("runuser") or not _user_exists("postgres"):
-                pytest.skip("the server does not run as root, and there is no user for it")
-            as_user = ["runuser", "-u", "postgres", "--"]
-            shutil.chown(home, "postgres")
-        data = home / "data"
-        quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": "/"}
-        initdb = [*as_user, "initdb", "-D", data, "-U", "search", "-A", "trust", "--no-sync"]
-        subprocess.run(initdb, **quiet)
-        pg_ctl = [*as_user, "pg_ctl", "-D", data, "-w", "-l", home / "log"]
-        options = f"-k {home} -c listen_addresses='' -c fsync=off"
-        subprocess.run([*pg_ctl, "-o", options, "start"], **quiet)
-        try:
-            yield f"postgresql+psycopg2://search@/postgres?host={home}"
-        finally:
-            subprocess.run([*pg_ctl, "-m", "immediate", "stop"], **quiet)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _user_exists(name):
-    import pwd
-
-    with suppress(KeyError):
-        return bool(pwd.getpwnam(name))
-    return False
+    with server() as running:
+        yield running.url
 
 
 @pytest.fixture
