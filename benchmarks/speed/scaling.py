@@ -152,7 +152,8 @@ def _draw(points: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
-    for panel, (curve, part) in zip(panels.flat, points.groupby("curve", sort=False)):
+    curves = points.groupby("curve", sort=False)
+    for panel, (curve, part) in reversed(list(zip(panels.flat, curves))):
         right = panel.twinx()
         for measure, label in _MEASURES.items():
             is_time = measure.endswith(" s")
@@ -164,13 +165,17 @@ def _draw(points: pd.DataFrame, path: Path) -> None:
                 linestyle="-" if is_time else ":",
                 label=f"{label}, {'seconds' if is_time else 'MiB'}",
             )
-        _add_linear(panel, part[curve], part["fit s"])
+        if curve != "batch_size":
+            _add_linear(panel, part[curve], part["fit s"])
         for axes in (panel, right):
             axes.set(xscale="log", yscale="log")
         panel.set(xlabel=_LABELS[str(curve)], ylabel="seconds")
         right.set_ylabel("MiB above the start")
+        right.yaxis.set_major_formatter("{x:g}")
+        right.yaxis.set_minor_formatter("")
         handles = panel.get_legend_handles_labels(), right.get_legend_handles_labels()
-        panel.legend(*(a + b for a, b in zip(*handles)), fontsize="small")
+    lines, labels = (a + b for a, b in zip(*handles))
+    figure.legend(lines, labels, loc="outside lower center", ncols=len(labels))
     figure.suptitle("DiceTokenTagger with a tiny random encoder: one epoch and one prediction")
     figure.savefig(path, dpi=100)
     plt.close(figure)

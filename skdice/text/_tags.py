@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 _CHUNK_TAG = re.compile(r"O|[BIESLMU]-.+", re.DOTALL)
-# Sentences are decoded together as long as their transition scores stay below this number.
+# Sentences are decoded together as long as their words times the classes stay below this number.
 _VITERBI_CELLS = 1_000_000
 _SAME_ROLE = {"M": "I", "L": "E", "U": "S"}
 
@@ -107,9 +107,14 @@ def best_sequences(
         bad_word[-1] |= not end[best[-1]]
     rows = np.unique(sentence[bad_word])
     rows = rows[np.argsort(-np.diff(offsets)[rows], kind="stable")]
-    n_rows = max(1, _VITERBI_CELLS // max(1, follow.size))
-    for first in range(0, len(rows), n_rows):
-        _viterbi(scores, offsets, rows[first : first + n_rows], start, follow, end, best)
+    if not len(rows):
+        return best
+    predecessors = _Predecessors(follow)
+    while len(rows):
+        # The first one is the longest.
+        cells = (offsets[rows[0] + 1] - offsets[rows[0]]) * len(start)
+        block, rows = np.split(rows, [max(1, _VITERBI_CELLS // cells)])
+        _viterbi(scores, offsets, block, start, predecessors, end, best)
     return best
 
 
@@ -118,14 +123,13 @@ def _viterbi(
     offsets: np.ndarray,
     rows: np.ndarray,
     start: np.ndarray,
-    follow: np.ndarray,
+    predecessors: "_Predecessors",
     end: np.ndarray,
     best: np.ndarray,
 ) -> None:
     """Write the best sequences of some sentences, the longest first, into ``best``."""
     lengths = np.diff(offsets)[rows]
     first = offsets[rows]
-    predecessors = _Predecessors(follow)
     total = scores[first] + np.where(start, 0.0, -np.inf)
     n_classes = scores.shape[1]
     came_from = np.zeros((lengths[0], len(rows), n_classes), dtype=np.int32)

@@ -1,0 +1,1 @@
+"""What several processes cost: measured on one machine, and reckoned for many."""

