@@ -19,6 +19,7 @@ from sklearn.utils import check_consistent_length
 from .._random_state import make_rng
 from ..estimators._reuse import default_max_bytes
 from ..losses._parameters import check_bool, check_number
+from ..nn._ranks import count_processes
 from ._best_estimator import BestEstimatorMethods
 from ._cv_results import make_cv_results
 from ._evaluation import CrossValidation
@@ -195,6 +196,8 @@ class DiceSearchCV(BestEstimatorMethods):
         TypeError, ValueError
             If a parameter is not allowed; if the space names an unknown parameter, the storage
             cannot be reached, or the study belongs to another search; if no trial was completed.
+        RuntimeError
+            If this process is one of several that train one model (accelerate launch, torchrun).
         ConnectionError
             If the storage is lost in mid-search, and retrying for two minutes does not help. What
             it has is kept; the same call goes on.
@@ -230,6 +233,12 @@ class DiceSearchCV(BestEstimatorMethods):
 
     def _check_parameters(self) -> None:
         owner = type(self).__name__
+        if (n_processes := count_processes()) > 1:
+            raise RuntimeError(
+                f"{owner} was started in {n_processes} processes that train one model together, as "
+                f"accelerate launch and torchrun start them, but they would search for themselves. "
+                f"Start each worker as a program of its own, with the same storage and study_name."
+            )
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must be an estimator with a method 'fit'. "

@@ -206,6 +206,11 @@ def is_first_process() -> bool:
     return _job()[0] == 0
 
 
+def count_processes() -> int:
+    """Return how many processes the job of this one has, 1 without a job."""
+    return _job()[1]
+
+
 def _job() -> tuple[int, int]:
     """Return the number of this process and how many there are."""
     index, count = _left or (0, 1)

@@ -11,6 +11,7 @@ import optuna
 import pandas as pd
 import pytest
 import sklearn
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -286,6 +287,14 @@ class TestSpaces:
         search = make_search(space=lambda trial: {"kind": str(next(calls))})
         with pytest.raises(ValueError, match=r"does not fit trial 0 .* other parameters than when"):
             search.fit(X, Y)
+
+    def test_processes_that_train_together(self, monkeypatch):
+        monkeypatch.setenv("RANK", "1")
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        with pytest.raises(RuntimeError, match=r"in 2 processes .* a program of its own"):
+            make_search().fit(X, Y)
+        found = Parallel(2, backend="threading")(delayed(make_search().fit)(X, Y) for _ in "ab")
+        assert found[0].best_params_ == found[1].best_params_
 
     def test_another_space_for_the_same_study(self, tmp_path):
         storage = tmp_path / "study.journal"
