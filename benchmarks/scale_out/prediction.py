@@ -23,9 +23,9 @@ from skdice.distributed import predict_parquet
 from ..speed._memory import in_fresh_process, measured
 from ..speed.prediction import fitted_tagger
 
-SENTENCES_OF_PART = 400
+SENTENCES_OF_PART = 250
 N_PARTS = 4
-SIZES_OF_PART = (10_000, 100_000, 1_000_000)  # words
+SIZES_OF_PART = (10_000, 50_000, 250_000)  # words
 N_TINY = 64
 
 

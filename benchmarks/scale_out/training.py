@@ -4,6 +4,9 @@ Jobs of one and of two processes with one thread each fit the same sentences of 
 a batch of each process, and alternate. What is sent is counted where it is sent, in the second
 epoch; the seconds in there include waiting for the other process. Processes without work take the
 memory bandwidth that two of them share, so the ratio is also that of one core to two.
+
+What a step takes that is not arithmetic, whatever the device, is seen in encoders that are as deep
+as real ones but 32 numbers wide, with one text of 16 words in a batch.
 """
 
 import json
@@ -11,6 +14,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,8 @@ BATCH_SIZE = 16
 N_SENTENCES = 320
 EPOCHS = 2
 LOSSES = ("ce", "dsc")
+DEPTHS = (6, 12, 24)
+N_HOST_STEPS = 200
 
 
 class Sent:
@@ -60,7 +66,29 @@ def run(rounds: int, data: Path, out: Path) -> list[tuple[str, pd.DataFrame]]:
     out.mkdir(parents=True, exist_ok=True)
     found.to_csv(out / "scale_out_training.csv", index=False)
     table = found.groupby(["loss", "processes"]).median().drop(columns="round").reset_index()
-    return [("Training in two processes, medians", table.round(3))]
+    return [
+        ("Training in two processes, medians", table.round(3)),
+        ("Steps without arithmetic", host(rounds)),
+    ]
+
+
+def host(rounds: int) -> pd.DataFrame:
+    """Return the milliseconds of a step of narrow encoders, by their number of layers."""
+    from skdice import DiceTokenTagger
+    from tests.tiny_models import WORDS, build_bert
+
+    X = [(WORDS * 16)[i : i + 16] for i in range(N_HOST_STEPS)]
+    y = [["O", "B-X"] * 8] * N_HOST_STEPS
+    rows = []
+    for n_layers in DEPTHS:
+        with tempfile.TemporaryDirectory() as directory:
+            model = build_bert(Path(directory), num_hidden_layers=n_layers)
+            tagger = DiceTokenTagger(
+                model, batch_size=1, max_epochs=rounds + 1, random_state=0, verbose=0
+            ).fit(X, y)
+        seconds = float(tagger.history_["dur"].iloc[1:].median())
+        rows.append({"layers": n_layers, "ms of a step": round(1000 * seconds / N_HOST_STEPS, 2)})
+    return pd.DataFrame(rows)
 
 
 def job(n_processes: int, loss: str, data: Path) -> dict[str, float]:
