@@ -38,12 +38,13 @@ from skdice.model_selection import DiceSearchCV, StratifiedTagKFold
 
 def search(storage: str, name: str, n_trials: int, refit: bool = False) -> DiceSearchCV:
     """Run trials until the study has enough; every worker calls just this."""
-    X, y = make_tagging(160, ratio=20, random_state=0)
+    X, y = make_tagging(160, ratio=10, random_state=0)
     tagger = DiceTokenTagger(
         get_model_path(),
         max_epochs=3,
-        lr=2e-4,
-        head_lr=1e-3,
+        batch_size=4,
+        lr=5e-4,
+        head_lr=2e-3,
         n_frozen_layers=4,
         random_state=0,
         verbose=0,
@@ -92,7 +93,8 @@ def postgresql() -> Iterator[str]:
 
 def start_worker(storage: str, name: str, n_trials: int) -> subprocess.Popen:
     line = [sys.executable, __file__, "--storage", storage, "--worker", name]
-    return subprocess.Popen([*line, "--trials", str(n_trials)])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # Workers of one machine share its cores.
+    return subprocess.Popen([*line, "--trials", str(n_trials)], env=environment)
 
 
 def kill_in_mid_trial(worker: subprocess.Popen, storage: str, name: str) -> None:
@@ -104,6 +106,7 @@ def kill_in_mid_trial(worker: subprocess.Popen, storage: str, name: str) -> None
         if len(runs) and (trials["state"] == "COMPLETE").any():
             worker.send_signal(signal.SIGKILL)
             print(f"Worker {worker.pid} was killed in trial {runs['trial'].iloc[0]}.")
+            return
 
 
 def trials_of(storage: str, name: str) -> pd.DataFrame:
