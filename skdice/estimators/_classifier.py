@@ -13,8 +13,8 @@ from ..io._network import label_config
 from ..nn._modules import SequenceModule
 from ..text._encoding import EncodedDataset, encode_rows
 from ..text._truncation import TRUNCATIONS
-from ._base import TextEstimator, list_some
-from ._inputs import check_sample_weight, list_rows
+from ._base import TextEstimator
+from ._inputs import check_sample_weight, list_rows, list_some
 from ._labels import check_labels
 from ._thresholds import tune_thresholds
 

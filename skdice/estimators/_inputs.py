@@ -110,6 +110,12 @@ def list_rows(rows: Sequence[int], most: int = 5) -> str:
     return f"row{'s' if len(rows) > 1 else ''} {shown}{', ...' if len(rows) > most else ''}"
 
 
+def list_some(labels: Sequence[Any], most: int = 20) -> str:
+    """Return the first labels and, if there are more, how many."""
+    shown = ", ".join(repr(label) for label in labels[:most])
+    return shown + (f", ... ({len(labels)} in all)" if len(labels) > most else "")
+
+
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return tags as lists of str, one tag per word."""
     if y is None:

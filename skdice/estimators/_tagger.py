@@ -14,9 +14,8 @@ from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity
 from ..text._tags import are_chunk_tags, infer_scheme
-from ._base import list_some
 from ._documentation import documented
-from ._inputs import check_sample_weight, check_tags, check_token_lists
+from ._inputs import check_sample_weight, check_tags, check_token_lists, list_some
 from ._rows import object_array, take
 from ._words import WordTagger
 

@@ -1,0 +1,141 @@
+"""The loss of an estimator: its parameters, their checks, and the object that a fit trains with."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
+from ..losses._parameters import check_number, check_option
+from ._inputs import list_some
+
+_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
+_DEFAULT_K = 3.0
+
+
+class LossMixin:
+    """Makes the loss from ``loss``, ``alpha``, ``beta``, ``gamma``, ``ce_weight`` and weights."""
+
+    loss: Any
+    class_weight: Any
+    K: float | None
+
+    def _check_loss(self) -> None:
+        given = [name for name in _LOSS_PARAMETERS if getattr(self, name) is not None]
+        if isinstance(self.loss, Loss):
+            if self.K is not None:
+                given.append("K")
+            if given:
+                raise ValueError(
+                    f"{given[0]!r} must be None with a loss object, got "
+                    f"{getattr(self, given[0])!r}: set it on the object, for instance "
+                    f"loss={type(self.loss).__name__}(...), or with set_params(loss__...=...)."
+                )
+            if self.loss.reduction != "mean":
+                raise ValueError(
+                    f"A loss to train with must have reduction='mean', got {self.loss.reduction!r}."
+                )
+            if self.class_weight is not None and self.loss.class_weight is not None:
+                raise ValueError(
+                    "class_weight is given on the estimator and on the loss object; set one of "
+                    "them to None."
+                )
+        else:
+            usable = loss_parameters(self.loss)
+            for name in given:
+                if name not in usable:
+                    raise ValueError(_unusable(name, getattr(self, name), self.loss))
+        owner = type(self).__name__
+        check_number(owner, "K", self.K, optional=True)
+        weight = self.class_weight
+        if not (weight is None or isinstance(weight, dict)):
+            check_option(owner, "class_weight", weight, (None, "balanced", "log"))
+        if self.K is not None and weight not in (None, "log"):
+            raise ValueError(
+                f"K={self.K!r} means class_weight='log'; got class_weight={weight!r}. Drop one."
+            )
+
+    def _make_loss(
+        self, labels: list[Any], counts: np.ndarray, background: int | None, binary: bool
+    ) -> Loss:
+        """Return the loss of one fit, on a private copy.
+
+        Parameters
+        ----------
+        labels : list of n_classes labels
+        counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
+            Training items of each class, or without and with each label.
+        background : int or None
+            What ``background="auto"`` means here.
+        binary : bool
+            Whether one class is searched among the rest.
+        """
+        class_weight = self._class_weight_values(labels, counts)
+        if isinstance(self.loss, Loss):
+            loss = clone(self.loss)
+            if class_weight is not None:
+                loss.set_params(class_weight=class_weight)
+        else:
+            parameters = {
+                name: getattr(self, name)
+                for name in _LOSS_PARAMETERS
+                if getattr(self, name) is not None
+            }
+            loss = make_loss(self.loss, binary=binary, class_weight=class_weight, **parameters)
+        if isinstance(getattr(loss, "background", None), str):
+            loss.set_params(background=background)
+        reason = loss.known_collapse()
+        if reason:
+            warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)
+        return loss
+
+    def _class_weight_values(self, labels: list[Any], counts: np.ndarray) -> np.ndarray | None:
+        """Return weights of the shape of the counts, 1 where there are no training items."""
+        kind = self.class_weight
+        if kind is None and (self.K is not None or self.loss == "wce"):
+            kind = "log"
+        if kind is None:
+            return None
+        weights = np.ones(counts.shape)
+        if isinstance(kind, dict):
+            unknown = [label for label in kind if label not in labels]
+            if unknown:
+                raise ValueError(
+                    f"class_weight has the label {unknown[0]!r}, which is not in y; y has "
+                    f"{list_some(labels)}."
+                )
+            for label, value in kind.items():
+                check_number("class_weight", str(label), value, low=0)
+                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
+            return weights
+        K = None if kind == "balanced" else _DEFAULT_K if self.K is None else self.K
+        if counts.ndim == 1:
+            return _weights_from_counts(labels, counts, K)
+        for row, label in enumerate(labels):
+            names = [f"without {label!r}", f"with {label!r}"]
+            weights[row] = _weights_from_counts(names, counts[row], K)
+        return weights
+
+
+def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:
+    """Return the "log" weight of each class, or with K None the "balanced" one."""
+    weights = np.ones(len(counts))
+    present = counts > 0
+    if K is None:
+        weights[present] = counts.sum() / (present.sum() * counts[present])
+    elif present.sum() > 1:
+        by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
+        weights[present] = log_class_weight(by_label, K)
+    return weights
+
+
+def _unusable(name: str, value: Any, loss: str) -> str:
+    takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+    plain = [known for known in takers if not known.startswith("dsc-")]
+    return (
+        f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+        f"{list_some(takers)}. To search over several losses, give each its own grid: "
+        f"[{{'loss': [{loss!r}]}}, {{'loss': [{plain[0]!r}], {name!r}: [{value!r}]}}]."
+    )
