@@ -16,11 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
+from skorch.callbacks import Callback
 
 BATCH_SIZE = 16
 N_SENTENCES = 320
@@ -126,7 +128,7 @@ def work(loss: str, data: Path) -> dict[str, float]:
         loss=loss,
         batch_size=BATCH_SIZE,
         max_epochs=EPOCHS,
-        callbacks=[_AtEpochEnd(lambda: at_ends.append(sent.snapshot()))],
+        callbacks=[AtEpochEnd(lambda: at_ends.append(sent.snapshot()))],
         random_state=0,
         verbose=0,
     ).fit(X[:N_SENTENCES], y[:N_SENTENCES])
@@ -144,14 +146,14 @@ def work(loss: str, data: Path) -> dict[str, float]:
     }
 
 
-def _AtEpochEnd(call: Any) -> Any:
-    from skorch.callbacks import Callback
+class AtEpochEnd(Callback):
+    """Calls a function without arguments."""
 
-    class AtEpochEnd(Callback):
-        def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-            call()
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
 
-    return AtEpochEnd()
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        self.function()
 
 
 if __name__ == "__main__":
