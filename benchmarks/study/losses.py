@@ -74,6 +74,12 @@ FITS = {
     "dsc-paper": Fit({"loss": "dsc-paper"}),
     "dsc-official": Fit({"loss": "dsc-official"}),
     # Candidates for a recommended setting; a two-stage one brings its own ``train``.
+    "dice-resampled": Fit(
+        {"loss": "dice", "gamma": 1.0},
+        ({"gamma": 0.1}, {"gamma": 10.0}),
+        tasks=("entities", "pairs", "texts"),
+        resamples=True,
+    ),
     "dsc-ce": Fit({"loss": "dsc", "ce_weight": 0.3}, ({"ce_weight": 0.1}, {"ce_weight": 0.5})),
     "tversky-ce": Fit(
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
@@ -92,6 +98,8 @@ CONTENDERS = {
     "dsc": Contender("dsc"),
     "dsc-paper": Contender("dsc-paper"),
     "dsc-official": Contender("dsc-official"),
+    "dice + decision": Contender("dice", tuned=True),
+    "dice, resampled": Contender("dice-resampled"),
     "dsc + decision": Contender("dsc", tuned=True),
     "tversky + decision": Contender("tversky", tuned=True),
     "dsc with ce": Contender("dsc-ce"),
