@@ -1,7 +1,8 @@
 """``predict_parquet``: words per second of one and two workers, memory, and what is not arithmetic.
 
-The sentences are those of NCBI-disease, over and over, in parts of a Parquet corpus. Workers are
-processes of a local dask cluster with one thread each.
+The sentences are the development part of NCBI-disease, over and over, in parts of a Parquet corpus;
+the training part, once, where repetition would compress. Workers are processes of a local dask
+cluster with one thread each.
 """
 
 import json
@@ -39,7 +40,7 @@ def run(rounds: int, data: Path, out: Path) -> list[tuple[str, pd.DataFrame]]:
         fitted_tagger(data).save_pretrained(model)
         tables = {
             "workers": ("Workers", _workers(rounds, sentences, model, home)),
-            "parts": ("What is not arithmetic", _parts(sentences, model, home)),
+            "parts": ("What is not arithmetic", _parts(data, model, home)),
             "memory": ("Memory above the loaded model", _memory(sentences, model, home)),
         }
     for name, (_, table) in tables.items():
@@ -82,7 +83,7 @@ def _workers(rounds: int, sentences: list[list[str]], model: Path, home: Path) -
     )
 
 
-def _parts(sentences: list[list[str]], model: Path, home: Path) -> pd.DataFrame:
+def _parts(data: Path, model: Path, home: Path) -> pd.DataFrame:
     """Time a cluster's work on parts of one short row, tokenisation, reading and writing."""
     torch.set_num_threads(1)
     tiny, _ = write_parts(home / "tiny", [["word"]], N_TINY, 1)
@@ -90,13 +91,13 @@ def _parts(sentences: list[list[str]], model: Path, home: Path) -> pd.DataFrame:
         _predict(model, tiny, home / "tiny-warm", client)
         of_part = 2 * _predict(model, tiny, home / "tiny-out", client) / N_TINY
     tagger = DiceTokenTagger.from_pretrained(model)
-    texts = list(islice(cycle(sentences), 20 * len(sentences)))
+    texts = read_conll(data / "ner/ncbi_disease/train.tsv.xz")[0]
     n_words = sum(map(len, texts))
     start = time.perf_counter()
     for first in range(0, len(texts), 512):
         tagger._encode(texts[first : first + 512])
     tokenising = n_words / (time.perf_counter() - start)
-    corpus, _ = write_parts(home / "one", sentences, 1, len(texts))
+    corpus, _ = write_parts(home / "one", texts, 1, len(texts))
     start = time.perf_counter()
     frame = pd.read_parquet(corpus)
     frame.to_parquet(home / "copy.parquet")

@@ -2,8 +2,8 @@
 
 Jobs of one and of two processes with one thread each fit the same sentences of NCBI-disease, 16 in
 a batch of each process, and alternate. What is sent is counted where it is sent, in the second
-epoch; the seconds in there include waiting for the other process. Processes without work take the
-memory bandwidth that two of them share, so the ratio is also that of one core to two.
+epoch; the seconds in there include waiting for the other process. The two share cache and memory
+bandwidth, so not all that is missing to twice the rate is communication.
 
 What a step takes that is not arithmetic, whatever the device, is seen in encoders that are as deep
 as real ones but 32 numbers wide, with one text of 16 words in a batch.
