@@ -1,10 +1,12 @@
 """The contenders, and every setting that is tried for each of them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from imblearn.over_sampling import RandomOverSampler
+from skorch.callbacks import Callback
 
 from .corpora import Part
 
@@ -14,9 +16,44 @@ RATES = (2e-4, 4e-4, 1e-4)
 MORE_RATES = (3e-4, 5e-5)
 
 
+# The share of the epochs that a warm start takes.
+WARM_START = 0.25
+
+
 def fit_once(estimator: Any, train: Part) -> Any:
     """Fit in the plain way; a recipe with several stages puts its own function in this place."""
     return estimator.fit(train.X, train.y)
+
+
+class CrossEntropyShare(Callback):
+    """Sets the share of cross-entropy in the loss at the beginning of each epoch.
+
+    Parameters
+    ----------
+    share : callable
+        From what is over of the training, in [0, 1), to ``ce_weight``.
+    """
+
+    def __init__(self, share: Callable[[float], float]) -> None:
+        self.share = share
+
+    def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
+        net.criterion_.ce_weight = self.share((len(net.history) - 1) / net.max_epochs)
+
+
+def anneal(over: float) -> float:
+    """Go from cross-entropy alone in the first epoch towards the set loss, by equal steps."""
+    return 1 - over
+
+
+def warm_start(over: float) -> float:
+    """Begin with cross-entropy alone, then change to the set loss alone."""
+    return float(over < WARM_START)
+
+
+def fit_in_stages(share: Callable[[float], float], estimator: Any, train: Part) -> Any:
+    """Fit with a share of cross-entropy that changes from epoch to epoch."""
+    return fit_once(estimator.set_params(callbacks=[CrossEntropyShare(share)]), train)
 
 
 class Fit(NamedTuple):
@@ -80,6 +117,21 @@ FITS = {
         tasks=("entities", "pairs", "texts"),
         resamples=True,
     ),
+    "dice-annealed": Fit(
+        {"loss": "dice", "gamma": 1.0},
+        ({"gamma": 0.1}, {"gamma": 10.0}),
+        train=partial(fit_in_stages, anneal),
+    ),
+    "dice-warm": Fit(
+        {"loss": "dice", "gamma": 1.0},
+        ({"gamma": 0.1}, {"gamma": 10.0}),
+        train=partial(fit_in_stages, warm_start),
+    ),
+    "dsc-annealed": Fit(
+        {"loss": "dsc", "alpha": 0.01},
+        ({"alpha": 0.1}, {"alpha": 0.5}),
+        train=partial(fit_in_stages, anneal),
+    ),
     "dsc-ce": Fit({"loss": "dsc", "ce_weight": 0.3}, ({"ce_weight": 0.1}, {"ce_weight": 0.5})),
     "tversky-ce": Fit(
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
@@ -102,6 +154,9 @@ CONTENDERS = {
     "dice, resampled": Contender("dice-resampled"),
     "dsc + decision": Contender("dsc", tuned=True),
     "tversky + decision": Contender("tversky", tuned=True),
+    "dice, annealed from ce": Contender("dice-annealed"),
+    "dice, warm start by ce": Contender("dice-warm"),
+    "dsc, annealed from ce": Contender("dsc-annealed"),
     "dsc with ce": Contender("dsc-ce"),
     "tversky with ce": Contender("tversky-ce"),
 }

@@ -17,6 +17,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.model_selection import tune_decision
 from skdice.model_selection._row_counts import RowCounts, count_rows
+from skdice.nn._runtime import resolve_device, resolve_precision
 
 from .corpora import CORPORA, REGIMES, Corpus, Part, draw
 from .losses import FITS, resample
@@ -128,6 +129,8 @@ def make_estimator(run: Run, corpus: Corpus, epochs: int) -> Any:
         lr=run.lr,
         max_epochs=epochs,
         max_length=MAX_LENGTH.get(corpus.task),
+        # As fast as the machine can, predictions as well.
+        precision=resolve_precision("auto", resolve_device("auto")),
         random_state=run.seed,
     )
 
