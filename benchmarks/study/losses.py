@@ -117,6 +117,9 @@ FITS = {
         tasks=("entities", "pairs", "texts"),
         resamples=True,
     ),
+    # The batch is the set that the loss is of.
+    "dice-8": Fit({"loss": "dice", "gamma": 1.0, "batch_size": 8}, ({"gamma": 0.1},)),
+    "dice-32": Fit({"loss": "dice", "gamma": 1.0, "batch_size": 32}, ({"gamma": 0.1},)),
     "dice-annealed": Fit(
         {"loss": "dice", "gamma": 1.0},
         ({"gamma": 0.1}, {"gamma": 10.0}),
@@ -154,6 +157,8 @@ CONTENDERS = {
     "dice, resampled": Contender("dice-resampled"),
     "dsc + decision": Contender("dsc", tuned=True),
     "tversky + decision": Contender("tversky", tuned=True),
+    "dice, batches of 8": Contender("dice-8"),
+    "dice, batches of 32": Contender("dice-32"),
     "dice, annealed from ce": Contender("dice-annealed"),
     "dice, warm start by ce": Contender("dice-warm"),
     "dsc, annealed from ce": Contender("dsc-annealed"),

@@ -38,11 +38,11 @@ PAPER_DIFFERENCES = {
 INTRODUCTION = f"""\
 Scores in percent on the test rows, mean ± standard deviation over the seeds. Δ is the difference to
 "{BASELINE}" in points over the seeds that both have, with the 95 % interval of a paired bootstrap
-over the test rows, which covers neither seeds nor training rows. "+ decision": the bias of "O" or
-the threshold is tuned on dev rows; part of speech, and questions that all have answers, have none
-to tune. All settings were chosen on dev rows. "Δ to ce in the paper": with BERT and all training
-rows (Tables 5, 6, 7 and 9), where cross-entropy's threshold was not tuned. "{MISSING}": not run
-yet."""
+over seeds (each has other training rows) and test rows; with one seed, over test rows alone.
+"+ decision": the bias of "O" or the threshold is tuned on dev rows; part of speech, and questions
+that all have answers, have none to tune. All settings were chosen on dev rows. "Δ to ce in the
+paper": with BERT and all training rows (Tables 5, 6, 7 and 9), where cross-entropy had no tuned
+threshold. "{MISSING}": not run yet."""
 RATIO_INTRODUCTION = f"""\
 ## Effect of the imbalance ratio
 

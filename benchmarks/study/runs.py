@@ -124,8 +124,7 @@ def make_estimator(run: Run, corpus: Corpus, epochs: int) -> Any:
     """Return the estimator of a run, which is not fitted."""
     return ESTIMATORS[corpus.task](
         get_model_path(),
-        **RECIPE,
-        **FITS[run.fit].parameters | dict(run.parameters),
+        **RECIPE | FITS[run.fit].parameters | dict(run.parameters),
         lr=run.lr,
         max_epochs=epochs,
         max_length=MAX_LENGTH.get(corpus.task),

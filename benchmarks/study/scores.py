@@ -24,7 +24,7 @@ class Difference(NamedTuple):
     mean : float
         Over the seeds that both have.
     resampled : ndarray of shape (n_resamples,)
-        The same on resamples of the test rows.
+        The same on resamples of the seeds and of the test rows.
     per_seed : tuple of float
     """
 
@@ -34,7 +34,7 @@ class Difference(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval; it covers the choice of test rows, not that of training rows."""
+        """The 95 % interval; it covers the test rows and, from two seeds on, the training rows."""
         low, high = np.quantile(self.resampled, [0.025, 0.975])
         return float(low), float(high)
 
@@ -95,12 +95,14 @@ class CellScores:
         if not seeds:
             return None
         per_seed = [100 * (self._score(name, seed) - self._score(BASELINE, seed)) for seed in seeds]
-        resampled = [
-            100 * (self._resampled[name, seed] - self._resampled[BASELINE, seed]) for seed in seeds
-        ]
-        return Difference(
-            float(np.mean(per_seed)), np.mean(resampled, axis=0), tuple(map(float, per_seed))
+        resampled = 100 * np.array(
+            [self._resampled[name, seed] - self._resampled[BASELINE, seed] for seed in seeds]
         )
+        # Each resample of the test rows meets its own draw of the seeds, the same for all names.
+        shape = (N_RESAMPLES, len(seeds))
+        drawn = np.random.default_rng(0).integers(len(seeds), size=shape)
+        means = resampled[drawn, np.arange(N_RESAMPLES)[:, None]].mean(axis=1)
+        return Difference(float(np.mean(per_seed)), means, tuple(map(float, per_seed)))
 
     def _score(self, name: str, seed: int) -> float:
         return self._counts[name, seed].of_all_rows()[self.metric]
