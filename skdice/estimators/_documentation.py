@@ -7,7 +7,8 @@ _SHARED_PARAMETERS = """\
         Hub id, or directory with a model that transformers can load.
     loss : str or skdice.losses.Loss, default="dsc"
         ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
-        (``"dsc-paper"``, ``"dsc-official"``) or a loss object.
+        (``"dsc-paper"``, ``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" is
+        what found the most in our study: dice for entities, cross-entropy for everything else.
     alpha, beta, gamma, ce_weight : float, optional
         Parameters of a loss given by name; None is the loss's own default.
     class_weight : {"balanced", "log"} or dict of label to weight, optional

@@ -22,6 +22,11 @@ class LossMixin:
     class_weight: Any
     K: float | None
 
+    @property
+    def _recommended_loss(self) -> str:
+        """What ``loss="recommended"`` is here; the study in benchmarks/RESULTS.md says why."""
+        return "ce"
+
     def _check_loss(self) -> None:
         given = [name for name in _LOSS_PARAMETERS if getattr(self, name) is not None]
         if isinstance(self.loss, Loss):
@@ -83,7 +88,8 @@ class LossMixin:
                 for name in _LOSS_PARAMETERS
                 if getattr(self, name) is not None
             }
-            loss = make_loss(self.loss, binary=binary, class_weight=class_weight, **parameters)
+            name = self._recommended_loss if self.loss == "recommended" else self.loss
+            loss = make_loss(name, binary=binary, class_weight=class_weight, **parameters)
         if isinstance(getattr(loss, "background", None), str):
             loss.set_params(background=background)
         reason = loss.known_collapse()

@@ -391,6 +391,10 @@ class DiceQueryTagger(WordTagger):
                     f"which decode='flat' cannot give; take decode='nested'."
                 )
 
+    @property
+    def _recommended_loss(self) -> str:
+        return "recommended"
+
     def _more_parameters(self) -> None:
         owner = type(self).__name__
         check_option(owner, "decode", self.decode, ("flat", "nested"))

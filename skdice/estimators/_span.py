@@ -397,7 +397,8 @@ class DiceSpanExtractor(TextEstimator):
         check_number(owner, "n_best", self.n_best, low=1, integer=True)
         check_number(owner, "max_answer_length", self.max_answer_length, low=1, integer=True)
         check_option(owner, "on_misaligned", self.on_misaligned, ("repair", "raise", "skip"))
-        if self.loss == "ce" or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
+        is_ce = self.loss in ("ce", "recommended")
+        if is_ce or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
             weights = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight

@@ -310,6 +310,10 @@ class DiceTokenTagger(WordTagger):
             weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets)).astype(np.float64)
         return np.bincount(dataset.target, weight, minlength=len(self.classes_))
 
+    @property
+    def _recommended_loss(self) -> str:
+        return "ce" if self._background() is None else "recommended"
+
     def _background(self) -> int | None:
         """Return the index of "O" among chunk tags."""
         tags = self.classes_.tolist()

@@ -19,6 +19,7 @@ _CLASSES: dict[str, type[Loss]] = {
     "dsc": SelfAdjustingDiceLoss,
     "dsc-paper": SelfAdjustingDiceLoss,
     "dsc-official": SelfAdjustingDiceLoss,
+    "recommended": DiceLoss,
 }
 LOSS_NAMES = tuple(_CLASSES)
 
@@ -31,6 +32,7 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "dsc": ("alpha", "gamma", "ce_weight"),
     "dsc-paper": ("alpha", "gamma", "ce_weight"),
     "dsc-official": ("alpha", "gamma", "ce_weight"),
+    "recommended": (),
 }
 
 
@@ -66,7 +68,9 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
         ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, or a preset:
         ``"dsc-paper"`` (Eq. 12 as printed: example level, macro, alpha 1, linear, all classes) or
         ``"dsc-official"`` (the authors' released setting: squared, alpha 0.01, gamma 1; binary
-        pooled over the batch, otherwise one-vs-rest per example, summed over the classes).
+        pooled over the batch, otherwise one-vs-rest per example, summed over the classes) or
+        ``"recommended"`` (what found the most in our study: dice pooled over batch and classes,
+        squared, gamma 1; an estimator takes ``"ce"`` for the tasks where dice lost to it).
     binary : bool, default=False
         Whether there is one class to find against the rest; only ``"dsc-official"`` depends on it.
     **parameters
@@ -107,4 +111,12 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
             preset |= {"level": "batch", "average": "micro"}
         else:
             preset |= {"level": "example", "average": "sum", "background": None}
+    elif name == "recommended":
+        preset = {
+            "gamma": 1.0,
+            "level": "batch",
+            "average": "micro",
+            "square_denominator": True,
+            "background": "auto",
+        }
     return _CLASSES[name](**{**preset, **parameters})

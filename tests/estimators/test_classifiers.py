@@ -12,12 +12,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
-from skdice.losses import LOSS_NAMES, DiceLoss
+from skdice.losses import DiceLoss
 
-from ..corpora import easy_labels, easy_pairs, easy_texts
+from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-LEARNING = [name for name in LOSS_NAMES if name != "dsc-paper"]
 
 
 def make_texts(model, **params):

@@ -16,14 +16,14 @@ from sklearn.preprocessing import FunctionTransformer
 from skdice import DiceQueryTagger
 from skdice.estimators import _query as query_module
 from skdice.estimators._entity_rows import find_overlap
-from skdice.losses import LOSS_NAMES, DiceLoss
+from skdice.losses import DiceLoss
 from skdice.metrics import entity_f1_score, get_entities
 from skdice.nn._batching import StepSampler
 from skdice.text._entities import Entity
 from skdice.text._queries import encode_queries
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import FILLERS, NAMES, easy_corpus, equal_length_corpus
+from ..corpora import FILLERS, LEARNING, NAMES, easy_corpus, equal_length_corpus
 from ..tiny_models import build_bert
 from .hypothesis_inputs import cases, sentences, words
 
@@ -85,7 +85,7 @@ def nested_corpus(n, seed=0):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "dsc-paper"])
+    @pytest.mark.parametrize("loss", LEARNING)
     def test_every_loss_learns(self, tiny_bert, corpus, loss):
         tagger = make(tiny_bert, loss=loss, lr=5e-3).fit(*corpus)
         assert tagger.score(*easy_corpus(30, seed=1)) > 0.5

@@ -12,11 +12,11 @@ import torch
 from sklearn.base import is_classifier
 
 from skdice import DiceSpanExtractor
-from skdice.losses import LOSS_NAMES, DiceLoss
+from skdice.losses import DiceLoss
 from skdice.metrics import squad_exact_match, squad_f1_score
 from skdice.model_selection import tune_decision
 
-from ..corpora import FILLERS, NAMES
+from ..corpora import FILLERS, LEARNING, NAMES
 from ..tiny_models import build_bert
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -80,7 +80,7 @@ def tuned(tiny_bert):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "dsc-paper"])
+    @pytest.mark.parametrize("loss", LEARNING)
     def test_every_loss(self, tiny_bert, loss):
         extractor = make(tiny_bert, loss=loss, **LEARNS).fit(*easy_questions(160))
         assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9

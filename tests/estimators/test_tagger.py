@@ -13,10 +13,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DiceTokenTagger
-from skdice.losses import LOSS_NAMES, DiceLoss, SelfAdjustingDiceLoss
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
 from skdice.metrics import entity_f1_score
 
-from ..corpora import easy_corpus, equal_length_corpus
+from ..corpora import LEARNING, easy_corpus, equal_length_corpus
 
 FAST = {"max_epochs": 4, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -37,7 +37,7 @@ def same_weights(a, b):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "dsc-paper"])
+    @pytest.mark.parametrize("loss", LEARNING)
     def test_every_loss_learns(self, tiny_bert, loss):
         X, y = easy_corpus(96)
         tagger = DiceTokenTagger(tiny_bert, loss=loss, **{**FAST, "max_epochs": 8}).fit(X, y)

@@ -244,6 +244,7 @@ PRESETS = [
             "background": None,
         },
     ),
+    *(("recommended", binary, DiceLoss, {"gamma": 1.0}) for binary in (False, True)),
 ]
 SET_DEFAULTS = {
     "level": "batch",
@@ -279,10 +280,15 @@ def test_make_loss_takes_parameters():
         "dsc",
         "dsc-paper",
         "dsc-official",
+        "recommended",
     )
 
 
-@pytest.mark.parametrize("name", LOSS_NAMES)
+def test_recommended_is_fixed():
+    assert loss_parameters("recommended") == ()
+
+
+@pytest.mark.parametrize("name", [name for name in LOSS_NAMES if name != "recommended"])
 def test_loss_parameters_are_those_of_the_class(name):
     loss = make_loss(name, **({"class_weight": [1, 1]} if name == "wce" else {}))
     tunable = {"alpha", "beta", "gamma", "ce_weight"}

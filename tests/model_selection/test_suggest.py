@@ -20,6 +20,7 @@ SEARCHED = {
     "dsc": {"alpha", "gamma", "ce_weight"},
     "dsc-paper": set(),
     "dsc-official": set(),
+    "recommended": set(),
 }
 
 
