@@ -85,6 +85,10 @@ class Setting(NamedTuple):
     lr: float | None
     parameters: dict[str, Any]
 
+    def __str__(self) -> str:
+        changed = [f"{name} {value:g}" for name, value in self.parameters.items()]
+        return ", ".join([f"{self.lr:g}", *changed])
+
 
 class Contender(NamedTuple):
     """A row of the tables: a way to train, and whether its decision is tuned on dev rows."""
@@ -153,6 +157,7 @@ CONTENDERS = {
     "dsc": Contender("dsc"),
     "dsc-paper": Contender("dsc-paper"),
     "dsc-official": Contender("dsc-official"),
+    "wce + decision": Contender("wce", tuned=True),
     "dice + decision": Contender("dice", tuned=True),
     "dice, resampled": Contender("dice-resampled"),
     "dsc + decision": Contender("dsc", tuned=True),

@@ -137,6 +137,16 @@ class Study:
         tried = [self._setting(cell, fit, number) for number in range(n_settings)]
         return self._best(cell, fit, tried, contender.decision)
 
+    def tuning_scores(self, cell: Cell, fit: str) -> dict[str, dict[str, float]]:
+        """Return the dev scores of each setting that is tried: one of each decision."""
+        found = {}
+        for number in range(len(self.settings_of(cell.tuned_in, fit))):
+            setting = self._setting(cell.tuned_in, fit, number)
+            scores = None if setting is None else self._dev_scores(cell.tuned_in, fit, setting)
+            if setting is not None and scores is not None:
+                found[str(setting)] = scores
+        return found
+
     def final_path(self, cell: Cell, contender: Contender, seed: int) -> Path | None:
         """Return the file of a contender's final run, None before its setting is chosen."""
         run = self.resolve(Task(cell, contender, None, seed))

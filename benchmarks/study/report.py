@@ -43,6 +43,10 @@ over seeds (each has other training rows) and test rows; with one seed, over tes
 that all have answers, have none to tune. All settings were chosen on dev rows. "Δ to ce in the
 paper": with BERT and all training rows (Tables 5, 6, 7 and 9), where cross-entropy had no tuned
 threshold. "{MISSING}": not run yet."""
+TUNING_TITLE = """\
+### Dev scores of all settings
+
+Learning rate and own parameter: dev score in percent (with a tuned decision)."""
 RATIO_INTRODUCTION = f"""\
 ## Effect of the imbalance ratio
 
@@ -69,6 +73,7 @@ def report(study: Study) -> str:
                 parts += [f"{_caption(scores)}\n\n{_markdown(table)}"]
         parts.append(f"### Differences to {BASELINE}\n\n{_markdown(summary_table(cells))}")
         parts.append(f"### Chosen settings\n\n{_markdown(settings_table(study, cells))}")
+        parts.append(f"{TUNING_TITLE}\n\n{_markdown(tuning_table(study, cells))}")
     parts += ratio_parts(study, found)
     return "\n\n".join(parts)
 
@@ -143,12 +148,21 @@ def settings_table(study: Study, cells: Iterable[Cell]) -> pd.DataFrame:
         for cell in cells:
             contender = study.contenders_of(cell).get(name)
             best = None if contender is None else study.best(cell, contender)
-            text = "" if contender is None else MISSING
-            if best is not None:
-                text = ", ".join(
-                    [f"{best.lr:g}", *(f"{k} {v:g}" for k, v in best.parameters.items())]
-                )
-            row[cell.corpus] = text
+            missing = "" if contender is None else MISSING
+            row[cell.corpus] = missing if best is None else str(best)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def tuning_table(study: Study, cells: Iterable[Cell]) -> pd.DataFrame:
+    """Make the table of all dev scores, by which the settings were chosen."""
+    fits = dict.fromkeys(CONTENDERS[name].fit for name in study.contenders)
+    rows = []
+    for fit in fits:
+        row = {"fit": fit}
+        for cell in cells:
+            scores = study.tuning_scores(cell, fit)
+            row[cell.corpus] = "; ".join(f"{key}: {_both(found)}" for key, found in scores.items())
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -199,6 +213,10 @@ def _mean(percent: np.ndarray) -> str:
         return MISSING
     spread = f" ± {percent.std(ddof=1):.1f}" if len(percent) > 1 else ""
     return f"{percent.mean():.1f}{spread}"
+
+
+def _both(scores: dict[str, float]) -> str:
+    return f"{100 * scores['own']:.1f} ({100 * scores['tuned']:.1f})"
 
 
 def _interval(scores: CellScores, name: str) -> str:
