@@ -54,6 +54,16 @@ class Task(NamedTuple):
     seed: int
 
 
+class Choice(NamedTuple):
+    """What was best on dev rows: a setting, and the decision as fitted or tuned."""
+
+    setting: Setting
+    decision: str
+
+    def __str__(self) -> str:
+        return f"{self.setting}, decision" if self.decision == "tuned" else str(self.setting)
+
+
 class Study:
     """What is planned, and what is done of it.
 
@@ -123,19 +133,21 @@ class Study:
         """Return the run of a task, or None as long as it waits for others."""
         fit = task.contender.fit
         if task.setting is None:
-            setting = self.best(task.cell, task.contender)
+            choice = self.best(task.cell, task.contender)
+            setting = None if choice is None else choice.setting
         else:
             setting = self._setting(task.cell, fit, task.setting)
         if setting is None:
             return None
         return _run("final" if task.setting is None else "tune", task.cell, fit, setting, task.seed)
 
-    def best(self, cell: Cell, contender: Contender) -> Setting | None:
-        """Return the setting that is best on dev rows, or None until all of them are tried."""
+    def best(self, cell: Cell, contender: Contender) -> Choice | None:
+        """Return what is best on dev rows, or None until all settings are tried."""
         cell, fit = cell.tuned_in, contender.fit
         n_settings = len(self.settings_of(cell, fit))
         tried = [self._setting(cell, fit, number) for number in range(n_settings)]
-        return self._best(cell, fit, tried, contender.decision)
+        wanted = contender.decision
+        return self._best(cell, fit, tried, ("own", "tuned") if wanted == "either" else (wanted,))
 
     def tuning_scores(self, cell: Cell, fit: str) -> dict[str, dict[str, float]]:
         """Return the dev scores of each setting that is tried: one of each decision."""
@@ -221,20 +233,21 @@ class Study:
         planned = self.settings_of(cell, fit)
         if planned[number].lr is not None:
             return planned[number]
-        best = self._best(cell, fit, [s for s in planned if s.lr is not None], "own")
-        return None if best is None else planned[number]._replace(lr=best.lr)
+        best = self._best(cell, fit, [s for s in planned if s.lr is not None], ("own",))
+        return None if best is None else planned[number]._replace(lr=best.setting.lr)
 
     def _best(
-        self, cell: Cell, fit: str, tried: Sequence[Setting | None], decision: str
-    ) -> Setting | None:
-        """Return the best setting, of equally good ones the first; None if a run is missing."""
+        self, cell: Cell, fit: str, tried: Sequence[Setting | None], decisions: Sequence[str]
+    ) -> Choice | None:
+        """Return the best choice, of equally good ones the first; None if a run is missing."""
         best, best_score = None, float("-inf")
         for setting in tried:
             scores = None if setting is None else self._dev_scores(cell, fit, setting)
-            if scores is None:
+            if setting is None or scores is None:
                 return None
-            if scores[decision] > best_score:
-                best, best_score = setting, scores[decision]
+            for decision in decisions:
+                if scores[decision] > best_score:
+                    best, best_score = Choice(setting, decision), scores[decision]
         return best
 
     def _dev_scores(self, cell: Cell, fit: str, setting: Setting) -> dict[str, float] | None:

@@ -109,8 +109,9 @@ class CellScores:
 
     def _read(self, study: Study, name: str, seed: int) -> None:
         contender = study.contenders_of(self.cell)[name]
+        choice = study.best(self.cell, contender)
         path = study.final_path(self.cell, contender, seed)
-        if path is None or not path.exists():
+        if choice is None or path is None or not path.exists():
             return
         result: dict[str, Any] = runs.read(path)
         if result["failed"]:
@@ -118,7 +119,7 @@ class CellScores:
             return
         # Without a decision to tune there is only the one as fitted.
         own, tuned = (result["test"].get(kind, result["test"]["own"]) for kind in ("own", "tuned"))
-        self._counts[name, seed] = self._row_counts(tuned if contender.tuned else own)
+        self._counts[name, seed] = self._row_counts(tuned if choice.decision == "tuned" else own)
         self._tuned_counts[name, seed] = self._row_counts(tuned)
 
     def _row_counts(self, outcome: dict[str, Any]) -> RowCounts:
