@@ -18,6 +18,7 @@ from ._default_queries import check_queries, choose_queries
 from ._documentation import documented
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
 from ._inputs import check_sample_weight, check_token_lists
+from ._loss import recommended_for_entities
 from ._rows import take
 from ._words import WordTagger
 
@@ -253,7 +254,13 @@ class DiceQueryTagger(WordTagger):
             return span_f1_score(valid_spans, _plain(self._decide(self._find(valid_sentences))))
 
         loss = QueryLoss(
-            self._make_loss([0, 1], _count(encoded, train_spans), background=0, binary=True),
+            self._make_loss(
+                [0, 1],
+                _count(encoded, train_spans),
+                background=0,
+                binary=True,
+                recommended=recommended_for_entities(len(train)),
+            ),
             tuple(self.span_weights),
             self.match_candidates,
         )
@@ -390,10 +397,6 @@ class DiceQueryTagger(WordTagger):
                     f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
                     f"which decode='flat' cannot give; take decode='nested'."
                 )
-
-    @property
-    def _recommended_loss(self) -> str:
-        return "recommended"
 
     def _more_parameters(self) -> None:
         owner = type(self).__name__

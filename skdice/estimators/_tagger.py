@@ -16,6 +16,7 @@ from ..text._entities import Entity
 from ..text._tags import are_chunk_tags, infer_scheme
 from ._documentation import documented
 from ._inputs import check_sample_weight, check_tags, check_token_lists, list_some
+from ._loss import recommended_for_entities
 from ._rows import object_array, take
 from ._words import WordTagger
 
@@ -207,7 +208,14 @@ class DiceTokenTagger(WordTagger):
             def validate() -> float:
                 return self._score(valid_tags, self._predict(valid_set))
 
-        loss = self._make_loss(classes, self._count(dataset), self._background(), binary=False)
+        background = self._background()
+        loss = self._make_loss(
+            classes,
+            self._count(dataset),
+            background,
+            binary=False,
+            recommended="ce" if background is None else recommended_for_entities(len(train)),
+        )
         held_out = (valid_sentences, valid_tags)
         self._train(dataset, loss, len(classes), seed, rng, validate, held_out)
         if self.background_bias == "auto":
@@ -309,10 +317,6 @@ class DiceTokenTagger(WordTagger):
         if dataset.weight is not None:
             weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets)).astype(np.float64)
         return np.bincount(dataset.target, weight, minlength=len(self.classes_))
-
-    @property
-    def _recommended_loss(self) -> str:
-        return "ce" if self._background() is None else "recommended"
 
     def _background(self) -> int | None:
         """Return the index of "O" among chunk tags."""

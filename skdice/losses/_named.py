@@ -69,8 +69,8 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
         ``"dsc-paper"`` (Eq. 12 as printed: example level, macro, alpha 1, linear, all classes) or
         ``"dsc-official"`` (the authors' released setting: squared, alpha 0.01, gamma 1; binary
         pooled over the batch, otherwise one-vs-rest per example, summed over the classes) or
-        ``"recommended"`` (what found the most in our study: dice pooled over batch and classes,
-        squared, gamma 1; an estimator takes ``"ce"`` for the tasks where dice lost to it).
+        ``"recommended"`` (dice pooled over batch and classes, squared, gamma 1; an estimator takes
+        ``"ce"`` instead for the tasks and sizes where dice did not win in our study).
     binary : bool, default=False
         Whether there is one class to find against the rest; only ``"dsc-official"`` depends on it.
     **parameters

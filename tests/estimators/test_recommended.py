@@ -25,7 +25,10 @@ def tagged(n, others):
     "estimator, rows, name",
     [
         (DiceTokenTagger, easy_corpus(16), "dice"),
+        (DiceTokenTagger, easy_corpus(500), "dice"),
+        (DiceTokenTagger, easy_corpus(501), "ce"),
         (DiceQueryTagger, easy_corpus(16), "dice"),
+        (DiceQueryTagger, easy_corpus(501), "ce"),
         (DiceTokenTagger, tagged(16, "B-PER"), "ce"),
         (DiceTokenTagger, tagged(16, "NOUN"), "ce"),
         (DiceSpanExtractor, easy_questions(16), "ce"),
