@@ -13,7 +13,7 @@ from ._inputs import list_some
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
 _DEFAULT_K = 3.0
-# In our study (benchmarks/STUDY.md) dice found more entities with 250 sentences, and fewer with
+# In our study (benchmarks/STUDY.md) dice was ahead with 250 sentences, and level or behind with
 # 1,000 and 1,500.
 _FEW_SENTENCES = 500
 
