@@ -8,6 +8,8 @@ import numpy as np
 from imblearn.over_sampling import RandomOverSampler
 from skorch.callbacks import Callback
 
+from skdice.estimators._loss import recommended_for_entities
+
 from .corpora import Part
 
 # Tried for every loss in this order; set losses have smaller gradients.
@@ -151,6 +153,7 @@ FITS = {
     ),
 }
 BASELINE = "ce, tuned"
+RECOMMENDED = "recommended"
 CONTENDERS = {
     "ce": Contender("ce"),
     "ce + decision": Contender("ce", "tuned"),
@@ -177,8 +180,17 @@ CONTENDERS = {
     "dsc, annealed from ce": Contender("dsc-annealed"),
     "dsc with ce": Contender("dsc-ce"),
     "tversky with ce": Contender("tversky-ce"),
+    # The preset is one of the others, which one depends on the cell.
+    "recommended": Contender(RECOMMENDED),
+    "recommended, tuned": Contender(RECOMMENDED, "either"),
 }
 MOST_SETTINGS = len(RATES) + len(MORE_RATES)
+
+
+def recommended_fit(task: str, n_rows: int) -> str:
+    """Return the fit that is what ``loss="recommended"`` does."""
+    for_entities = recommended_for_entities(n_rows)
+    return "dice" if task == "entities" and for_entities == RECOMMENDED else "ce"
 
 
 def settings(fit: str, n: int) -> list[Setting]:

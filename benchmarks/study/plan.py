@@ -9,7 +9,16 @@ import pandas as pd
 
 from . import runs
 from .corpora import CORPORA, N_DEV, N_TEST, REGIMES, has_regime, n_rows
-from .losses import BASELINE, CONTENDERS, FITS, Contender, Setting, settings
+from .losses import (
+    BASELINE,
+    CONTENDERS,
+    FITS,
+    RECOMMENDED,
+    Contender,
+    Setting,
+    recommended_fit,
+    settings,
+)
 from .runs import Run
 
 TUNING_SEED = 100
@@ -112,13 +121,22 @@ class Study:
         return list(ordered)
 
     def contenders_of(self, cell: Cell) -> dict[str, Contender]:
-        """Return the contenders that a cell can have."""
+        """Return the contenders that a cell can have.
+
+        Where there is no decision to tune, those that differ from others in it alone are left out.
+        """
         corpus = CORPORA[cell.corpus]
-        return {
-            name: CONTENDERS[name]
-            for name in self.contenders
-            if corpus.task in FITS[CONTENDERS[name].fit].tasks
-        }
+        found = {}
+        for name in self.contenders:
+            contender = CONTENDERS[name]
+            if contender.decision != "own" and not corpus.has_decision and name != BASELINE:
+                continue
+            if contender.fit == RECOMMENDED:
+                trained = n_rows(cell.corpus, cell.regime, self.data)
+                contender = contender._replace(fit=recommended_fit(corpus.task, trained))
+            if corpus.task in FITS[contender.fit].tasks:
+                found[name] = contender
+        return found
 
     def seeds_of(self, cell: Cell) -> list[int]:
         """Return the seeds of the final runs of a cell."""

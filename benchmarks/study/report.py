@@ -74,7 +74,7 @@ def report(study: Study) -> str:
                 parts += [f"{_caption(scores)}\n\n{_markdown(table)}"]
         parts.append(f"### Differences to {BASELINE}\n\n{_markdown(summary_table(cells))}")
         parts.append(f"### Chosen settings\n\n{_markdown(settings_table(study, cells))}")
-        parts.append(f"{TUNING_TITLE}\n\n{_markdown(tuning_table(study, cells))}")
+        parts.append(f"{TUNING_TITLE}\n\n{_markdown(tuning_table(study, list(cells)))}")
     parts += ratio_parts(study, found)
     return "\n\n".join(parts)
 
@@ -113,7 +113,8 @@ def summary_table(cells: dict[Cell, CellScores]) -> pd.DataFrame:
         row = {"model": name}
         for cell, scores in cells.items():
             mark = "*" if scores.corpus.is_imbalanced else ""
-            row[f"{cell.corpus}{mark}"] = _difference(_difference_of(scores, name))
+            difference = _difference_of(scores, name)
+            row[f"{cell.corpus}{mark}"] = _difference(difference) if name in scores.names else ""
         rows.append(row)
         if not imbalanced:
             continue
@@ -155,9 +156,11 @@ def settings_table(study: Study, cells: Iterable[Cell]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tuning_table(study: Study, cells: Iterable[Cell]) -> pd.DataFrame:
+def tuning_table(study: Study, cells: Sequence[Cell]) -> pd.DataFrame:
     """Make the table of all dev scores, by which the settings were chosen."""
-    fits = dict.fromkeys(CONTENDERS[name].fit for name in study.contenders)
+    fits = dict.fromkeys(
+        contender.fit for cell in cells for contender in study.contenders_of(cell).values()
+    )
     rows = []
     for fit in fits:
         row = {"fit": fit}
