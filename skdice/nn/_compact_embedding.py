@@ -7,6 +7,7 @@ step and keeps two numbers for each of their weights.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,6 +49,9 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
 class _CompactEmbedding(nn.Module):
     """Looks up in a small matrix while it is trained, in the whole one otherwise.
 
+    Its state is that of the embedding it stands for, so that weights that a callback saves during
+    training load into the model as it is before and after.
+
     Parameters
     ----------
     whole : nn.Embedding
@@ -71,6 +75,8 @@ class _CompactEmbedding(nn.Module):
         # Padding has no gradient.
         padding = -1 if whole.padding_idx is None else int(index[whole.padding_idx])
         self._padding = None if padding < 0 else padding
+        self.register_state_dict_post_hook(_save_as_whole)
+        self.register_load_state_dict_pre_hook(_load_from_whole)
 
     def forward(self, input_ids: Tensor) -> Tensor:
         if not self.training:
@@ -91,6 +97,25 @@ class _CompactEmbedding(nn.Module):
     @torch.no_grad()
     def _write_back(self) -> None:
         self.whole.weight[self.rows] = self.used
+
+
+def _save_as_whole(
+    module: _CompactEmbedding, state: dict[str, Any], prefix: str, _metadata: Any
+) -> None:
+    """Put the weight of the whole embedding in the place of those of the parts."""
+    module._write_back()
+    del state[f"{prefix}used"]
+    state[f"{prefix}weight"] = state.pop(f"{prefix}whole.weight")
+
+
+def _load_from_whole(
+    module: _CompactEmbedding, state: dict[str, Any], prefix: str, *_: Any
+) -> None:
+    """Put the weights of the parts in the place of that of the whole embedding."""
+    weight = state.pop(f"{prefix}weight", None)
+    if weight is not None:
+        state[f"{prefix}whole.weight"] = weight
+        state[f"{prefix}used"] = weight[module.rows.to(weight.device)]
 
 
 def _can_be_compact(module: nn.Module, whole: nn.Module, rows: np.ndarray) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from skorch.callbacks import Checkpoint
 from torch import nn
 
 from skdice import DiceTokenTagger
@@ -94,6 +95,40 @@ def test_put_together_after_an_error():
         interrupted()
     assert model.embedding.weight.requires_grad
     assert not torch.equal(model.embedding.weight, before)
+
+
+def test_the_state_is_that_of_the_whole_matrix():
+    model, other = Model(), Model()
+    names = list(model.state_dict())
+    with compact_embedding(model, np.array(IDS)):
+        train(model, IDS)
+        saved = {name: weight.clone() for name, weight in model.state_dict().items()}
+        assert list(saved) == names
+        other.load_state_dict(saved)
+        trained = model(torch.tensor(IDS))
+        assert torch.equal(other(torch.tensor(IDS)), trained)
+        train(model, IDS)
+        model.load_state_dict(saved)
+        assert torch.equal(model(torch.tensor(IDS)), trained)
+        with pytest.raises(RuntimeError, match=r"embedding\.used"):
+            model.load_state_dict({"head.weight": saved["head.weight"]})
+    assert torch.equal(model.embedding.weight, other.embedding.weight)
+
+
+def test_what_a_callback_saves_loads_into_a_fitted_model(tiny_bert, tmp_path):
+    X, y = easy_corpus(12)
+    checkpoint = Checkpoint(monitor=None, dirname=tmp_path, f_optimizer=None, f_history=None)
+    tagger = DiceTokenTagger(
+        tiny_bert, max_epochs=2, lr=1e-3, batch_size=4, random_state=0, verbose=0,
+        callbacks=[checkpoint],
+    )  # fmt: skip
+    tagger.fit(X, y)
+    module = tagger.net_.module_
+    last = {name: weight.clone() for name, weight in module.state_dict().items()}
+    saved = torch.load(tmp_path / "params.pt", weights_only=True)
+    assert saved.keys() == last.keys()
+    for name, weight in last.items():
+        assert torch.equal(saved[name], weight), name
 
 
 class Scaled(nn.Embedding):
