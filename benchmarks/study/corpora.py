@@ -85,8 +85,6 @@ class Regime(NamedTuple):
     epochs : int
     ratio : float or None
         Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are.
-    tuned_in : str or None
-        The regime whose settings are used, if there is no tuning in this one.
     n_held_out : int or None
         Most dev and most test rows, if fewer than usual.
     """
@@ -94,21 +92,20 @@ class Regime(NamedTuple):
     n_rows: int | None
     epochs: int
     ratio: float | None = None
-    tuned_in: str | None = None
     n_held_out: int | None = None
 
 
 REGIMES = {
     "250": Regime(250, 12),
     "1000": Regime(1000, 5),
-    "ratio-5": Regime(2000, 4, ratio=5, tuned_in="1000"),
-    "ratio-20": Regime(2000, 4, ratio=20, tuned_in="1000"),
-    "ratio-80": Regime(2000, 4, ratio=80, tuned_in="1000"),
-    "ratio-160": Regime(2000, 4, ratio=160, tuned_in="1000"),
+    "ratio-5": Regime(2000, 4, ratio=5),
+    "ratio-20": Regime(2000, 4, ratio=20),
+    "ratio-80": Regime(2000, 4, ratio=80),
+    "ratio-160": Regime(2000, 4, ratio=160),
     "all": Regime(None, 3),
     "smoke": Regime(20, 1, n_held_out=40),
 }
-RATIO_CORPORA = ("CoNLL03", "QQP")
+RATIO_CORPORA = ("CoNLL03", "NCBI-disease", "QQP")
 
 
 def has_regime(corpus: str, regime: str) -> bool:

@@ -151,6 +151,10 @@ FITS = {
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
         ({"ce_weight": 0.1}, {"ce_weight": 0.5}),
     ),
+    "tversky-ce-K": Fit(
+        {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3, "K": 3.0},
+        ({"gamma": 10.0}, {"K": 10.0}),
+    ),
 }
 BASELINE = "ce, tuned"
 RECOMMENDED = "recommended"
@@ -180,6 +184,8 @@ CONTENDERS = {
     "dsc, annealed from ce": Contender("dsc-annealed"),
     "dsc with ce": Contender("dsc-ce"),
     "tversky with ce": Contender("tversky-ce"),
+    "tversky with ce, weighted": Contender("tversky-ce-K"),
+    "tversky with ce, weighted, tuned": Contender("tversky-ce-K", "either"),
     # The preset is one of the others, which one depends on the cell.
     "recommended": Contender(RECOMMENDED),
     "recommended, tuned": Contender(RECOMMENDED, "either"),

@@ -39,11 +39,6 @@ class Cell(NamedTuple):
     regime: str
     corpus: str
 
-    @property
-    def tuned_in(self) -> "Cell":
-        """Where the settings are chosen."""
-        return Cell(REGIMES[self.regime].tuned_in or self.regime, self.corpus)
-
 
 class Task(NamedTuple):
     """A run whose setting may be known only when others are done.
@@ -114,7 +109,7 @@ class Study:
                 for cell in tier:
                     contenders = self.contenders_of(cell).values()
                     if seed == self.seeds[0]:
-                        ordered |= dict.fromkeys(self._tuning_tasks(cell.tuned_in, contenders))
+                        ordered |= dict.fromkeys(self._tuning_tasks(cell, contenders))
                     ordered |= dict.fromkeys(
                         Task(cell, contender, None, seed) for contender in contenders
                     )
@@ -161,7 +156,7 @@ class Study:
 
     def best(self, cell: Cell, contender: Contender) -> Choice | None:
         """Return what is best on dev rows, or None until all settings are tried."""
-        cell, fit = cell.tuned_in, contender.fit
+        fit = contender.fit
         n_settings = len(self.settings_of(cell, fit))
         tried = [self._setting(cell, fit, number) for number in range(n_settings)]
         wanted = contender.decision
@@ -170,9 +165,9 @@ class Study:
     def tuning_scores(self, cell: Cell, fit: str) -> dict[str, dict[str, float]]:
         """Return the dev scores of each setting that is tried: one of each decision."""
         found = {}
-        for number in range(len(self.settings_of(cell.tuned_in, fit))):
-            setting = self._setting(cell.tuned_in, fit, number)
-            scores = None if setting is None else self._dev_scores(cell.tuned_in, fit, setting)
+        for number in range(len(self.settings_of(cell, fit))):
+            setting = self._setting(cell, fit, number)
+            scores = None if setting is None else self._dev_scores(cell, fit, setting)
             if setting is not None and scores is not None:
                 found[str(setting)] = scores
         return found

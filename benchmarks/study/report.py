@@ -52,7 +52,7 @@ RATIO_INTRODUCTION = f"""\
 ## Effect of the imbalance ratio
 
 F1, and the difference to {BASELINE}. Positives are left out of the training rows; dev and test rows
-keep their ratio. The settings are those chosen with 1,000 rows."""
+keep their ratio."""
 
 
 def report(study: Study) -> str:
@@ -189,7 +189,7 @@ def ratio_parts(study: Study, found: dict[Cell, CellScores]) -> list[str]:
                 text = _mean(scores.percent(name, scores.metric))
                 difference = scores.difference(name)
                 if name != BASELINE and difference is not None:
-                    text += f" ({difference.mean:+.1f})"
+                    text += f", {_difference(difference, with_interval=True)}"
                 row[f"{REGIMES[cell.regime].ratio:g} negatives to a positive"] = text
             rows.append(row)
         parts.append(f"### {corpus}\n\n{_markdown(pd.DataFrame(rows))}")
