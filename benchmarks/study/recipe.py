@@ -88,16 +88,20 @@ def results_table(search: DiceSearchCV) -> pd.DataFrame:
         trial = search.study_.trials[int(results.loc[number, "trial_number"])]
         rows.append(
             {
-                "F1": f"{scores.loc[number].mean():.1f}",
+                "F1": _percent(scores.loc[number]),
                 "folds": int(scores.loc[number].notna().sum()),
             }
             | {
-                corpus: f"{scores.loc[number].iloc[k :: len(CORPORA)].mean():.1f}"
+                corpus: _percent(scores.loc[number].iloc[k :: len(CORPORA)])
                 for k, corpus in enumerate(CORPORA)
             }
             | {"recipe": ", ".join(f"{name} {value}" for name, value in trial.params.items())}
         )
     return pd.DataFrame(rows)
+
+
+def _percent(scores: pd.Series) -> str:
+    return "" if scores.isna().all() else f"{scores.mean():.1f}"
 
 
 def main() -> None:
