@@ -3,8 +3,8 @@
     python -m benchmarks.study.recipe --data ../shared/data --trials 24 --jobs 2
 
 A fold is a corpus with a draw of 250 training sentences, scored on 500 of its dev part, so the mean
-over the folds is what a recipe is worth on all of them; poor ones stop after a fold. The search is
-a ``DiceSearchCV`` with its study on disk: the same command goes on with it.
+over the folds is what a recipe is worth on all of them; poor ones are stopped before the last fold.
+The search is a ``DiceSearchCV`` with its study on disk: the same command goes on with it.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from .runs import RECIPE
 
 CORPORA = ("NCBI-disease", "CoNLL03", "BC5CDR")
 REGIME = "250"
-# Those of the study's own tuning and of its test rows are others.
+# The study itself draws with other seeds.
 DRAWS = (200, 201)
 
 
@@ -60,10 +60,7 @@ def suggest_recipe(trial: Trial) -> dict[str, Any]:
 
 
 def make_folds(data: Path) -> tuple[list[Any], list[Any], list[tuple[np.ndarray, np.ndarray]]]:
-    """Return all rows and tags, and the rows of each fold: every corpus once before the next draw.
-
-    Tags of a corpus occur in its own folds alone.
-    """
+    """Return all rows and tags, and the rows of each fold: every corpus once before the next draw."""
     X: list[Any] = []
     y: list[Any] = []
     folds = []
