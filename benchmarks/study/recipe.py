@@ -60,7 +60,7 @@ def suggest_recipe(trial: Trial) -> dict[str, Any]:
 
 
 def make_folds(data: Path) -> tuple[list[Any], list[Any], list[tuple[np.ndarray, np.ndarray]]]:
-    """Return all rows and tags, and the rows of each fold: each corpus once before the next draw."""
+    """Return all rows and tags, and the rows of each fold, all corpora before the next draw."""
     X: list[Any] = []
     y: list[Any] = []
     folds = []
