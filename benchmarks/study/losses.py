@@ -14,7 +14,7 @@ from .corpora import Part
 
 # Tried for every loss in this order; set losses have smaller gradients.
 RATES = (2e-4, 4e-4, 1e-4)
-# For losses without a parameter of their own, so that all have the same number of settings.
+# For losses with no or few parameters of their own: all have the same number of settings.
 MORE_RATES = (3e-4, 5e-5)
 
 
@@ -202,8 +202,8 @@ def recommended_fit(task: str, n_rows: int) -> str:
 def settings(fit: str, n: int) -> list[Setting]:
     """Return the n settings that are tried for a way to train."""
     own = [Setting(None, changed) for changed in FITS[fit].alternatives]
-    rest = own or [Setting(lr, {}) for lr in MORE_RATES]
-    return ([Setting(lr, {}) for lr in RATES] + rest)[:n]
+    more = [Setting(lr, {}) for lr in MORE_RATES]
+    return ([Setting(lr, {}) for lr in RATES] + own + more)[:n]
 
 
 def resample(train: Part, task: str, seed: int) -> Part:
