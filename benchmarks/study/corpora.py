@@ -14,6 +14,7 @@ from skdice.datasets import (
     read_pairs,
     read_squad,
 )
+from skdice.metrics import get_entities
 
 N_DEV = 500
 N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "texts": 2000, "questions": 500}
@@ -122,6 +123,14 @@ def n_rows(corpus: str, regime: str, data: Path) -> int:
     """Return how many training rows a regime has."""
     wanted = REGIMES[regime].n_rows
     return len(read_corpus(corpus, data).train.y) if wanted is None else wanted
+
+
+@cache
+def n_entities(corpus: str, regime: str, data: Path) -> int:
+    """Return how many entities the training rows of one draw have; other tasks have none."""
+    if CORPORA[corpus].task != "entities":
+        return 0
+    return sum(len(get_entities(tags)) for tags in draw(corpus, regime, 0, data).train.y)
 
 
 def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:

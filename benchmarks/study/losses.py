@@ -193,10 +193,10 @@ CONTENDERS = {
 MOST_SETTINGS = len(RATES) + len(MORE_RATES)
 
 
-def recommended_fit(task: str, n_rows: int) -> str:
+def recommended_fit(task: str, n_entities: int) -> str:
     """Return the fit that is what ``loss="recommended"`` does."""
-    for_entities = recommended_for_entities(n_rows)
-    return "dice" if task == "entities" and for_entities == RECOMMENDED else "ce"
+    for_entities = recommended_for_entities(n_entities)
+    return "tversky-ce-K" if task == "entities" and for_entities == RECOMMENDED else "ce"
 
 
 def settings(fit: str, n: int) -> list[Setting]:

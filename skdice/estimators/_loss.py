@@ -13,14 +13,14 @@ from ._inputs import list_some
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
 _DEFAULT_K = 3.0
-# In our study (benchmarks/STUDY.md) dice was ahead with 250 sentences, and level or behind with
-# 1,000 and 1,500.
-_FEW_SENTENCES = 500
+# In our study (benchmarks/STUDY.md) the preset was ahead with 90 to 540 entities, and behind from
+# 880 on.
+_FEW_ENTITIES = 600
 
 
-def recommended_for_entities(n_sentences: int) -> str:
-    """Return what ``loss="recommended"`` is for a tagger of entities: dice if there are few."""
-    return "recommended" if n_sentences <= _FEW_SENTENCES else "ce"
+def recommended_for_entities(n_entities: int) -> str:
+    """Return what ``loss="recommended"`` is for a tagger of words: the preset if there are few."""
+    return "recommended" if n_entities <= _FEW_ENTITIES else "ce"
 
 
 class LossMixin:
@@ -87,7 +87,9 @@ class LossMixin:
         recommended : str, default="ce"
             Name of what ``loss="recommended"`` means here.
         """
-        class_weight = self._class_weight_values(labels, counts)
+        name = recommended if self.loss == "recommended" else self.loss
+        weigh = self.K is not None or name in ("wce", "recommended")
+        class_weight = self._class_weight_values(labels, counts, "log" if weigh else None)
         if isinstance(self.loss, Loss):
             loss = clone(self.loss)
             if class_weight is not None:
@@ -98,7 +100,6 @@ class LossMixin:
                 for name in _LOSS_PARAMETERS
                 if getattr(self, name) is not None
             }
-            name = recommended if self.loss == "recommended" else self.loss
             loss = make_loss(name, binary=binary, class_weight=class_weight, **parameters)
         if isinstance(getattr(loss, "background", None), str):
             loss.set_params(background=background)
@@ -107,11 +108,11 @@ class LossMixin:
             warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)
         return loss
 
-    def _class_weight_values(self, labels: list[Any], counts: np.ndarray) -> np.ndarray | None:
+    def _class_weight_values(
+        self, labels: list[Any], counts: np.ndarray, default: str | None
+    ) -> np.ndarray | None:
         """Return weights of the shape of the counts, 1 where there are no training items."""
-        kind = self.class_weight
-        if kind is None and (self.K is not None or self.loss == "wce"):
-            kind = "log"
+        kind = default if self.class_weight is None else self.class_weight
         if kind is None:
             return None
         weights = np.ones(counts.shape)

@@ -18,7 +18,6 @@ from ._default_queries import check_queries, choose_queries
 from ._documentation import documented
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
 from ._inputs import check_sample_weight, check_token_lists
-from ._loss import recommended_for_entities
 from ._rows import take
 from ._words import WordTagger
 
@@ -259,7 +258,7 @@ class DiceQueryTagger(WordTagger):
                 _count(encoded, train_spans),
                 background=0,
                 binary=True,
-                recommended=recommended_for_entities(len(train)),
+                recommended="dice",
             ),
             tuple(self.span_weights),
             self.match_candidates,

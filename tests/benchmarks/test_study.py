@@ -124,7 +124,7 @@ class TestChoosing:
         runs.write({"dev": {"own": 0.1, "tuned": 0.1}}, second.path(study.root))
         assert study.best(CELL, CONTENDERS["ce"]).setting.lr == 4e-4
 
-    def test_every_fit_has_as_many_settings_as_the_baseline(self, make_study):
+    def test_every_fit_has_as_many_settings_as_the_baseline(self, make_study, data):
         for n in range(1, 6):
             study = make_study(list(CONTENDERS), cells=[CELL, QUESTIONS], n_settings=n)
             for cell in study.cells:
@@ -136,9 +136,10 @@ class TestChoosing:
         study = make_study(["dice", "dice, tuned", "ce, resampled"], cells=[QUESTIONS])
         assert list(study.contenders_of(QUESTIONS)) == [BASELINE, "dice"]
 
-    @pytest.mark.parametrize("regime, fit", [("250", "dice"), ("1000", "ce")])
-    def test_preset_is_run_as_what_it_stands_for(self, make_study, regime, fit):
-        cell = Cell(regime, "CoNLL03")
+    @pytest.mark.parametrize("few, fit", [(20, "tversky-ce-K"), (19, "ce")])
+    def test_preset_is_run_as_what_it_stands_for(self, make_study, data, monkeypatch, few, fit):
+        monkeypatch.setattr("skdice.estimators._loss._FEW_ENTITIES", few)
+        cell = Cell("smoke", "CoNLL03")
         assert make_study(["recommended"], [cell]).contenders_of(cell)["recommended"].fit == fit
 
     def test_ratios_are_planned_for_some_corpora(self):

@@ -1,5 +1,8 @@
 """loss="recommended": which loss each estimator takes."""
 
+import warnings
+
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +13,7 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
+from skdice.losses import TverskyLoss
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
@@ -21,35 +25,68 @@ def tagged(n, others):
     return X, [[others if tag == "O" else tag for tag in tags] for tags in y]
 
 
+def with_empty(rows, n):
+    """The rows, and n sentences without an entity."""
+    X, y = rows
+    return [*X, *[["the", "saw"]] * n], [*y, *[["O", "O"]] * n]
+
+
+PRESET = {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3, "K": 3.0}
+
+
 @pytest.mark.parametrize(
-    "estimator, rows, name",
+    "estimator, rows, same",
     [
-        (DiceTokenTagger, easy_corpus(16), "dice"),
-        (DiceTokenTagger, easy_corpus(500), "dice"),
-        (DiceTokenTagger, easy_corpus(501), "ce"),
-        (DiceQueryTagger, easy_corpus(16), "dice"),
-        (DiceQueryTagger, easy_corpus(501), "ce"),
-        (DiceTokenTagger, tagged(16, "B-PER"), "ce"),
-        (DiceTokenTagger, tagged(16, "NOUN"), "ce"),
-        (DiceSpanExtractor, easy_questions(16), "ce"),
-        (DicePairClassifier, easy_pairs(16), "ce"),
-        (DiceTextClassifier, easy_texts(16), "ce"),
-        (DiceTextClassifier, easy_texts(16, n_classes=3), "ce"),
-        (DiceTextClassifier, easy_labels(16), "ce"),
+        (DiceTokenTagger, easy_corpus(16), PRESET),
+        (DiceTokenTagger, easy_corpus(600), PRESET),
+        (DiceTokenTagger, easy_corpus(601), {"loss": "ce"}),
+        (DiceTokenTagger, with_empty(easy_corpus(16), 900), PRESET),
+        (DiceTokenTagger, tagged(16, "B-PER"), {"loss": "ce"}),
+        (DiceTokenTagger, tagged(16, "NOUN"), {"loss": "ce"}),
+        (DiceQueryTagger, easy_corpus(16), {"loss": "dice"}),
+        (DiceQueryTagger, easy_corpus(601), {"loss": "dice"}),
+        (DiceSpanExtractor, easy_questions(16), {"loss": "ce"}),
+        (DicePairClassifier, easy_pairs(16), {"loss": "ce"}),
+        (DiceTextClassifier, easy_texts(16), {"loss": "ce"}),
+        (DiceTextClassifier, easy_texts(16, n_classes=3), {"loss": "ce"}),
+        (DiceTextClassifier, easy_labels(16), {"loss": "ce"}),
     ],
 )
-def test_is_the_loss_that_the_study_found(tiny_bert, estimator, rows, name):
+def test_is_the_loss_that_the_study_found(tiny_bert, estimator, rows, same):
     fast = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
     recommended, named = (
-        estimator(tiny_bert, loss=loss, **fast).fit(*rows).net_.module_.state_dict()
-        for loss in ("recommended", name)
+        estimator(tiny_bert, **loss, **fast).fit(*rows).net_.module_.state_dict()
+        for loss in ({"loss": "recommended"}, same)
     )
     assert all(torch.equal(recommended[key], named[key]) for key in named)
 
 
-def test_takes_class_weights(tiny_bert):
-    tagger = DiceTokenTagger(tiny_bert, loss="recommended", K=2.0, max_epochs=1, verbose=0)
-    assert tagger.fit(*easy_corpus(8)).net_.criterion_.class_weight is not None
+def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
+    X, y = easy_corpus(700)
+    tagger = DiceTokenTagger(tiny_bert, loss="recommended", max_epochs=1, verbose=0)
+    weight = [1.0] * 600 + [0.0] * 100
+    assert isinstance(tagger.fit(X, y, sample_weight=weight).net_.criterion_, TverskyLoss)
+    tagger.set_params(validation_fraction=0.2)
+    assert isinstance(tagger.fit(X, y).net_.criterion_, TverskyLoss)
+
+
+def test_class_weights_are_those_of_the_user_if_given(tiny_bert):
+    tagger = DiceTokenTagger(tiny_bert, loss="recommended", max_epochs=1, verbose=0)
+    weights = [
+        tagger.set_params(**given).fit(*easy_corpus(8)).net_.criterion_.class_weight
+        for given in (
+            {},
+            {"K": 3.0},
+            {"K": 30.0},
+            {"K": None, "class_weight": {"O": 0.5}},
+        )
+    ]
+    assert np.array_equal(weights[0], weights[1])
+    assert not np.array_equal(weights[0], weights[2])
+    assert sorted(weights[3]) == [0.5, 1, 1]
+
+
+def test_takes_no_weights_where_it_is_cross_entropy(tiny_bert):
     with pytest.raises(ValueError, match=r"K=2\.0 cannot be used with cross-entropy"):
         DiceSpanExtractor(tiny_bert, loss="recommended", K=2.0).fit(*easy_questions(8))
 
@@ -57,3 +94,33 @@ def test_takes_class_weights(tiny_bert):
 def test_has_no_parameters_to_set(tiny_bert):
     with pytest.raises(ValueError, match=r"gamma=2\.0 cannot be used with loss='recommended'"):
         DiceTokenTagger(tiny_bert, loss="recommended", gamma=2.0).fit(*easy_corpus(8))
+
+
+def rare(n):
+    """A sentence with an entity of one word, and n words outside."""
+    X, y = [["mary", "saw"], *[["the", "saw"]] * 49], [["B-PER", "O"], *[["O", "O"]] * 49]
+    return [*X, ["the"] * (n - 99)], [*y, ["O"] * (n - 99)]
+
+
+@pytest.mark.parametrize("loss", [{"loss": "dsc"}, {"loss": "dice"}, {"loss": TverskyLoss()}])
+def test_warns_of_set_losses_with_rare_entities(tiny_bert, loss):
+    tagger = DiceTokenTagger(tiny_bert, **loss, max_epochs=1, verbose=0)
+    with pytest.warns(UserWarning, match=r"^There are 100 training words outside .* for one"):
+        tagger.fit(*rare(100))
+
+
+@pytest.mark.parametrize(
+    "loss, n",
+    [
+        ({"loss": "ce"}, 100),
+        ({"loss": "recommended"}, 100),
+        ({"loss": "dice", "ce_weight": 0.3}, 100),
+        ({"loss": "dice", "K": 3.0}, 100),
+        ({"loss": "dice"}, 99),
+    ],
+)
+def test_does_not_warn_of_others(tiny_bert, loss, n):
+    tagger = DiceTokenTagger(tiny_bert, **loss, max_epochs=1, verbose=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        tagger.fit(*rare(n))
