@@ -151,9 +151,10 @@ FITS = {
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
         ({"ce_weight": 0.1}, {"ce_weight": 0.5}),
     ),
+    # The preset; K is what its users can tune.
     "tversky-ce-K": Fit(
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3, "K": 3.0},
-        ({"gamma": 10.0}, {"K": 10.0}),
+        ({"K": 10.0}, {"gamma": 10.0}),
     ),
 }
 BASELINE = "ce, tuned"
