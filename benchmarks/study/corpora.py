@@ -14,6 +14,7 @@ from skdice.datasets import (
     read_pairs,
     read_squad,
 )
+from skdice.estimators._loss import recommended_for_entities
 from skdice.metrics import get_entities
 
 N_DEV = 500
@@ -126,11 +127,14 @@ def n_rows(corpus: str, regime: str, data: Path) -> int:
 
 
 @cache
-def n_entities(corpus: str, regime: str, data: Path) -> int:
-    """Return how many entities the training rows of one draw have; other tasks have none."""
+def recommended(corpus: str, regime: str, data: Path) -> str:
+    """Return the name of what ``loss="recommended"`` is for the training rows of one draw."""
     if CORPORA[corpus].task != "entities":
-        return 0
-    return sum(len(get_entities(tags)) for tags in draw(corpus, regime, 0, data).train.y)
+        return "ce"
+    y = draw(corpus, regime, 0, data).train.y
+    inside, outside = count_positives(CORPORA[corpus], y)
+    n_entities = sum(len(get_entities(tags)) for tags in y)
+    return recommended_for_entities(n_entities, outside.sum(), inside.sum())
 
 
 def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:

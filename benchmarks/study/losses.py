@@ -8,8 +8,6 @@ import numpy as np
 from imblearn.over_sampling import RandomOverSampler
 from skorch.callbacks import Callback
 
-from skdice.estimators._loss import recommended_for_entities
-
 from .corpora import Part
 
 # Tried for every loss in this order; set losses have smaller gradients.
@@ -151,10 +149,9 @@ FITS = {
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
         ({"ce_weight": 0.1}, {"ce_weight": 0.5}),
     ),
-    # The preset; K is what its users can tune.
     "tversky-ce-K": Fit(
         {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3, "K": 3.0},
-        ({"K": 10.0}, {"gamma": 10.0}),
+        ({"gamma": 10.0}, {"K": 10.0}),
     ),
 }
 BASELINE = "ce, tuned"
@@ -192,12 +189,6 @@ CONTENDERS = {
     "recommended, tuned": Contender(RECOMMENDED, "either"),
 }
 MOST_SETTINGS = len(RATES) + len(MORE_RATES)
-
-
-def recommended_fit(task: str, n_entities: int) -> str:
-    """Return the fit that is what ``loss="recommended"`` does."""
-    for_entities = recommended_for_entities(n_entities)
-    return "tversky-ce-K" if task == "entities" and for_entities == RECOMMENDED else "ce"
 
 
 def settings(fit: str, n: int) -> list[Setting]:

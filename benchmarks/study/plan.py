@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from . import runs
-from .corpora import CORPORA, N_DEV, N_TEST, REGIMES, has_regime, n_entities, n_rows
+from .corpora import CORPORA, N_DEV, N_TEST, REGIMES, has_regime, n_rows, recommended
 from .losses import (
     BASELINE,
     CONTENDERS,
@@ -16,7 +16,6 @@ from .losses import (
     RECOMMENDED,
     Contender,
     Setting,
-    recommended_fit,
     settings,
 )
 from .runs import Run
@@ -127,8 +126,8 @@ class Study:
             if contender.decision != "own" and not corpus.has_decision and name != BASELINE:
                 continue
             if contender.fit == RECOMMENDED:
-                found_there = n_entities(cell.corpus, cell.regime, self.data)
-                contender = contender._replace(fit=recommended_fit(corpus.task, found_there))
+                fit = recommended(cell.corpus, cell.regime, self.data)
+                contender = contender._replace(fit=fit)
             if corpus.task in FITS[contender.fit].tasks:
                 found[name] = contender
         return found

@@ -13,14 +13,24 @@ from ._inputs import list_some
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
 _DEFAULT_K = 3.0
-# In our study (benchmarks/STUDY.md) the preset was ahead with 90 to 540 entities, and behind from
-# 880 on.
-_FEW_ENTITIES = 600
+# In our study (benchmarks/STUDY.md) dice was ahead with 210 to 800 entities, and level or behind
+# from 880 on; with 80 words outside for one inside, or 160, weighted cross-entropy was ahead.
+_FEW_ENTITIES = 800
+_RARE_ENTITIES = 40
 
 
-def recommended_for_entities(n_entities: int) -> str:
-    """Return what ``loss="recommended"`` is for a tagger of words: the preset if there are few."""
-    return "recommended" if n_entities <= _FEW_ENTITIES else "ce"
+def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> str:
+    """Return what ``loss="recommended"`` is for a tagger of words, from what it learns from.
+
+    Parameters
+    ----------
+    n_entities : int
+    n_outside, n_inside : float
+        Words outside and inside of entities.
+    """
+    if n_entities > _FEW_ENTITIES:
+        return "ce"
+    return "wce" if n_outside >= _RARE_ENTITIES * n_inside else "dice"
 
 
 class LossMixin:
@@ -88,7 +98,7 @@ class LossMixin:
             Name of what ``loss="recommended"`` means here.
         """
         name = recommended if self.loss == "recommended" else self.loss
-        weigh = self.K is not None or name in ("wce", "recommended")
+        weigh = self.K is not None or name == "wce"
         class_weight = self._class_weight_values(labels, counts, "log" if weigh else None)
         if isinstance(self.loss, Loss):
             loss = clone(self.loss)

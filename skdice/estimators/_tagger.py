@@ -214,14 +214,15 @@ class DiceTokenTagger(WordTagger):
             def validate() -> float:
                 return self._score(valid_tags, self._predict(valid_set))
 
-        counts, background = self._count(dataset), self._background()
-        recommended = "ce"
+        counts, background, recommended = self._count(dataset), self._background(), "ce"
         if background is not None:
+            n_outside = counts[background]
+            n_inside = counts.sum() - n_outside
             n_entities = sum(len(get_entities(tags[row])) for row in train)
-            recommended = recommended_for_entities(n_entities)
+            recommended = recommended_for_entities(n_entities, n_outside, n_inside)
         loss = self._make_loss(classes, counts, background, binary=False, recommended=recommended)
         if background is not None:
-            _warn_of_rare_entities(loss, counts[background], counts.sum() - counts[background])
+            _warn_of_rare_entities(loss, n_outside, n_inside)
         held_out = (valid_sentences, valid_tags)
         self._train(dataset, loss, len(classes), seed, rng, validate, held_out)
         if self.background_bias == "auto":
@@ -365,8 +366,8 @@ def _warn_of_rare_entities(loss: Loss, n_outside: float, n_inside: float) -> Non
         warnings.warn(
             f"There are {n_outside / n_inside:.0f} training words outside entities for one inside. "
             f"With so few, some fits with dice and dsc found no entity at all in our study; "
-            f"loss='recommended' and loss='wce' did. Or give the loss class weights, K=3, and a "
-            f"share of cross-entropy, ce_weight=0.3.",
+            f"loss='wce' did. Or give the loss class weights, K=3, and a share of cross-entropy, "
+            f"ce_weight=0.3.",
             UserWarning,
             stacklevel=3,
         )

@@ -244,15 +244,7 @@ PRESETS = [
             "background": None,
         },
     ),
-    *(
-        (
-            "recommended",
-            binary,
-            TverskyLoss,
-            {"alpha": 0.3, "beta": 0.7, "gamma": 1.0, "ce_weight": 0.3},
-        )
-        for binary in (False, True)
-    ),
+    *(("recommended", binary, DiceLoss, {"gamma": 1.0}) for binary in (False, True)),
 ]
 SET_DEFAULTS = {
     "level": "batch",
