@@ -446,7 +446,7 @@ class FailsOnOneRow(DiceTokenTagger):
 
 @fails("check_class_weight", "must change what is learned")
 class IgnoresClassWeight(DiceTokenTagger):
-    def _class_weight_values(self, labels, counts):
+    def _class_weight_values(self, labels, counts, default):
         return None
 
 
