@@ -366,8 +366,8 @@ def _warn_of_rare_entities(loss: Loss, n_outside: float, n_inside: float) -> Non
         warnings.warn(
             f"There are {n_outside / n_inside:.0f} training words outside entities for one inside. "
             f"With so few, some fits with dice and dsc found no entity at all in our study; "
-            f"all fits with loss='wce' found some. Or give the loss class weights, K=3, and a share of "
-            f"cross-entropy, ce_weight=0.3.",
+            f"all fits with loss='wce' found some. Or give the loss class weights, K=3, and a "
+            f"share of cross-entropy, ce_weight=0.3.",
             UserWarning,
             stacklevel=3,
         )
