@@ -5,7 +5,7 @@ loading and tokenisation come before. All contenders train on the same texts wit
 size and learning rate, with cross-entropy where nothing else is said; they differ in how batches
 are made up, in precision and in the optimiser's implementation:
 
-- skdice: as it is, and with its default loss;
+- skdice: as it is, with its default loss, and in bf16 or fp32, whichever "auto" is not;
 - bare loop: plain PyTorch over the very batches that skdice's sampler made, in the same precision,
   with fused AdamW: the limit;
 - Trainer: with default settings, and with half precision (where the hardware has it) and batches
@@ -91,6 +91,7 @@ def run(
 def _contenders(task: Task, X: Any, y: Any, n_warmup: int) -> dict[str, Contender]:
     device = resolve_device("auto")
     precision = resolve_precision("auto", device)
+    other = "bf16" if precision == "fp32" else "fp32"
     ours = partial(library.train, task, X, y, n_warmup, precision=precision)
     clock, recorded = ours()
     steps = [dense_step(task, step) for step in recorded]
@@ -104,6 +105,7 @@ def _contenders(task: Task, X: Any, y: Any, n_warmup: int) -> dict[str, Contende
     runs: dict[str, Callable[[], StepClock]] = {
         "skdice": lambda: ours()[0],
         "skdice, loss='dsc'": lambda: ours(loss="dsc")[0],
+        f"skdice, {other}": lambda: ours(precision=other)[0],
         "bare loop": limit,
         "Trainer, default": partial(trainer.train, task, steps, n_warmup),
         "Trainer, best": partial(

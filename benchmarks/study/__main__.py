@@ -5,7 +5,8 @@
     python -m benchmarks.study --data ../shared/data --report
 
 Every run is a file; a finished run is not run again, so the study may be stopped at any time, goes
-on where it was, and may be shared out to machines whose files are then copied together. For each
+on where it was, and may be shared out to machines whose files are then copied together. Those in
+the repository are the ones behind STUDY.md: --report makes its tables from them. For each
 corpus and size, settings of all contenders are scored on dev rows with one seed; the best one is
 then run with all seeds, and predicts the test rows.
 """
@@ -24,7 +25,7 @@ from .schedule import carry_out
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory of the corpora")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/study"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "finished")
     parser.add_argument("--plan", action="store_true", help="print what is to be run, and end")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")

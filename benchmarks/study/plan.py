@@ -277,6 +277,8 @@ class Study:
             measured = []
             for path in self.root.glob(f"*/{corpus.replace(' ', '-')}/*/tune_*.json.gz"):
                 result = runs.read(path)
+                if "fit_seconds" not in result:  # Restored from a table of dev scores.
+                    continue
                 pieces = result["n_train"] * result["epochs"] * CORPORA[corpus].pieces
                 if pieces >= FEWEST_PIECES:
                     measured.append(pieces / result["fit_seconds"])

@@ -85,8 +85,8 @@ def execute(run: Run, data: Path, root: Path) -> dict[str, Any]:
     -------
     dict
         ``fit_seconds``, ``predict_seconds``, ``n_train``, ``epochs``, ``failed`` (None, or why the
-        fit stopped), and ``dev`` with a score of each decision, or ``test`` with the predictions
-        and the counts of each row.
+        fit stopped), and ``dev`` with a score of each decision, or ``test`` with the counts of
+        each row and decision.
     """
     torch.set_num_threads(1)
     corpus = CORPORA[run.corpus]
@@ -115,7 +115,7 @@ def execute(run: Run, data: Path, root: Path) -> dict[str, Any]:
     if run.stage == "tune":
         result["dev"] = score_dev(estimator, corpus, parts.dev)
     else:
-        result["test"] = predict_test(estimator, corpus, parts.dev, parts.test)
+        result["test"] = score_test(estimator, corpus, parts.dev, parts.test)
     result["predict_seconds"] = time.perf_counter() - start
     return write(result, run.path(root))
 
@@ -166,16 +166,18 @@ def score_dev(estimator: Any, corpus: Corpus, dev: Part) -> dict[str, float]:
     return scores | {"tuned": count(estimator, corpus, dev.y, own).of_all_rows()[corpus.metric]}
 
 
-def predict_test(estimator: Any, corpus: Corpus, dev: Part, test: Part) -> dict[str, Any]:
-    """Predict the test rows with the decision as fitted and with one that is tuned on dev rows."""
+def score_test(estimator: Any, corpus: Corpus, dev: Part, test: Part) -> dict[str, Any]:
+    """Count what each test row adds with the decision as fitted and with one tuned on dev rows.
+
+    The predictions themselves are not kept: those of questions are pieces of the corpus.
+    """
     deciders = {"own": estimator}
     if corpus.has_decision:
         deciders["tuned"] = tune_decision(estimator, *dev, metric=tuning_metric(corpus))
     outcome = {}
     for name, decider in deciders.items():
-        predicted = decider.predict(test.X)
-        counts = count(decider, corpus, test.y, list(predicted)).counts
-        outcome[name] = {"predictions": predicted.tolist(), "counts": counts.tolist()}
+        predicted = list(decider.predict(test.X))
+        outcome[name] = count(decider, corpus, test.y, predicted).counts.tolist()
     return outcome
 
 

@@ -122,8 +122,8 @@ class CellScores:
         self._counts[name, seed] = self._row_counts(tuned if choice.decision == "tuned" else own)
         self._tuned_counts[name, seed] = self._row_counts(tuned)
 
-    def _row_counts(self, outcome: dict[str, Any]) -> RowCounts:
-        return RowCounts(self.corpus.task, np.array(outcome["counts"]))
+    def _row_counts(self, counts: list[list[int]]) -> RowCounts:
+        return RowCounts(self.corpus.task, np.array(counts))
 
     @cached_property
     def _resampled(self) -> dict[tuple[str, int], np.ndarray]:

@@ -21,7 +21,11 @@ def resolve_device(device: str) -> str:
 
 
 def resolve_precision(precision: str, device: str) -> str:
-    """Return fp32, bf16 or fp16; "auto" is bf16 where the hardware computes in it."""
+    """Return fp32, bf16 or fp16; "auto" is what the hardware is fastest with.
+
+    Of CPUs those with AMX gain from bf16. With the bf16 instructions of AVX-512 alone a training
+    step takes twice as long as in fp32 (benchmarks/RESULTS.md).
+    """
     if precision != "auto":
         return precision
     kind = torch.device(device).type
@@ -29,7 +33,7 @@ def resolve_precision(precision: str, device: str) -> str:
         return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
     if kind == "cpu":
         capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-        if capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"):
+        if capabilities.get("amx_bf16"):
             return "bf16"
     return "fp32"
 

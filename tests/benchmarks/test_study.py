@@ -56,7 +56,7 @@ def write_tuning(study, fit, dev_scores, cell=CELL):
 def write_final(study, name, seed, counts, tuned_counts=None, cell=CELL):
     """Write the file of a test run: correct, predicted and actual entities of each row."""
     run = study.resolve(Task(cell, CONTENDERS[name], None, seed))
-    test = {"own": {"counts": counts}, "tuned": {"counts": tuned_counts or counts}}
+    test = {"own": counts, "tuned": tuned_counts or counts}
     runs.write({"failed": None, "test": test}, run.path(study.root))
 
 
@@ -293,9 +293,9 @@ class TestRuns:
         assert runs.read(final.path(tmp_path)) == result | {"parameters": []}
         assert result["failed"] is None
         truth = draw("CoNLL03", "smoke", 0, data).test.y
-        for outcome in result["test"].values():
-            assert list(map(len, outcome["predictions"])) == list(map(len, truth))
-            assert np.array(outcome["counts"])[:, -1].sum() == sum(
+        for counts in result["test"].values():
+            assert len(counts) == len(truth)
+            assert np.array(counts)[:, -1].sum() == sum(
                 tag != "O" for tags in truth for tag in tags
             )
 

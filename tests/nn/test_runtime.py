@@ -116,8 +116,8 @@ def test_a_named_precision_is_taken_as_it_is(precision, device):
     [
         ({}, "fp32"),
         ({"avx512_bf16": False, "amx_bf16": False, "avx512_f": True}, "fp32"),
-        ({"avx512_bf16": True, "amx_bf16": False}, "bf16"),
-        ({"avx512_bf16": False, "amx_bf16": True}, "bf16"),
+        ({"avx512_bf16": True, "amx_bf16": False}, "fp32"),
+        ({"avx512_bf16": True, "amx_bf16": True}, "bf16"),
     ],
 )
 def test_auto_precision_on_a_cpu(monkeypatch, capabilities, expected):
