@@ -48,9 +48,10 @@ _SHARED_PARAMETERS = """\
     patience : int, optional
         Stop after so many epochs without a better validation score and restore the best weights.
     precision : {"auto", "fp32", "bf16", "fp16"}, default="auto"
-        "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU with AMX, else in
-        fp32, and predicts in fp32. What is named is used for both: "bf16" predicts faster, but then a text gets slightly other scores
-        among other texts, or with another ``batch_size``.
+        "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU with AMX,
+        elsewhere in fp32, and predicts in fp32. What is named is used for both: "bf16" predicts
+        faster where "auto" is bf16, but then a text gets slightly other scores among other texts,
+        or with another ``batch_size``.
     device : str, default="auto"
         A torch device; "auto" is a GPU if there is one.
     random_state : int, RandomState, Generator or None, default=None
