@@ -45,13 +45,19 @@ def joined(n_sentences, seed=3):
 
 
 class TestLongSentences:
-    def test_entities_of_every_window_are_found(self, fitted):
+    def test_entities_of_every_window_are_found(self, tiny_bert):
+        rows, tags = map(list, easy_corpus(80))
+        for seed in (4, 5, 6):
+            long, long_tags = joined(40, seed)
+            rows, tags = rows + long, tags + long_tags
+        parameters = {**FAST, "lr": 5e-3, "random_state": 1, "precision": "fp32"}
+        tagger = DiceQueryTagger(tiny_bert, max_length=16, stride=3, **parameters).fit(rows, tags)
         X, y = joined(40)
-        windows = fitted._encode(X).dataset
+        windows = tagger._encode(X).dataset
         assert len(windows) > 30
         assert len(X[0]) > 64, "more than the model could read at once"
-        assert fitted.score(X, y) > 0.9
-        found = plain(fitted.predict_spans(X))[0]
+        assert tagger.score(X, y) > 0.9
+        found = plain(tagger.predict_spans(X))[0]
         assert found[-1][1] > len(X[0]) - 8
         assert len(set(found)) == len(found)
 
