@@ -23,8 +23,8 @@ def resolve_device(device: str) -> str:
 def resolve_precision(precision: str, device: str) -> str:
     """Return fp32, bf16 or fp16; "auto" is what the hardware is fastest with.
 
-    Of CPUs those with AMX gain from bf16. With the bf16 instructions of AVX-512 alone a training
-    step takes twice as long as in fp32 (benchmarks/RESULTS.md).
+    Of CPUs those with AMX gain from bf16. With the bf16 instructions of AVX-512 alone training is
+    slower than in fp32 (benchmarks/RESULTS.md).
     """
     if precision != "auto":
         return precision
