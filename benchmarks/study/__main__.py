@@ -5,10 +5,10 @@
     python -m benchmarks.study --data ../shared/data --report
 
 Every run is a file; a finished run is not run again, so the study may be stopped at any time, goes
-on where it was, and may be shared out to machines whose files are then copied together. Those in
-the repository are the ones behind STUDY.md: --report makes its tables from them. For each
-corpus and size, settings of all contenders are scored on dev rows with one seed; the best one is
-then run with all seeds, and predicts the test rows.
+on where it was, and may be shared out to machines whose files are then copied together. STUDY.md
+says which of its tables --report makes from the files in the repository. For each corpus and size,
+settings of all contenders are scored on dev rows with one seed; the best one is then run with all
+seeds, and predicts the test rows.
 """
 
 import argparse

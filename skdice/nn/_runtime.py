@@ -21,10 +21,10 @@ def resolve_device(device: str) -> str:
 
 
 def resolve_precision(precision: str, device: str) -> str:
-    """Return fp32, bf16 or fp16; "auto" is what the hardware is fastest with.
+    """Return fp32, bf16 or fp16; "auto" is half precision where the hardware gains by it.
 
-    Of CPUs those with AMX gain from bf16. With the bf16 instructions of AVX-512 alone training is
-    slower than in fp32 (benchmarks/RESULTS.md).
+    A CPU does with AMX. With the bf16 instructions of AVX-512 alone training was slower than in
+    fp32 (benchmarks/RESULTS.md).
     """
     if precision != "auto":
         return precision

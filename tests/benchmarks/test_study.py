@@ -213,6 +213,17 @@ class TestCarryingOut:
         assert after[["tuning runs", "final runs", "done"]].tolist() == [8, 2, 10]
         assert after["core-hours left"] == 0
 
+    def test_time_is_estimated_from_runs_that_were_timed(self, make_study, data):
+        """Dev scores that were restored from a table have no times."""
+        task = Task(CELL, CONTENDERS["ce"], 1, 100)
+        unknown = make_study(["ce"]).seconds(task)
+        write_tuning(make_study(["ce"]), "ce", [(0.5, 0.5)])
+        assert make_study(["ce"]).seconds(task) == unknown
+        run = make_study(["ce"]).resolve(task)
+        timed = {"n_train": 5000, "epochs": 10, "fit_seconds": 1e5}
+        runs.write(timed, run.path(make_study(["ce"]).root))
+        assert make_study(["ce"]).seconds(task) > 10 * unknown
+
 
 class TestScores:
     # Correct, predicted and actual entities of two sentences: F1 100 %, 50 %.
