@@ -42,6 +42,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         alpha: float | None = None,
         beta: float | None = None,
         gamma: float | None = None,
+        memory: float | None = None,
         ce_weight: float | None = None,
         class_weight: Any = None,
         K: float | None = None,
@@ -74,6 +75,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
+        self.memory = memory
         self.ce_weight = ce_weight
         self.class_weight = class_weight
         self.K = K

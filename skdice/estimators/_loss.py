@@ -11,7 +11,7 @@ from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_l
 from ..losses._parameters import check_number, check_option
 from ._inputs import list_some
 
-_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight")
+_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 # In our study (benchmarks/STUDY.md) dice was ahead with 210 to 800 entities, and level or behind
 # from 880 on; with 80 words outside for one inside, or 160, weighted cross-entropy was ahead.

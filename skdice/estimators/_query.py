@@ -119,6 +119,7 @@ class DiceQueryTagger(WordTagger):
         alpha: float | None = None,
         beta: float | None = None,
         gamma: float | None = None,
+        memory: float | None = None,
         ce_weight: float | None = None,
         class_weight: Any = None,
         K: float | None = None,
@@ -154,6 +155,7 @@ class DiceQueryTagger(WordTagger):
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
+        self.memory = memory
         self.ce_weight = ce_weight
         self.class_weight = class_weight
         self.K = K

@@ -113,6 +113,7 @@ class DiceSpanExtractor(TextEstimator):
         alpha: float | None = None,
         beta: float | None = None,
         gamma: float | None = None,
+        memory: float | None = None,
         ce_weight: float | None = None,
         class_weight: Any = None,
         K: float | None = None,
@@ -147,6 +148,7 @@ class DiceSpanExtractor(TextEstimator):
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
+        self.memory = memory
         self.ce_weight = ce_weight
         self.class_weight = class_weight
         self.K = K

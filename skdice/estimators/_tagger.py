@@ -92,6 +92,7 @@ class DiceTokenTagger(WordTagger):
         alpha: float | None = None,
         beta: float | None = None,
         gamma: float | None = None,
+        memory: float | None = None,
         ce_weight: float | None = None,
         class_weight: Any = None,
         K: float | None = None,
@@ -124,6 +125,7 @@ class DiceTokenTagger(WordTagger):
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
+        self.memory = memory
         self.ce_weight = ce_weight
         self.class_weight = class_weight
         self.K = K

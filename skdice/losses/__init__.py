@@ -5,6 +5,7 @@ from ._cross_entropy import CrossEntropyLoss
 from ._dice import DiceLoss
 from ._dsc import SelfAdjustingDiceLoss
 from ._focal import FocalLoss
+from ._memory import SumsMemory
 from ._named import LOSS_NAMES, loss_parameters, make_loss
 from ._tversky import TverskyLoss
 from ._weighted_cross_entropy import WeightedCrossEntropyLoss, log_class_weight
@@ -16,6 +17,7 @@ __all__ = [
     "FocalLoss",
     "Loss",
     "SelfAdjustingDiceLoss",
+    "SumsMemory",
     "TverskyLoss",
     "WeightedCrossEntropyLoss",
     "log_class_weight",

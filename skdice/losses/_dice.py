@@ -17,6 +17,10 @@ class DiceLoss(SetLoss):
     square_denominator : bool, default=True
         Whether p is squared in the denominator. The square lets go of easy negatives: their
         gradient is proportional to p.
+    memory : float, default=10.0
+        About how many optimiser steps the sums are formed over in training, see
+        :class:`SumsMemory`; 0 is the step alone. A loss that is called on one batch is of that
+        batch. At example level there is nothing to remember.
     level : {"batch", "example"}, default="batch"
         Pool the sums over the batch, or form one loss per item and take the mean.
     average : {"micro", "macro", "sum"}, default="micro"
@@ -55,6 +59,7 @@ class DiceLoss(SetLoss):
         *,
         gamma: float = 1.0,
         square_denominator: bool = True,
+        memory: float = 10.0,
         level: str = "batch",
         average: str = "micro",
         background: int | str | None = "auto",
@@ -67,6 +72,7 @@ class DiceLoss(SetLoss):
         super().__init__()
         self.gamma = gamma
         self.square_denominator = square_denominator
+        self.memory = memory
         self.level = level
         self.average = average
         self.background = background

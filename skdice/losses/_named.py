@@ -27,17 +27,17 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "ce": (),
     "wce": (),
     "focal": ("gamma",),
-    "dice": ("gamma", "ce_weight"),
-    "tversky": ("alpha", "beta", "gamma", "ce_weight"),
-    "dsc": ("alpha", "gamma", "ce_weight"),
-    "dsc-paper": ("alpha", "gamma", "ce_weight"),
-    "dsc-official": ("alpha", "gamma", "ce_weight"),
+    "dice": ("gamma", "memory", "ce_weight"),
+    "tversky": ("alpha", "beta", "gamma", "memory", "ce_weight"),
+    "dsc": ("alpha", "gamma", "memory", "ce_weight"),
+    "dsc-paper": ("alpha", "gamma", "memory", "ce_weight"),
+    "dsc-official": ("alpha", "gamma", "memory", "ce_weight"),
     "recommended": (),
 }
 
 
 def loss_parameters(name: str) -> tuple[str, ...]:
-    """Return which of alpha, beta, gamma and ce_weight the named loss takes.
+    """Return which of alpha, beta, gamma, memory and ce_weight the named loss takes.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     --------
     >>> from skdice.losses import loss_parameters
     >>> loss_parameters("tversky")
-    ('alpha', 'beta', 'gamma', 'ce_weight')
+    ('alpha', 'beta', 'gamma', 'memory', 'ce_weight')
     """
     if not isinstance(name, str) or name not in _PARAMETERS:
         allowed = ", ".join(repr(known) for known in LOSS_NAMES)
@@ -100,13 +100,14 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
         preset = {
             "alpha": 1.0,
             "gamma": 1.0,
+            "memory": 0.0,
             "level": "example",
             "average": "macro",
             "square_denominator": False,
             "background": None,
         }
     elif name == "dsc-official":
-        preset = {"alpha": 0.01, "gamma": 1.0, "square_denominator": True}
+        preset = {"alpha": 0.01, "gamma": 1.0, "memory": 0.0, "square_denominator": True}
         if binary:
             preset |= {"level": "batch", "average": "micro"}
         else:

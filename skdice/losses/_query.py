@@ -77,6 +77,11 @@ class QueryLoss(BaseEstimator, nn.Module):
         return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
 
     @property
+    def memory(self) -> float:
+        """About how many steps the sums are formed over in training."""
+        return self.loss.memory
+
+    @property
     def additive(self) -> bool:
         """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
         return self.loss.additive

@@ -72,6 +72,11 @@ class SpanLoss(BaseEstimator, nn.Module):
         return self.loss.total_weight(start, sample_weight)
 
     @property
+    def memory(self) -> float:
+        """About how many steps the sums are formed over in training."""
+        return self.loss.memory
+
+    @property
     def additive(self) -> bool:
         """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
         return self.loss.additive

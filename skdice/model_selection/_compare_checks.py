@@ -14,7 +14,7 @@ from ..losses import Loss
 from ..metrics._squad import read_answers
 from ._loss_runs import Protocol
 
-_ENTRY_KEYS = ("loss", "alpha", "beta", "gamma", "ce_weight", "K", "class_weight")
+_ENTRY_KEYS = ("loss", "alpha", "beta", "gamma", "memory", "ce_weight", "K", "class_weight")
 
 
 def check_losses(losses: Any) -> dict[str, dict[str, Any]]:

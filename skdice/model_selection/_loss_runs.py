@@ -19,7 +19,7 @@ from ._row_counts import RowCounts, count_rows
 
 HELD_OUT_FRACTION = 0.15
 # Set anew for each loss, as what one loss uses may mean another thing to the next one.
-_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight", "K")
+_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight", "K")
 
 
 class Scored(NamedTuple):

@@ -10,7 +10,7 @@ from ..losses import loss_parameters
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
 
-LOSS_PARAMETERS = ("alpha", "beta", "gamma", "ce_weight", "K")
+LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight", "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
 
 

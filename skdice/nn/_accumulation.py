@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from ..losses import Loss
+from ..losses import Loss, SumsMemory
 from ._batching import Batch
 from ._ranks import ALONE, Ranks
 
@@ -16,6 +16,7 @@ def accumulate_gradient(
     forward: Callable[[Batch], Tensor],
     scale: float = 1.0,
     ranks: Ranks = ALONE,
+    memory: SumsMemory | None = None,
 ) -> Tensor:
     """Add the gradient of the loss over all batches to the network's; return the loss.
 
@@ -38,10 +39,14 @@ def accumulate_gradient(
         Multiplies the gradient (not the returned loss), for half precision.
     ranks : Ranks
         The processes that have batches of the step.
+    memory : SumsMemory, optional
+        Of the steps before; by default the loss is of this step alone. A loss that is a mean has
+        no need of it.
     """
+    remember = SumsMemory(0) if memory is None or loss.separable else memory
     if len(batches) == ranks.count == 1:
         (batch,) = batches
-        value = loss(forward(batch), batch["target"], batch.get("weight"))
+        value = loss.value(remember(_sums(loss, forward(batch), batch)))
         (value * scale).backward()
         return value.detach()
     if loss.separable:
@@ -55,10 +60,10 @@ def accumulate_gradient(
             outputs.append(_output(loss, forward, batch))
     known = [output.detach() for output in outputs]
     if loss.additive:
-        value, gradient = _of_sums(loss, known, scale, ranks)
+        value, gradient = _of_sums(loss, known, scale, ranks, remember)
         gradients = [gradient] * len(batches)
     else:
-        value, gradient = _of_logits(loss, known, batches, scale, ranks)
+        value, gradient = _of_logits(loss, known, batches, scale, ranks, remember)
         gradients = list(gradient.split([len(logits) for logits in known]))
     for batch, state, output, gradient in zip(batches, states, outputs, gradients):
         if not is_kept:
@@ -90,18 +95,23 @@ def _weighted_mean(
 
 
 def _of_sums(
-    loss: Loss, sums: Sequence[Tensor], scale: float, ranks: Ranks
+    loss: Loss, sums: Sequence[Tensor], scale: float, ranks: Ranks, remember: SumsMemory
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of the step and its scaled gradient with respect to the sums of a batch."""
     total = ranks.sum(torch.stack(list(sums)).sum(0)).requires_grad_()
-    value = loss.value(total)
+    value = loss.value(remember(total))
     (value * scale).backward()
     assert total.grad is not None
     return value.detach(), total.grad
 
 
 def _of_logits(
-    loss: Loss, logits: Sequence[Tensor], batches: Sequence[Batch], scale: float, ranks: Ranks
+    loss: Loss,
+    logits: Sequence[Tensor],
+    batches: Sequence[Batch],
+    scale: float,
+    ranks: Ranks,
+    remember: SumsMemory,
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of the step and its scaled gradient with respect to the logits here."""
     own = torch.cat(list(logits))
@@ -111,12 +121,12 @@ def _of_logits(
         None if rows is None else ranks.join(rows, place, n_items)
         for rows in (_join(batches, "target"), _join(batches, "weight"))
     )
-    value = loss(whole, target, weight)
+    value = loss.value(remember(loss.sums(whole, target, weight)))
     (value * scale).backward()
     assert whole.grad is not None
     # The loss may draw random numbers, other ones in every process.
     found = value.detach()
-    ranks.copy_first([found, whole.grad])
+    ranks.copy_first([found, whole.grad, *([] if remember.mean is None else [remember.mean])])
     return found, whole.grad[place]
 
 

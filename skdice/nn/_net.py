@@ -11,6 +11,7 @@ from skorch import NeuralNet
 from skorch.callbacks import EpochTimer
 from torch import Tensor
 
+from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._compact_embedding import compact_embedding
@@ -168,6 +169,7 @@ class TextNet(NeuralNet):
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
         is_gpu = torch.device(self.device).type == "cuda"
         self.guard_ = FiniteGuard(self.optimizer_, not is_gpu or self.scaler_.is_enabled())
+        self.memory_ = SumsMemory(self.criterion_.memory)
         progress = Progress(self.max_epochs, patience)
         if resume_from is not None:
             restore_training_state(self, progress, sampler.rng, resume_from)
@@ -210,7 +212,9 @@ class TextNet(NeuralNet):
     def _train_step(self, step: list[Batch], where: str) -> Tensor:
         self.optimizer_.zero_grad(set_to_none=True)
         scale = self.scaler_.get_scale()
-        loss = accumulate_gradient(self.criterion_, step, self._logits, scale, self.ranks_)
+        loss = accumulate_gradient(
+            self.criterion_, step, self._logits, scale, self.ranks_, self.memory_
+        )
         parameters = [p for p in self.module_.parameters() if p.grad is not None]
         self.ranks_.add_up(p.grad for p in parameters)
         self.scaler_.unscale_(self.optimizer_)
@@ -259,7 +263,7 @@ class TextNet(NeuralNet):
     def _drop_training_state(self) -> None:
         """Free what is only needed for the next step; a pickle is as large as the weights."""
         self.module_.zero_grad(set_to_none=True)
-        for name in ("optimizer_", "scheduler_", "scaler_", "guard_"):
+        for name in ("optimizer_", "scheduler_", "scaler_", "guard_", "memory_"):
             setattr(self, name, None)
 
 

@@ -73,6 +73,7 @@ def training_state(net: Any, progress: Progress, rng: np.random.Generator) -> St
         state["optimizer"] = net.optimizer_.state_dict()
         state["scheduler"] = net.scheduler_.state_dict()
         state["scaler"] = net.scaler_.state_dict()
+        state["memory"] = net.memory_.state_dict()
         state["rng"] = json.dumps(rng.bit_generator.state)
         state["torch_rng"] = [net.ranks_.stack(part) for part in _generators(net.device)]
     return state
@@ -90,6 +91,7 @@ def restore_training_state(
         net.optimizer_.load_state_dict(state["optimizer"])
         net.scheduler_.load_state_dict(state["scheduler"])
         net.scaler_.load_state_dict(state["scaler"])
+        net.memory_.load_state_dict(state["memory"])
         rng.bit_generator.state = json.loads(state["rng"])
         _set_generators(net.device, [part[net.ranks_.index].clone() for part in state["torch_rng"]])
 

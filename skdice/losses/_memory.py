@@ -1,0 +1,82 @@
+"""What a set loss knows of the steps before: a running mean of their sums."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class SumsMemory:
+    """Remembers the sums of optimiser steps, so that a set loss is of more than one step.
+
+    F1 is a ratio of sums over a corpus, and the mean of the ratios of small steps is another thing:
+    where positives are rare, most steps have none at all. So u, a running mean of the sums, stands
+    for the corpus: ``loss.value(memory(loss.sums(logits, target)))`` is the loss of the remembered
+    set, and its gradient is that of the sums of this step at the point u.
+
+    Parameters
+    ----------
+    n_steps : float
+        About how many steps are remembered: the mean of all of them at first, then u moves by
+        ``1 / n_steps`` of the way to the sums of each step. Up to 1 it is the step alone.
+
+    Attributes
+    ----------
+    count : int
+        Steps so far.
+    mean : Tensor of shape (n_sums,) or None
+        u; on the scale of one step, as is the smoothing gamma.
+
+    Notes
+    -----
+    This is the compositional gradient of Wang, Fang & Liu (2017, "Stochastic compositional gradient
+    descent"), which Qi et al. (2021) use for average precision. The gradients of the steps of an
+    epoch, taken at the weights that they began with, add up to that of the whole corpus; those of
+    the steps by themselves do not.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import DiceLoss, SumsMemory
+    >>> loss, memory = DiceLoss(), SumsMemory(10)
+    >>> step = torch.tensor([2.0, -1.0, 0.0]), torch.tensor([1, 0, 0])
+    >>> loss.value(memory(loss.sums(*step)))
+    tensor(0.1086)
+    >>> without_positives = torch.tensor([0.5, -1.0, 0.0]), torch.tensor([0, 0, 0])
+    >>> loss.value(memory(loss.sums(*without_positives)))
+    tensor(0.2221)
+    """
+
+    def __init__(self, n_steps: float) -> None:
+        self.n_steps = n_steps
+        self.count = 0
+        self.mean: Tensor | None = None
+
+    def __call__(self, sums: Tensor) -> Tensor:
+        """Remember the sums of a whole step.
+
+        Parameters
+        ----------
+        sums : Tensor of shape (n_sums,)
+
+        Returns
+        -------
+        Tensor of shape (n_sums,)
+            u, through which the gradient goes to ``sums``.
+        """
+        if self.n_steps <= 1:
+            return sums
+        self.count += 1
+        now = sums.detach()
+        share = max(1 / self.count, 1 / self.n_steps)
+        self.mean = now.clone() if self.mean is None else torch.lerp(self.mean.to(now), now, share)
+        return self.mean + (sums - now)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a training that goes on needs."""
+        return {"count": self.count, "mean": self.mean}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Set what :meth:`state_dict` returned."""
+        self.count = state["count"]
+        self.mean = state["mean"]
