@@ -3,9 +3,9 @@
     python -m benchmarks.set_memory --data path/to/corpora --cells ratio-160 ratio-80
     python -m benchmarks.set_memory --data path/to/corpora --report
 
-Every fit is a file, so a run goes on where it was stopped. F1 (macro F1 for parts of speech) on test
-rows, as fitted and with a decision tuned on 250 dev rows. Rare entities are scored on test rows as
-they are, and on test rows with the ratio of the training rows.
+Every fit is a file, so a run goes on where it was stopped. F1 (macro F1 for parts of speech) on
+test rows, as fitted and with a decision tuned on 250 dev rows. Rare entities are scored on test
+rows as they are, and on test rows with the ratio of the training rows.
 """
 
 import argparse
@@ -94,12 +94,25 @@ def fits_of(cell: str) -> list[str]:
     if task == "tags":
         return ["ce", *MACRO]
     if CELLS[cell].ratio is not None:
-        return ["wce", "dice, 10 steps", "dice, 10 steps, weights", "dice, 30 steps",
-                "dice, step alone", "ce", "dice, 30 steps, weights"]
+        return [
+            "wce",
+            "dice, 10 steps",
+            "dice, 10 steps, weights",
+            "dice, 30 steps",
+            "dice, step alone",
+            "ce",
+            "dice, 30 steps, weights",
+        ]
     if task == "questions":
         return ["ce", "dice, step alone", "dice, 10 steps"]
-    return ["ce", "dice, step alone", "dice, 10 steps", "dice, 30 steps",
-            "dice, 10 steps, weights", "wce"]
+    return [
+        "ce",
+        "dice, step alone",
+        "dice, 10 steps",
+        "dice, 30 steps",
+        "dice, 10 steps, weights",
+        "wce",
+    ]
 
 
 def corpus_of(cell: Cell) -> Corpus:

@@ -14,8 +14,6 @@ from skdice.datasets import (
     read_pairs,
     read_squad,
 )
-from skdice.estimators._loss import recommended_for_entities
-from skdice.metrics import get_entities
 
 N_DEV = 500
 N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "texts": 2000, "questions": 500}
@@ -124,17 +122,6 @@ def n_rows(corpus: str, regime: str, data: Path) -> int:
     """Return how many training rows a regime has."""
     wanted = REGIMES[regime].n_rows
     return len(read_corpus(corpus, data).train.y) if wanted is None else wanted
-
-
-@cache
-def recommended(corpus: str, regime: str, data: Path) -> str:
-    """Return the name of what ``loss="recommended"`` is for the training rows of one draw."""
-    if CORPORA[corpus].task != "entities":
-        return "ce"
-    y = draw(corpus, regime, 0, data).train.y
-    inside, outside = count_positives(CORPORA[corpus], y)
-    n_entities = sum(len(get_entities(tags)) for tags in y)
-    return recommended_for_entities(n_entities, outside.sum(), inside.sum())
 
 
 def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:

@@ -106,56 +106,63 @@ class Contender(NamedTuple):
     decision: str = "own"
 
 
+# The set losses of the first edition are those of the step alone.
 FITS = {
     "ce": Fit({"loss": "ce"}),
     "ce-resampled": Fit({"loss": "ce"}, tasks=("entities", "pairs", "texts"), resamples=True),
     "wce": Fit({"loss": "wce", "K": 3.0}, ({"K": 1.0}, {"K": 10.0})),
     "focal": Fit({"loss": "focal", "gamma": 2.0}, ({"gamma": 1.0}, {"gamma": 3.0})),
-    "dice": Fit({"loss": "dice", "gamma": 1.0}, ({"gamma": 0.1}, {"gamma": 10.0})),
+    "dice": Fit({"loss": "dice", "memory": 0, "gamma": 1.0}, ({"gamma": 0.1}, {"gamma": 10.0})),
     "tversky": Fit(
-        {"loss": "tversky", "alpha": 0.3, "beta": 0.7},
+        {"loss": "tversky", "memory": 0, "alpha": 0.3, "beta": 0.7},
         ({"alpha": 0.5, "beta": 0.5}, {"alpha": 0.2, "beta": 0.8}),
     ),
-    "dsc": Fit({"loss": "dsc", "alpha": 0.01}, ({"alpha": 0.1}, {"alpha": 0.5})),
+    "dsc": Fit({"loss": "dsc", "memory": 0, "alpha": 0.01}, ({"alpha": 0.1}, {"alpha": 0.5})),
     "dsc-paper": Fit({"loss": "dsc-paper"}),
     "dsc-official": Fit({"loss": "dsc-official"}),
+    "dice-memory": Fit({"loss": "dice", "memory": 10}, ({"memory": 30},)),
+    "dice-memory-K": Fit({"loss": "dice", "memory": 10, "K": 3.0}, ({"memory": 30}, {"K": 10.0})),
+    "recommended": Fit({"loss": "recommended"}),
     # Candidates for a recommended setting; a two-stage one brings its own ``train``.
     "dice-resampled": Fit(
-        {"loss": "dice", "gamma": 1.0},
+        {"loss": "dice", "memory": 0, "gamma": 1.0},
         ({"gamma": 0.1}, {"gamma": 10.0}),
         tasks=("entities", "pairs", "texts"),
         resamples=True,
     ),
     # The batch is the set that the loss is of.
-    "dice-8": Fit({"loss": "dice", "gamma": 1.0, "batch_size": 8}, ({"gamma": 0.1},)),
-    "dice-32": Fit({"loss": "dice", "gamma": 1.0, "batch_size": 32}, ({"gamma": 0.1},)),
+    "dice-8": Fit({"loss": "dice", "memory": 0, "gamma": 1.0, "batch_size": 8}, ({"gamma": 0.1},)),
+    "dice-32": Fit(
+        {"loss": "dice", "memory": 0, "gamma": 1.0, "batch_size": 32}, ({"gamma": 0.1},)
+    ),
     "dice-annealed": Fit(
-        {"loss": "dice", "gamma": 1.0},
+        {"loss": "dice", "memory": 0, "gamma": 1.0},
         ({"gamma": 0.1}, {"gamma": 10.0}),
         train=partial(fit_in_stages, anneal),
     ),
     "dice-warm": Fit(
-        {"loss": "dice", "gamma": 1.0},
+        {"loss": "dice", "memory": 0, "gamma": 1.0},
         ({"gamma": 0.1}, {"gamma": 10.0}),
         train=partial(fit_in_stages, warm_start),
     ),
     "dsc-annealed": Fit(
-        {"loss": "dsc", "alpha": 0.01},
+        {"loss": "dsc", "memory": 0, "alpha": 0.01},
         ({"alpha": 0.1}, {"alpha": 0.5}),
         train=partial(fit_in_stages, anneal),
     ),
-    "dsc-ce": Fit({"loss": "dsc", "ce_weight": 0.3}, ({"ce_weight": 0.1}, {"ce_weight": 0.5})),
+    "dsc-ce": Fit(
+        {"loss": "dsc", "memory": 0, "ce_weight": 0.3}, ({"ce_weight": 0.1}, {"ce_weight": 0.5})
+    ),
     "tversky-ce": Fit(
-        {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
+        {"loss": "tversky", "memory": 0, "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3},
         ({"ce_weight": 0.1}, {"ce_weight": 0.5}),
     ),
     "tversky-ce-K": Fit(
-        {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3, "K": 3.0},
+        {"loss": "tversky", "memory": 0, "alpha": 0.3, "beta": 0.7, "ce_weight": 0.3, "K": 3.0},
         ({"gamma": 10.0}, {"K": 10.0}),
     ),
 }
 BASELINE = "ce, tuned"
-RECOMMENDED = "recommended"
 CONTENDERS = {
     "ce": Contender("ce"),
     "ce + decision": Contender("ce", "tuned"),
@@ -184,9 +191,13 @@ CONTENDERS = {
     "tversky with ce": Contender("tversky-ce"),
     "tversky with ce, weighted": Contender("tversky-ce-K"),
     "tversky with ce, weighted, tuned": Contender("tversky-ce-K", "either"),
-    # The preset is one of the others, which one depends on the cell.
-    "recommended": Contender(RECOMMENDED),
-    "recommended, tuned": Contender(RECOMMENDED, "either"),
+    "dice with memory": Contender("dice-memory"),
+    "dice with memory, tuned": Contender("dice-memory", "either"),
+    "dice with memory, weighted": Contender("dice-memory-K"),
+    "dice with memory, weighted, tuned": Contender("dice-memory-K", "either"),
+    # The preset as a user calls it.
+    "recommended": Contender("recommended"),
+    "recommended, tuned": Contender("recommended", "either"),
 }
 MOST_SETTINGS = len(RATES) + len(MORE_RATES)
 

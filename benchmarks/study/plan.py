@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from . import runs
-from .corpora import CORPORA, N_DEV, N_TEST, REGIMES, has_regime, n_rows, recommended
+from .corpora import CORPORA, N_DEV, N_TEST, REGIMES, has_regime, n_rows
 from .losses import (
     BASELINE,
     CONTENDERS,
     FITS,
-    RECOMMENDED,
     Contender,
     Setting,
     settings,
@@ -125,9 +124,6 @@ class Study:
             contender = CONTENDERS[name]
             if contender.decision != "own" and not corpus.has_decision and name != BASELINE:
                 continue
-            if contender.fit == RECOMMENDED:
-                fit = recommended(cell.corpus, cell.regime, self.data)
-                contender = contender._replace(fit=fit)
             if corpus.task in FITS[contender.fit].tasks:
                 found[name] = contender
         return found

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from .._digest import digest
 from ..io._checkpoint import DirectoryCheckpoint
@@ -19,6 +20,7 @@ from ..nn._batching import Batcher, StepSampler
 from ..nn._finite_guard import NotFiniteError
 from ..nn._modules import position_limit
 from ..nn._net import TextNet
+from ..nn._predicted import predicted_classes
 from ..nn._progress import FitProgress
 from ..nn._ranks import LostProcessError, Ranks, current_ranks
 from ..nn._runtime import (
@@ -32,9 +34,10 @@ from ..nn._training_state import State
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
+from ._collapse import warn_of_collapse
 from ._fit_fingerprint import check_directory, fit_digests, fit_fingerprint
 from ._loss import LossMixin
-from ._persistence import PersistenceMixin
+from ._persistence import PersistenceMixin, loss_of
 from ._reuse import active_reuse
 
 _INTERRUPTED = (
@@ -57,6 +60,20 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
     def _metric_name(self) -> str:
         """Return what the progress bar calls the validation score."""
         return "F1"
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return what is predicted of a batch, for :meth:`_missed`."""
+        return predicted_classes(logits, target)
+
+    def _missed(self, predicted: np.ndarray) -> str | None:
+        """Say what a fit never predicted in an epoch, or predicted alone.
+
+        Parameters
+        ----------
+        predicted : ndarray, bool
+            What :meth:`_predicted` had for a batch of the epoch.
+        """
+        raise NotImplementedError
 
     def _windows_per_text(self) -> int:
         """Return how many windows a text has that is not longer than one."""
@@ -232,7 +249,7 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
         validate: Callable[[], float] | None,
         held_out: Any,
     ) -> None:
-        """Train a fresh network and set ``net_``, ``history_`` and ``best_epoch_``.
+        """Train a fresh network and set ``net_``, ``loss_``, ``history_`` and ``best_epoch_``.
 
         ``seed`` is for torch (new weights, dropout), ``rng`` for the order of the texts.
         ``held_out`` is what ``validate`` looks at, by which a checkpoint is found to be of this
@@ -259,6 +276,7 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
                 ranks.copy_first(net.module_.state_dict().values())
                 seed_generators(ranks.seed(seed), net.device)
             self.net_ = net
+            self.loss_ = loss_of(net)
             self.interrupted_ = True
             self._n_training_rows = dataset.n_texts
             batcher = self._batcher(dataset, net.precision)
@@ -270,6 +288,7 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
                         sampler,
                         validate=validate,
                         patience=self.patience,
+                        predicted=self._predicted,
                         resume_from=state,
                         save_state=None if checkpoint is None else checkpoint.save,
                     )
@@ -281,6 +300,13 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             finally:
                 self.history_ = _history(net)
                 self.best_epoch_ = int(net.best_epoch_)
+        self._warn_of_collapse()
+
+    def _warn_of_collapse(self) -> None:
+        epoch = self.net_.history[self.best_epoch_ - 1]
+        missed = self._missed(np.array(epoch["predicted"])) if "predicted" in epoch else None
+        if missed is not None:
+            warn_of_collapse(missed, self.loss_)
 
     def _find_checkpoint(
         self, digests: dict[str, str], ranks: Ranks

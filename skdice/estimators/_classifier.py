@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from torch import Tensor
 
 from ..io._network import label_config
 from ..nn._modules import SequenceModule
+from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
 from ..text._truncation import TRUNCATIONS
 from ._base import TextEstimator
@@ -176,6 +178,14 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         self._train(dataset, loss, n_classes, seed, rng, validate if len(valid) else None, held_out)
         self.interrupted_ = False
         return self
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        predicted = predicted_labels if self._is_multilabel else predicted_classes
+        return predicted(logits, target)
+
+    def _missed(self, predicted: np.ndarray) -> str | None:
+        never = self.classes_[~predicted].tolist()
+        return f"never predicted {list_some(never)}" if never else None
 
     def _check_learnable(self, labels: np.ndarray, names: np.ndarray | None) -> None:
         owner = type(self).__name__

@@ -8,11 +8,13 @@ _SHARED_PARAMETERS = """\
     loss : str or skdice.losses.Loss, default="dsc"
         ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
         (``"dsc-paper"``, ``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" is
-        what our study found best. In a token tagger with at most 800 entities to learn from it is
-        dice, or "wce" if 40 words or more are outside entities for one inside; in a query tagger
-        dice; else cross-entropy.
-    alpha, beta, gamma, ce_weight : float, optional
-        Parameters of a loss given by name; None is the loss's own default.
+        what our study found best: in a token tagger dice with "log" class weights if 40 words or
+        more are outside entities for one inside, else dice if there are at most 800 entities to
+        learn from; in a query tagger dice; else cross-entropy. ``loss_`` is what it was.
+    alpha, beta, gamma, memory, ce_weight : float, optional
+        Parameters of a loss given by name; None is the loss's own default. ``memory`` is about how
+        many optimiser steps a set loss is formed over (0: each step alone); see
+        :class:`skdice.losses.SumsMemory`.
     class_weight : {"balanced", "log"} or dict of label to weight, optional
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
         a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.
@@ -20,8 +22,8 @@ _SHARED_PARAMETERS = """\
         Constant of the "log" class weight, which it implies; 3 by default.
     max_epochs : int, default=3
     batch_size : int, default=16
-        Texts per batch, and process. A set loss is taken over one optimiser step, so this is a
-        parameter of the loss too.
+        Texts per batch, and process. The smoothing ``gamma`` of a set loss is on the scale
+        of one optimiser step, so this is a parameter of the loss too.
     batch_tokens : int, optional
         Pieces per batch, and process, instead of ``batch_size`` texts: all steps are about as
         large, whatever the lengths of the texts.
@@ -76,6 +78,8 @@ _CLASSIFIER_ATTRIBUTES = """\
         :func:`skdice.model_selection.tune_decision`.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
+    loss_ : Loss
+        What was trained with, all parameters set.
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int

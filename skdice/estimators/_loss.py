@@ -19,7 +19,7 @@ _FEW_ENTITIES = 800
 _RARE_ENTITIES = 40
 
 
-def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> str:
+def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> dict[str, Any]:
     """Return what ``loss="recommended"`` is for a tagger of words, from what it learns from.
 
     Parameters
@@ -27,10 +27,15 @@ def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float)
     n_entities : int
     n_outside, n_inside : float
         Words outside and inside of entities.
+
+    Returns
+    -------
+    dict
+        Parameters of the estimator.
     """
-    if n_entities > _FEW_ENTITIES:
-        return "ce"
-    return "wce" if n_outside >= _RARE_ENTITIES * n_inside else "dice"
+    if n_outside >= _RARE_ENTITIES * n_inside:
+        return {"loss": "dice", "class_weight": "log"}
+    return {"loss": "dice" if n_entities <= _FEW_ENTITIES else "ce"}
 
 
 class LossMixin:
@@ -81,7 +86,7 @@ class LossMixin:
         counts: np.ndarray,
         background: int | None,
         binary: bool,
-        recommended: str = "ce",
+        recommended: dict[str, Any] | None = None,
     ) -> Loss:
         """Return the loss of one fit, on a private copy.
 
@@ -94,12 +99,16 @@ class LossMixin:
             What ``background="auto"`` means here.
         binary : bool
             Whether one class is searched among the rest.
-        recommended : str, default="ce"
-            Name of what ``loss="recommended"`` means here.
+        recommended : dict, optional
+            Parameters that ``loss="recommended"`` means here; cross-entropy by default.
         """
-        name = recommended if self.loss == "recommended" else self.loss
+        given: dict[str, Any] = {"loss": self.loss}
+        if self.loss == "recommended":
+            given = {"loss": "ce"} if recommended is None else recommended
+        name = given["loss"]
         weigh = self.K is not None or name == "wce"
-        class_weight = self._class_weight_values(labels, counts, "log" if weigh else None)
+        default = "log" if weigh else given.get("class_weight")
+        class_weight = self._class_weight_values(labels, counts, default)
         if isinstance(self.loss, Loss):
             loss = clone(self.loss)
             if class_weight is not None:

@@ -19,13 +19,14 @@ from ..io._model_card import Run
 from ..io._network import read_head
 from ..io._onnx import export
 from ..io._save import Fitted, save
+from ..losses import Loss
 from ..nn._net import TextNet
 from ..nn._ranks import is_first_process
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
-_NOT_STATE = ("net_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
+_NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
 _NOT_ON_CARD = ("model", "loss", "device", "checkpoint_dir", "verbose", "callbacks")
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _TRANSFORMER = "transformer."
@@ -288,8 +289,7 @@ class PersistenceMixin:
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def _run(self, parameters: dict[str, Any], metrics: dict[str, float]) -> Run:
-        criterion = self.net_.criterion_
-        loss = repr(getattr(criterion, "loss", criterion))
+        loss = repr(loss_of(self.net_))
         if isinstance(parameters["loss"], str):
             loss = f"{parameters['loss']}: {loss}"
         defaults = inspect.signature(type(self)).parameters
@@ -344,7 +344,13 @@ class PersistenceMixin:
                 f"{type(self).__name__}. Save the estimator again."
             )
         net._drop_training_state()
-        vars(self).update(manifest.state, tokenizer_=tokenizer, net_=net)
+        vars(self).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss_of(net))
+
+
+def loss_of(net: TextNet) -> Loss:
+    """Return the loss of the parameters, of which the criterion may form several."""
+    criterion: Any = net.criterion_
+    return getattr(criterion, "loss", criterion)
 
 
 def _plain(value: Any) -> Any:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from ..losses._parameters import check_number, check_option
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
+from ..nn._predicted import predicted_entities
 from ..text._entities import Entity
 from ..text._frame import Frame
 from ..text._queries import EncodedQueries, encode_queries
@@ -76,6 +78,8 @@ class DiceQueryTagger(WordTagger):
     threshold_ : float
         What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
+    loss_ : Loss
+        What was trained with, all parameters set.
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
@@ -260,7 +264,7 @@ class DiceQueryTagger(WordTagger):
                 _count(encoded, train_spans),
                 background=0,
                 binary=True,
-                recommended="dice",
+                recommended={"loss": "dice"},
             ),
             tuple(self.span_weights),
             self.match_candidates,
@@ -276,6 +280,12 @@ class DiceQueryTagger(WordTagger):
         )
         self.interrupted_ = False
         return self
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        return predicted_entities(logits, target)
+
+    def _missed(self, predicted: np.ndarray) -> str | None:
+        return None if predicted.all() else "found no entity"
 
     def score(self, X: Any, y: Any) -> float:
         """Return the micro F1 of entities.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from ..losses import Loss
 from ..losses._parameters import check_number, check_option
@@ -15,6 +16,7 @@ from ..losses._span import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..metrics._squad import score_rows
 from ..nn._modules import SpanModule
+from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._frame import Frame
 from ..text._questions import EncodedQuestions, encode_questions
@@ -65,6 +67,8 @@ class DiceSpanExtractor(TextEstimator):
         Answers of y that did not lie at their ``answer_start``.
     feature_names_in_ : ndarray of shape (2,), object
         ``question`` and ``context``; only if X was a DataFrame.
+    loss_ : Loss
+        What was trained with, all parameters set.
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
@@ -256,6 +260,13 @@ class DiceSpanExtractor(TextEstimator):
             validate()  # The threshold of the weights that were kept.
         self.interrupted_ = False
         return self
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        return predicted_answers(logits, target)
+
+    def _missed(self, predicted: np.ndarray) -> str | None:
+        never_silent = self.null_threshold_ == math.inf
+        return None if never_silent or predicted.any() else "answered no question"
 
     def predict(self, X: Any) -> np.ndarray:
         """Answer questions.

@@ -1,18 +1,17 @@
 """Token tagging: part-of-speech tags and named entities."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from ..io._network import label_config
-from ..losses import Loss
 from ..losses._parameters import check_number, check_option
-from ..losses._set import SetLoss
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._modules import TokenModule
+from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity
@@ -22,9 +21,6 @@ from ._inputs import check_sample_weight, check_tags, check_token_lists, list_so
 from ._loss import recommended_for_entities
 from ._rows import object_array, take
 from ._words import WordTagger
-
-# Words outside entities for one inside from which on set losses by themselves failed in our study.
-_RARE = 100
 
 
 @documented
@@ -53,6 +49,8 @@ class DiceTokenTagger(WordTagger):
     scheme_ : str or None
         Scheme of the training tags ("IOB1", "IOB2", "IOBES"), None if they are no chunk tags.
     background_bias_ : float
+    loss_ : Loss
+        What was trained with, all parameters set.
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, seconds.
     best_epoch_ : int
@@ -216,21 +214,32 @@ class DiceTokenTagger(WordTagger):
             def validate() -> float:
                 return self._score(valid_tags, self._predict(valid_set))
 
-        counts, background, recommended = self._count(dataset), self._background(), "ce"
+        counts, background, recommended = self._count(dataset), self._background(), None
         if background is not None:
             n_outside = counts[background]
             n_inside = counts.sum() - n_outside
             n_entities = sum(len(get_entities(tags[row])) for row in train)
             recommended = recommended_for_entities(n_entities, n_outside, n_inside)
         loss = self._make_loss(classes, counts, background, binary=False, recommended=recommended)
-        if background is not None:
-            _warn_of_rare_entities(loss, n_outside, n_inside)
         held_out = (valid_sentences, valid_tags)
         self._train(dataset, loss, len(classes), seed, rng, validate, held_out)
         if self.background_bias == "auto":
             self._tune_bias(valid_set, lambda predicted: self._score(valid_tags, predicted))
         self.interrupted_ = False
         return self
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        background = self._background()
+        if background is not None and self.background_bias_:
+            logits = logits.clone()
+            logits[:, background] += self.background_bias_
+        return predicted_classes(logits, target)
+
+    def _missed(self, predicted: np.ndarray) -> str | None:
+        if self.scheme_ is not None:
+            return "found no entity" if self.classes_[predicted].tolist() == ["O"] else None
+        only = self.classes_[predicted].tolist()
+        return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the class probabilities of every word.
@@ -358,18 +367,3 @@ class DiceTokenTagger(WordTagger):
         if self.scheme_ is None:
             return float(tag_f1_score(y_true, y_pred))
         return float(entity_f1_score(y_true, y_pred))
-
-
-def _warn_of_rare_entities(loss: Loss, n_outside: float, n_inside: float) -> None:
-    """Warn if a set loss by itself may find nothing."""
-    if not isinstance(loss, SetLoss) or loss.ce_weight or loss.class_weight is not None:
-        return
-    if 0 < n_inside <= n_outside / _RARE:
-        warnings.warn(
-            f"There are {n_outside / n_inside:.0f} training words outside entities for one inside. "
-            f"With so few, some fits with dice and dsc found no entity at all in our study; "
-            f"all fits with loss='wce' found some. Or give the loss class weights, K=3, and a "
-            f"share of cross-entropy, ce_weight=0.3.",
-            UserWarning,
-            stacklevel=3,
-        )

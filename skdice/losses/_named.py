@@ -30,8 +30,9 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "dice": ("gamma", "memory", "ce_weight"),
     "tversky": ("alpha", "beta", "gamma", "memory", "ce_weight"),
     "dsc": ("alpha", "gamma", "memory", "ce_weight"),
-    "dsc-paper": ("alpha", "gamma", "memory", "ce_weight"),
-    "dsc-official": ("alpha", "gamma", "memory", "ce_weight"),
+    # What was published has no memory.
+    "dsc-paper": ("alpha", "gamma", "ce_weight"),
+    "dsc-official": ("alpha", "gamma", "ce_weight"),
     "recommended": (),
 }
 

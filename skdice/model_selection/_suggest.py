@@ -23,16 +23,16 @@ def suggest_loss(
 ) -> dict[str, Any]:
     """Let an Optuna trial choose a loss and those parameters that the loss has.
 
-    ========= ============= ========= ============= ========= ==========
-    loss      alpha         beta      gamma         ce_weight K
-    ========= ============= ========= ============= ========= ==========
-    "ce"      --            --        --            --        --
-    "wce"     --            --        --            --        1..10, log
-    "focal"   --            --        0.5..5        --        --
-    "dice"    --            --        0.01..10, log 0..0.5    --
-    "tversky" 0.1..0.9      1 - alpha 0.01..10, log 0..0.5    --
-    "dsc"     0.001..1, log --        0.01..10, log 0..0.5    --
-    ========= ============= ========= ============= ========= ==========
+    ========= ============= ========= ============= =========== ========= ==========
+    loss      alpha         beta      gamma         memory      ce_weight K
+    ========= ============= ========= ============= =========== ========= ==========
+    "ce"      --            --        --            --          --        --
+    "wce"     --            --        --            --          --        1..10, log
+    "focal"   --            --        0.5..5        --          --        --
+    "dice"    --            --        0.01..10, log 1..100, log 0..0.5    --
+    "tversky" 0.1..0.9      1 - alpha 0.01..10, log 1..100, log 0..0.5    --
+    "dsc"     0.001..1, log --        0.01..10, log 1..100, log 0..0.5    --
+    ========= ============= ========= ============= =========== ========= ==========
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def suggest_loss(
     Returns
     -------
     dict
-        To be given to ``set_params``: ``loss``, ``alpha``, ``beta``, ``gamma``, ``ce_weight`` and
-        ``K``, each with the prefix. None where the loss does not take the parameter, so that what
-        another loss had is reset.
+        To be given to ``set_params``: ``loss``, ``alpha``, ``beta``, ``gamma``, ``memory``,
+        ``ce_weight`` and ``K``, each with the prefix. None where the loss does not take the
+        parameter, so that what another loss had is reset.
 
     Raises
     ------
@@ -65,7 +65,8 @@ def suggest_loss(
 
     Notes
     -----
-    gamma is the focusing exponent of "focal" and the smoothing of the set losses. K is at least 1,
+    gamma is the focusing exponent of "focal" and the smoothing of the set losses. A memory of 1 is
+    the step alone. K is at least 1,
     for then the weights of ``skdice.losses.log_class_weight`` are never negative, whatever the
     counts.
 
@@ -75,7 +76,8 @@ def suggest_loss(
     >>> from skdice.model_selection import suggest_loss
     >>> trial = FixedTrial({"loss": "focal", "focal_gamma": 1.5})
     >>> suggest_loss(trial, ("ce", "focal"))
-    {'loss': 'focal', 'alpha': None, 'beta': None, 'gamma': 1.5, 'ce_weight': None, 'K': None}
+    {'loss': 'focal', 'alpha': None, 'beta': None, 'gamma': 1.5, 'memory': None,
+     'ce_weight': None, 'K': None}
     """
     names = [losses] if isinstance(losses, str) else list(losses)
     if not names:
@@ -109,5 +111,6 @@ def _suggest_parameters(
         alpha = parameters["alpha"] = draw("alpha", 0.1, 0.9)
         parameters["beta"] = draw("beta", 0.1, 0.9) if free_beta else 1 - alpha
     parameters["gamma"] = draw("gamma", 0.01, 10.0, log=True)
+    parameters["memory"] = draw("memory", 1.0, 100.0, log=True)
     parameters["ce_weight"] = draw("ce_weight", 0.0, 0.5)
     return parameters

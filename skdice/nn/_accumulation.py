@@ -117,10 +117,10 @@ def _of_logits(
     own = torch.cat(list(logits))
     place, n_items = ranks.place(len(own))
     whole = ranks.join(own, place, n_items).requires_grad_()
-    target, weight = (
-        None if rows is None else ranks.join(rows, place, n_items)
-        for rows in (_join(batches, "target"), _join(batches, "weight"))
-    )
+    target = ranks.join(torch.cat([batch["target"] for batch in batches]), place, n_items)
+    weight = None
+    if "weight" in batches[0]:
+        weight = ranks.join(torch.cat([batch["weight"] for batch in batches]), place, n_items)
     value = loss.value(remember(loss.sums(whole, target, weight)))
     (value * scale).backward()
     assert whole.grad is not None
@@ -138,10 +138,6 @@ def _output(loss: Loss, forward: Callable[[Batch], Tensor], batch: Batch) -> Ten
 
 def _sums(loss: Loss, logits: Tensor, batch: Batch) -> Tensor:
     return loss.sums(logits, batch["target"], batch.get("weight"))
-
-
-def _join(batches: Sequence[Batch], name: str) -> Tensor | None:
-    return torch.cat([batch[name] for batch in batches]) if name in batches[0] else None
 
 
 def _random_state(batch: Batch) -> list[Tensor]:

@@ -21,6 +21,16 @@ from ._ranks import ALONE
 from ._runtime import autocast
 from ._training_state import Progress, State, restore_training_state, training_state
 
+# What is only needed for the next step.
+_TRAINING_STATE = (
+    "optimizer_",
+    "scheduler_",
+    "scaler_",
+    "guard_",
+    "memory_",
+    "predicted_",
+    "seen_",
+)
 _MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column", "states")
 
 
@@ -110,6 +120,7 @@ class TextNet(NeuralNet):
         *,
         validate: Callable[[], float] | None = None,
         patience: int | None = None,
+        predicted: Callable[[Tensor, Tensor], Tensor] | None = None,
         resume_from: State | None = None,
         save_state: Callable[[State], None] | None = None,
     ) -> "TextNet":
@@ -124,6 +135,9 @@ class TextNet(NeuralNet):
             Gives the task metric of the validation part, larger is better; called every epoch.
         patience : int, optional
             Stop after this many epochs without improvement and restore the best weights.
+        predicted : callable, optional
+            From the logits and targets of a batch to what is predicted of it, a bool Tensor. The
+            history has, as ``"predicted"``, what a batch of the epoch had.
         resume_from : State, optional
             What ``save_state`` was given by a run that this one continues, bit for bit.
         save_state : callable, optional
@@ -140,6 +154,7 @@ class TextNet(NeuralNet):
         pieces = np.append(batcher.dataset.input_ids.values, batcher.pad_id)
         self.best_epoch_ = 0
         self.ranks_ = sampler.ranks
+        self.predicted_ = predicted
         try:
             with compact_embedding(self.module_, pieces):
                 self.initialize_optimizer()
@@ -200,6 +215,7 @@ class TextNet(NeuralNet):
         self._set_training(True)
         self.history.record("lr", self.scheduler_.get_last_lr()[0])
         losses = []
+        self.seen_: Tensor | None = None
         for number, step in enumerate(sampler, start=1):
             where = f"epoch {epoch}, batch {number} of {len(sampler)}"
             step = [to_device(batch, self.device) for batch in step]
@@ -208,6 +224,9 @@ class TextNet(NeuralNet):
             self.notify("on_batch_end", batch=step, training=True, loss=losses[-1])
         self.guard_.look()
         self.history.record("train_loss", torch.stack(losses).mean().item())
+        if self.seen_ is not None:
+            seen = self.ranks_.sum(self.seen_.long())
+            self.history.record("predicted", (seen > 0).tolist())
 
     def _train_step(self, step: list[Batch], where: str) -> Tensor:
         self.optimizer_.zero_grad(set_to_none=True)
@@ -258,12 +277,16 @@ class TextNet(NeuralNet):
 
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.precision, self.device):
-            return self.module_(**_module_inputs(batch))
+            logits = self.module_(**_module_inputs(batch))
+        if self.predicted_ is not None:
+            seen = self.predicted_(logits.detach(), batch["target"])
+            self.seen_ = seen if self.seen_ is None else self.seen_ | seen
+        return logits
 
     def _drop_training_state(self) -> None:
-        """Free what is only needed for the next step; a pickle is as large as the weights."""
+        """Make a pickle as large as the weights."""
         self.module_.zero_grad(set_to_none=True)
-        for name in ("optimizer_", "scheduler_", "scaler_", "guard_", "memory_"):
+        for name in _TRAINING_STATE:
             setattr(self, name, None)
 
 

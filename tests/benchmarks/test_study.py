@@ -10,7 +10,7 @@ import pytest
 from optuna.trial import FixedTrial
 
 from benchmarks.study import recipe, runs, schedule
-from benchmarks.study.corpora import draw, read_corpus, recommended, rows_with_ratio
+from benchmarks.study.corpora import draw, read_corpus, rows_with_ratio
 from benchmarks.study.losses import BASELINE, CONTENDERS, FITS, Contender, resample
 from benchmarks.study.plan import Cell, Choice, Study, Task, planned_cells
 from benchmarks.study.report import report
@@ -136,15 +136,11 @@ class TestChoosing:
         study = make_study(["dice", "dice, tuned", "ce, resampled"], cells=[QUESTIONS])
         assert list(study.contenders_of(QUESTIONS)) == [BASELINE, "dice"]
 
-    @pytest.mark.parametrize("few, rare, fit", [(20, 6, "dice"), (20, 2, "wce"), (19, 2, "ce")])
-    def test_preset_is_run_as_what_it_stands_for(
-        self, make_study, data, monkeypatch, few, rare, fit
-    ):
-        monkeypatch.setattr("skdice.estimators._loss._FEW_ENTITIES", few)
-        monkeypatch.setattr("skdice.estimators._loss._RARE_ENTITIES", rare)
-        recommended.cache_clear()
-        cell = Cell("smoke", "CoNLL03")
-        assert make_study(["recommended"], [cell]).contenders_of(cell)["recommended"].fit == fit
+    def test_preset_is_run_as_a_user_calls_it(self, make_study):
+        study = make_study(["recommended"], cells=[CELL])
+        assert FITS[study.contenders_of(CELL)["recommended"].fit].parameters == {
+            "loss": "recommended"
+        }
 
     def test_ratios_are_planned_for_some_corpora(self):
         cells = planned_cells(["250", "ratio-80"], ["CoNLL03", "SMS"])

@@ -1,7 +1,5 @@
 """loss="recommended": which loss each estimator takes."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -13,10 +11,13 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.losses import DiceLoss, TverskyLoss
+from skdice.estimators._loss import recommended_for_entities
+from skdice.losses import DiceLoss
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
+
+RARE = {"loss": "dice", "class_weight": "log"}
 
 
 def tagged(n, others):
@@ -37,7 +38,7 @@ def rare(n):
         (DiceTokenTagger, easy_corpus(800), {"loss": "dice"}),
         (DiceTokenTagger, easy_corpus(801), {"loss": "ce"}),
         (DiceTokenTagger, rare(39), {"loss": "dice"}),
-        (DiceTokenTagger, rare(40), {"loss": "wce", "K": 3.0}),
+        (DiceTokenTagger, rare(40), {"loss": "dice", "K": 3.0}),
         (DiceTokenTagger, tagged(16, "B-PER"), {"loss": "ce"}),
         (DiceTokenTagger, tagged(16, "NOUN"), {"loss": "ce"}),
         (DiceQueryTagger, easy_corpus(16), {"loss": "dice"}),
@@ -93,26 +94,15 @@ def test_has_no_parameters_to_set(tiny_bert):
         DiceTokenTagger(tiny_bert, loss="recommended", gamma=2.0).fit(*easy_corpus(8))
 
 
-@pytest.mark.parametrize("loss", [{"loss": "dsc"}, {"loss": "dice"}, {"loss": TverskyLoss()}])
-def test_warns_of_set_losses_with_rare_entities(tiny_bert, loss):
-    tagger = DiceTokenTagger(tiny_bert, **loss, max_epochs=1, verbose=0)
-    with pytest.warns(UserWarning, match=r"^There are 100 training words outside .* for one"):
-        tagger.fit(*rare(100))
-
-
 @pytest.mark.parametrize(
-    "loss, n",
+    "n_entities, n_outside, expected",
     [
-        ({"loss": "ce"}, 100),
-        ({"loss": "recommended"}, 100),
-        ({"loss": "dice", "ce_weight": 0.3}, 100),
-        ({"loss": "dice", "K": 3.0}, 100),
-        ({"loss": "dice"}, 99),
+        (800, 39, {"loss": "dice"}),
+        (801, 39, {"loss": "ce"}),
+        (800, 40, RARE),
+        (801, 40, RARE),
+        (10**6, 1000, RARE),
     ],
 )
-def test_does_not_warn_of_others(tiny_bert, loss, n):
-    tagger = DiceTokenTagger(tiny_bert, **loss, max_epochs=1, verbose=0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        tagger.fit(*rare(n))
-    assert not [warning for warning in caught if "outside entities" in str(warning.message)]
+def test_rarity_comes_before_the_number_of_entities(n_entities, n_outside, expected):
+    assert recommended_for_entities(n_entities, n_outside, 1) == expected

@@ -211,6 +211,7 @@ PRESETS = [
             {
                 "alpha": 1.0,
                 "gamma": 1.0,
+                "memory": 0.0,
                 "level": "example",
                 "average": "macro",
                 "square_denominator": False,
@@ -227,6 +228,7 @@ PRESETS = [
             "alpha": 0.01,
             "gamma": 1.0,
             "square_denominator": True,
+            "memory": 0.0,
             "level": "batch",
             "average": "micro",
         },
@@ -239,6 +241,7 @@ PRESETS = [
             "alpha": 0.01,
             "gamma": 1.0,
             "square_denominator": True,
+            "memory": 0.0,
             "level": "example",
             "average": "sum",
             "background": None,
@@ -247,6 +250,7 @@ PRESETS = [
     *(("recommended", binary, DiceLoss, {"gamma": 1.0}) for binary in (False, True)),
 ]
 SET_DEFAULTS = {
+    "memory": 10.0,
     "level": "batch",
     "average": "micro",
     "background": "auto",
@@ -292,6 +296,8 @@ def test_recommended_is_fixed():
 def test_loss_parameters_are_those_of_the_class(name):
     loss = make_loss(name, **({"class_weight": [1, 1]} if name == "wce" else {}))
     tunable = {"alpha", "beta", "gamma", "ce_weight"}
+    if name in ("dice", "tversky", "dsc"):  # The presets are as published, without a memory.
+        tunable.add("memory")
     assert set(loss_parameters(name)) == tunable & set(loss.get_params())
 
 

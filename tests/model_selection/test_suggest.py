@@ -10,14 +10,14 @@ from skdice import DiceTokenTagger
 from skdice.losses import LOSS_NAMES, log_class_weight, loss_parameters
 from skdice.model_selection import suggest_loss
 
-ALL = {"alpha", "beta", "gamma", "ce_weight", "K"}
+ALL = {"alpha", "beta", "gamma", "memory", "ce_weight", "K"}
 SEARCHED = {
     "ce": set(),
     "wce": {"K"},
     "focal": {"gamma"},
-    "dice": {"gamma", "ce_weight"},
-    "tversky": {"alpha", "beta", "gamma", "ce_weight"},
-    "dsc": {"alpha", "gamma", "ce_weight"},
+    "dice": {"gamma", "memory", "ce_weight"},
+    "tversky": {"alpha", "beta", "gamma", "memory", "ce_weight"},
+    "dsc": {"alpha", "gamma", "memory", "ce_weight"},
     "dsc-paper": set(),
     "dsc-official": set(),
     "recommended": set(),
@@ -50,6 +50,7 @@ def test_names(loss):
         ("focal", "gamma", 0.5, 5, np.asarray),
         ("dice", "gamma", 0.01, 10, np.log),
         ("dice", "ce_weight", 0, 0.5, np.asarray),
+        ("dice", "memory", 1, 100, np.log),
         ("tversky", "alpha", 0.1, 0.9, np.asarray),
         ("tversky", "beta", 0.1, 0.9, np.asarray),
         ("dsc", "alpha", 0.001, 1, np.log),
@@ -106,12 +107,14 @@ def test_prefix():
 
 
 def test_fixed_trial():
-    trial = FixedTrial({"loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 2.0, "dsc_ce_weight": 0.25})
+    own = {"alpha": 0.1, "gamma": 2.0, "memory": 30.0, "ce_weight": 0.25}
+    trial = FixedTrial({"loss": "dsc", **{f"dsc_{name}": value for name, value in own.items()}})
     assert suggest_loss(trial) == {
         "loss": "dsc",
         "alpha": 0.1,
         "beta": None,
         "gamma": 2.0,
+        "memory": 30.0,
         "ce_weight": 0.25,
         "K": None,
     }

@@ -9,6 +9,7 @@ from skdice.losses import (
     DiceLoss,
     FocalLoss,
     SelfAdjustingDiceLoss,
+    SumsMemory,
     TverskyLoss,
     WeightedCrossEntropyLoss,
 )
@@ -179,3 +180,40 @@ def test_scaled_half_precision_does_not_overflow(name):
     value, gradients, _ = run(module, loss, batches, scale=1024.0)
     assert value.isfinite()
     assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def run_steps(module, loss, n_batches, memory, scale=1.0):
+    """Return loss, gradients and memory after three steps, the second of them without items."""
+    for n_texts, is_empty in ((9, False), (4, True), (7, False)):
+        batches = make_batches(min(n_batches, n_texts), weighted=True, n_texts=n_texts)
+        if is_empty:
+            for batch in batches:
+                batch["target"].fill_(loss.ignore_index)
+        value, gradients, _ = run(module, loss, batches, memory=memory, scale=scale)
+    return value, gradients, memory.mean
+
+
+@each_loss
+@pytest.mark.parametrize("n_batches", [3, 9])
+@pytest.mark.parametrize("n_steps", [2, 10])
+def test_what_is_remembered_does_not_depend_on_the_batches(name, n_batches, n_steps):
+    module, loss = make_module(), LOSSES[name]
+    value, gradients, mean = run_steps(module, loss, n_batches, SumsMemory(n_steps))
+    expected = run_steps(module, loss, 1, SumsMemory(n_steps))
+    torch.testing.assert_close((value, gradients), expected[:2], rtol=1e-6, atol=1e-9)
+    alone = run_steps(module, loss, n_batches, SumsMemory(0))
+    if loss.separable:
+        assert mean is None
+        torch.testing.assert_close(value, alone[0])
+    else:
+        torch.testing.assert_close(mean, expected[2], rtol=1e-6, atol=1e-9)
+        assert not torch.isclose(value, alone[0], rtol=1e-3)
+
+
+@each_loss
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_the_scale_is_not_remembered(name, n_batches):
+    module, loss = make_module(), LOSSES[name]
+    value, gradients, mean = run_steps(module, loss, n_batches, SumsMemory(5))
+    scaled = run_steps(module, loss, n_batches, SumsMemory(5), scale=1024.0)
+    torch.testing.assert_close(scaled, (value, [1024 * gradient for gradient in gradients], mean))

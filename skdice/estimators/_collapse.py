@@ -1,0 +1,29 @@
+"""A warning for fits that end without finding anything in their own training rows."""
+
+import warnings
+from typing import Any
+
+from ..losses._set import SetLoss
+
+
+def warn_of_collapse(what: str, loss: Any) -> None:
+    """Warn that a fit found nothing in the training rows of the epoch that is kept.
+
+    Parameters
+    ----------
+    what : str
+        What it never predicts, or predicts alone.
+    loss : Loss
+        What it was trained with.
+    """
+    helps = ["more epochs or another lr"]
+    if loss.class_weight is None:
+        helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")
+    if isinstance(loss, SetLoss) and loss.level == "batch" and loss.memory < 30:
+        helps.insert(0, "a larger memory (memory=30)")
+    warnings.warn(
+        f"This fit {what}, in the training rows of its epoch that is kept. What helps: "
+        f"{', '.join(helps)}.",
+        UserWarning,
+        stacklevel=4,
+    )

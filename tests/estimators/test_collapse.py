@@ -1,0 +1,187 @@
+"""A fit that finds nothing in its own training rows says so, and costs no pass for it."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.estimators._collapse import warn_of_collapse
+from skdice.losses import CrossEntropyLoss, DiceLoss
+from skdice.nn._modules import TextModule
+from skdice.nn._predicted import (
+    predicted_answers,
+    predicted_classes,
+    predicted_entities,
+    predicted_labels,
+)
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from .test_span import easy_questions
+
+FAST = {"max_epochs": 6, "lr": 3e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+NEARLY_NOTHING = 1e-6
+
+
+def collapsing(name):
+    """Return an estimator whose weights let go of what is searched, and its rows."""
+    if name == "tags":
+        X, y = easy_corpus(16)
+        y = [["NOUN" if tag == "O" else "NAME" for tag in row] for row in y]
+        return DiceTokenTagger, {"class_weight": {"NAME": NEARLY_NOTHING}}, X, y
+    if name == "entities":
+        weights = {"B-PER": NEARLY_NOTHING, "B-LOC": NEARLY_NOTHING}
+        return DiceTokenTagger, {"class_weight": weights}, *easy_corpus(16)
+    if name == "queries":
+        queries = {"PER": "who ?", "LOC": "where ?"}
+        weights = {"loss": "wce", "class_weight": {1: NEARLY_NOTHING}, "queries": queries}
+        return DiceQueryTagger, weights, *easy_corpus(16)
+    if name == "questions":
+        X, y = easy_questions(16)
+        y = [{"text": [], "answer_start": []} for _ in y[1:]] + [y[0]]
+        return DiceSpanExtractor, {}, [*X[1:], X[0]], y
+    if name == "pairs":
+        return DicePairClassifier, {"class_weight": {1: NEARLY_NOTHING}}, *easy_pairs(16)
+    X, y = easy_texts(16, n_classes=3)
+    rare = sorted(set(y))[1]
+    return DiceTextClassifier, {"class_weight": {rare: NEARLY_NOTHING}}, X, y
+
+
+MESSAGES = {
+    "tags": r"^This fit gave all words the tag 'NOUN', in the training rows of its epoch",
+    "entities": r"^This fit found no entity, in the training rows",
+    "queries": r"^This fit found no entity, in the training rows",
+    "questions": r"^This fit answered no question, in the training rows",
+    "pairs": r"^This fit never predicted 1, in the training rows",
+    "texts": r"^This fit never predicted ",
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_it_says_so(name, tiny_bert):
+    estimator, parameters, X, y = collapsing(name)
+    with pytest.warns(UserWarning, match=MESSAGES[name]):
+        estimator(tiny_bert, **{**FAST, "loss": "ce", **parameters}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator, rows",
+    [
+        (DiceTokenTagger, easy_corpus(32)),
+        (DicePairClassifier, easy_pairs(32)),
+        (DiceTextClassifier, easy_texts(32, n_classes=3)),
+        (DiceTextClassifier, easy_labels(32)),
+        (DiceSpanExtractor, easy_questions(32)),
+    ],
+)
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_it_is_silent_where_something_is_found(estimator, rows, accumulate, tiny_bert):
+    size = {"accumulate": accumulate, "batch_size": 4 // accumulate}
+    parameters = {**FAST, "max_epochs": 20, **size}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        estimator(tiny_bert, loss="ce", **parameters).fit(*rows)
+
+
+def test_a_bias_of_the_user_is_part_of_what_is_predicted(tiny_bert):
+    _, parameters, X, y = collapsing("entities")
+    tagger = DiceTokenTagger(tiny_bert, loss="ce", **parameters, **FAST, background_bias=-50.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert tagger.fit(X, y).predict(X)[0] != ["O"] * len(X[0])
+
+
+def test_it_costs_no_pass(tiny_bert, monkeypatch):
+    calls = []
+    forward = TextModule.forward
+    monkeypatch.setattr(
+        TextModule, "forward", lambda self, *a, **k: calls.append(1) or forward(self, *a, **k)
+    )
+    DiceTokenTagger(tiny_bert, loss="dice", **FAST).fit(*easy_corpus(16))
+    assert len(calls) == FAST["max_epochs"] * 2
+
+
+def test_it_is_about_the_epoch_that_is_kept(tiny_bert, tmp_path):
+    """Also where another process trained it."""
+    _, parameters, X, y = collapsing("entities")
+    tagger = DiceTokenTagger(
+        tiny_bert, loss="ce", **parameters, **FAST, checkpoint_dir=tmp_path / "fit"
+    )
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=MESSAGES["entities"]):
+            tagger.fit(X, y)
+    assert "predicted" not in tagger.history_
+
+
+@pytest.mark.parametrize(
+    "loss, helps",
+    [
+        (CrossEntropyLoss(), "loss='wce', more epochs or another lr."),
+        (CrossEntropyLoss(class_weight=[1, 2]), "helps: more epochs or another lr."),
+        (DiceLoss(), r"\(memory=30\), class weights \(K=3\), more epochs"),
+        (DiceLoss(memory=30, class_weight=[1, 2]), "helps: more epochs"),
+        (DiceLoss(level="example"), r"helps: class weights \(K=3\), more epochs"),
+    ],
+    ids=repr,
+)
+def test_what_helps(loss, helps):
+    with pytest.warns(UserWarning, match=helps):
+        warn_of_collapse("found nothing", loss)
+
+
+def test_predicted_classes_and_labels():
+    logits = torch.tensor([[0.0, 1.0, -1.0], [0.0, 2.0, -1.0]])
+    target = torch.zeros(2, dtype=torch.int64)
+    assert predicted_classes(logits, target).tolist() == [False, True, False]
+    assert predicted_classes(logits[:0], target[:0]).tolist() == [False] * 3
+    assert predicted_labels(logits, target).tolist() == [False, True, False]
+    assert predicted_entities(logits, target).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "logits, expected",
+    [
+        ([0, -1, -1, 0, -1], False),
+        ([0, 1, -1, 0, -1], True),
+        ([0, -1, -1, 0, 1], True),
+        ([5, 4, 4, -9, -10], False),
+        ([0, 0, 0, 0, 0], False),
+    ],
+)
+def test_predicted_answers(logits, expected):
+    """Two windows, of three and of two positions; the first of each is "no answer"."""
+    logits = torch.tensor(logits, dtype=torch.float32)[:, None].expand(5, 2)
+    target = torch.tensor([[0, 0, 7]] * 3 + [[0, 0, 8]] * 2)
+    assert predicted_answers(logits, target).tolist() == [expected]
+    assert predicted_answers(logits[:0], target[:0]).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    "estimator, rows",
+    [
+        (DiceTokenTagger, easy_corpus(8)),
+        (DiceSpanExtractor, easy_questions(8)),
+        (DiceQueryTagger, easy_corpus(8)),
+        (DicePairClassifier, easy_pairs(8)),
+    ],
+)
+def test_loss_is_what_was_trained_with(estimator, rows, tiny_bert, tmp_path):
+    fast = {**FAST, "max_epochs": 1}
+    fitted = estimator(tiny_bert, loss="dice", gamma=2.0, memory=5.0, K=4.0, **fast).fit(*rows)
+    loss = fitted.loss_
+    assert isinstance(loss, DiceLoss)
+    assert (loss.gamma, loss.memory, loss.background) == (2, 5, fitted.loss_.background)
+    assert isinstance(loss.background, int)
+    assert len(loss.class_weight) >= 2
+    fitted.save_pretrained(tmp_path / "saved")
+    loaded = estimator.from_pretrained(tmp_path / "saved").loss_
+    assert type(loaded) is DiceLoss
+    assert np.array_equal(loaded.class_weight, loss.class_weight)
+    assert {**loaded.get_params(), "class_weight": 0} == {**loss.get_params(), "class_weight": 0}

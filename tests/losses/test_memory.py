@@ -1,0 +1,215 @@
+"""What a set loss that remembers steps tends to: value and gradient of the whole corpus."""
+
+import pytest
+import torch
+from sklearn.base import clone
+
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    FocalLoss,
+    SelfAdjustingDiceLoss,
+    SumsMemory,
+    TverskyLoss,
+)
+from skdice.losses._query import QueryLoss
+from skdice.losses._span import SpanLoss
+
+N_STEPS = 50
+RARE = 2
+SET_LOSSES = {
+    "dice": DiceLoss(),
+    "dice linear": DiceLoss(square_denominator=False),
+    "dice weights": DiceLoss(class_weight=(0.3, 1.0, 4.0)),
+    "dice macro": DiceLoss(average="macro"),
+    "dice sum": DiceLoss(average="sum"),
+    "dice ce_weight": DiceLoss(ce_weight=0.3),
+    "tversky": TverskyLoss(alpha=0.3, beta=0.7, average="macro"),
+    "dsc": SelfAdjustingDiceLoss(alpha=0.5),
+}
+KINDS = ("classes", "column", "labels")
+
+
+def corpus(kind, n_steps=N_STEPS, seed=0):
+    """Return the logits of a network that has learned something, and targets, of all steps.
+
+    Every tenth step has positives, and one alone has class 2. The background is class 0.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    n_columns = {"classes": 3, "column": 1, "labels": 2}[kind]
+    logits = torch.randn(n_steps, 12, n_columns, generator=generator, dtype=torch.float64)
+    target = torch.zeros(n_steps, 12, n_columns, dtype=torch.int64)
+    target[::10, :6] = 1
+    if kind == "classes":
+        target = target[:, :, 0]
+        target[7, :6] = RARE
+        return logits + 2 * torch.nn.functional.one_hot(target, 3), target
+    logits = logits + 3 * target - 2
+    return logits, target.squeeze(2) if kind == "column" else target
+
+
+def fitting(loss, kind):
+    """Return the loss as it is for logits of a kind: background and weights of two classes."""
+    loss = clone(loss)
+    if kind != "classes" and loss.class_weight is not None:
+        loss.set_params(class_weight=(0.3, 2.0) if kind == "column" else [(0.3, 2.0)] * 2)
+    return loss.set_params(background=0 if kind == "classes" else "auto")
+
+
+def of_corpus(loss, logits, target):
+    """Return value and gradient of the loss over all steps as one set, gamma on their scale."""
+    whole = clone(loss).set_params(gamma=loss.gamma * len(logits))
+    z = logits.clone().requires_grad_()
+    value = whole(z.flatten(0, 1), target.flatten(0, 1))
+    (gradient,) = torch.autograd.grad(value, z)
+    return value.detach(), gradient
+
+
+def of_steps(loss, logits, target, memory, epochs=1):
+    """Return the values of the steps of the last epoch, and their gradients."""
+    z = logits.clone().requires_grad_()
+    for _ in range(epochs):
+        values = torch.stack(
+            [loss.value(memory(loss.sums(*step))) for step in zip(z, target, strict=True)]
+        )
+    (gradient,) = torch.autograd.grad(values.sum(), z)
+    return values.detach(), gradient
+
+
+def distance(gradient, expected):
+    """Return how far a gradient is from the expected one, relative to its norm."""
+    return ((gradient - expected).norm() / expected.norm()).item()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SET_LOSSES)
+def test_the_value_tends_to_that_of_the_corpus(name, kind):
+    loss = fitting(SET_LOSSES[name], kind)
+    logits, target = corpus(kind)
+    expected, _ = of_corpus(loss, logits, target)
+    values, _ = of_steps(loss, logits, target, SumsMemory(N_STEPS))
+    torch.testing.assert_close(values[-1], expected)
+    alone, _ = of_steps(loss, logits, target, SumsMemory(0))
+    assert (alone - expected).abs().mean() > 0.02
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SET_LOSSES)
+def test_the_gradient_of_an_epoch_tends_to_that_of_the_corpus(name, kind):
+    loss = fitting(SET_LOSSES[name], kind)
+    logits, target = corpus(kind)
+    _, expected = of_corpus(loss, logits, target)
+    expected = expected * N_STEPS  # Each step has the gradient of a mean, one of N_STEPS.
+    far = [
+        distance(of_steps(loss, logits, target, SumsMemory(n), epochs=30)[1], expected)
+        for n in (0, 10, 100, 1000)
+    ]
+    assert far[0] > 0.1
+    assert far[3] < 0.02
+    assert far[0] > far[1] > far[2] > far[3]
+
+
+@pytest.mark.parametrize("name", ["dice", "tversky", "dsc"])
+def test_a_step_without_positives(name):
+    """Alone it is pushed down by nothing but its own size, with memory by what F1 would gain."""
+    loss = clone(SET_LOSSES[name]).set_params(average="micro")
+    logits = torch.tensor([0.5, -1.0, -2.0], dtype=torch.float64)
+    positives = torch.tensor([1.5, 0.3], dtype=torch.float64), torch.tensor([1, 1])
+    memory = SumsMemory(10)
+    loss.value(memory(loss.sums(*positives)))
+    z = logits.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(
+        loss.value(memory(loss.sums(z, torch.zeros(3, dtype=torch.int64)))), z
+    )
+    sums = (loss.sums(*positives) + loss.sums(logits, torch.zeros(3, dtype=torch.int64))) / 2
+    numerator, denominator = sums
+    slope = (numerator + loss.gamma) / (denominator + loss.gamma) ** 2
+    z = logits.clone().requires_grad_()
+    _, added = loss.sums(z, torch.zeros(3, dtype=torch.int64))
+    (of_denominator,) = torch.autograd.grad(added, z)
+    torch.testing.assert_close(gradient, slope * of_denominator)
+
+
+def test_a_class_of_one_step_in_fifty_is_pulled_as_by_the_corpus():
+    """Macro dice: alone, its one step is a set full of it, and pulls with a fraction of that."""
+    loss = DiceLoss(average="macro", background=0)
+    logits, target = corpus("classes")
+    is_rare = target == RARE
+    assert is_rare.any(1).sum() == 1
+    _, expected = of_corpus(loss, logits, target)
+    pull = {
+        n: of_steps(loss, logits, target, SumsMemory(n), epochs=30)[1][is_rare][:, RARE].sum()
+        for n in (0, N_STEPS)
+    }
+    wanted = expected[is_rare][:, RARE].sum() * N_STEPS
+    assert wanted < 0
+    assert pull[0] / wanted < 0.3
+    assert pull[N_STEPS] / wanted == pytest.approx(1, abs=0.15)
+
+
+def test_the_first_steps_are_a_plain_mean():
+    memory = SumsMemory(4)
+    for i, expected in enumerate([1.0, 1.5, 2.0, 2.5, 2.5 * 0.75 + 5 / 4], start=1):
+        memory(torch.tensor([float(i)]))
+        assert memory.mean.item() == pytest.approx(expected)
+    assert memory.count == 5
+
+
+@pytest.mark.parametrize("n_steps", [0, 0.5, 1, 1.0])
+def test_the_step_alone(n_steps):
+    memory = SumsMemory(n_steps)
+    for seed in range(3):
+        sums = torch.randn(4, generator=torch.Generator().manual_seed(seed))
+        assert memory(sums) is sums
+    assert memory.mean is None
+
+
+def test_it_keeps_no_graph_and_no_sums_of_others():
+    memory = SumsMemory(3)
+    sums = torch.ones(2, requires_grad=True)
+    memory(sums)
+    assert not memory.mean.requires_grad
+    with torch.no_grad():
+        sums.zero_()
+    assert memory.mean.tolist() == [1, 1]
+
+
+def test_a_state_goes_on():
+    steps = torch.rand(7, 3, generator=torch.Generator().manual_seed(0))
+    one, other = SumsMemory(3), SumsMemory(3)
+    for sums in steps[:4]:
+        one(sums)
+    other.load_state_dict(one.state_dict())
+    for sums in steps[4:]:
+        assert torch.equal(one(sums), other(sums))
+
+
+@pytest.mark.parametrize("name", SET_LOSSES)
+def test_a_loss_of_one_batch_is_of_that_batch(name):
+    """Whatever was called before: the memory is no part of a loss."""
+    loss = SET_LOSSES[name]
+    logits, target = corpus("classes")
+    first = loss(logits[0], target[0])
+    for step in zip(logits, target):
+        loss(*step)
+    assert torch.equal(loss(logits[0], target[0]), first)
+    alone = clone(loss).set_params(memory=0)
+    assert torch.equal(alone(logits[0], target[0]), first)
+
+
+@pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss()], ids=repr)
+def test_means_have_nothing_to_remember(loss):
+    assert loss.memory == 0
+    assert "memory" not in loss.get_params()
+
+
+@pytest.mark.parametrize("wrap", [SpanLoss, QueryLoss])
+def test_the_losses_of_an_estimator_remember_what_theirs_do(wrap):
+    assert wrap(DiceLoss(memory=7)).memory == 7
+    assert wrap(CrossEntropyLoss()).memory == 0
+
+
+@pytest.mark.parametrize("memory", [-1, "10", None, True])
+def test_bad_values(memory):
+    with pytest.raises(ValueError, match=r"'memory' parameter of DiceLoss must be a float"):
+        DiceLoss(memory=memory)(torch.zeros(2), torch.tensor([0, 1]))
