@@ -18,6 +18,7 @@ from ..io._manifest import Manifest, installed_versions
 from ..io._model_card import Run
 from ..io._network import read_head
 from ..io._onnx import export
+from ..io._replace import as_path, read_one_version
 from ..io._save import Fitted, save
 from ..nn._net import TextNet
 from ..nn._ranks import is_first_process
@@ -124,25 +125,7 @@ class PersistenceMixin:
         --------
         skdice.io.load_pretrained : Loads an estimator of any class.
         """
-        place, manifest = read(directory)
-        if manifest.estimator != cls.__name__:
-            raise ValueError(
-                f"The directory {str(place)!r} holds a {manifest.estimator}, not a "
-                f"{cls.__name__}. Call {manifest.estimator}.from_pretrained, or "
-                f"skdice.io.load_pretrained, which loads any class."
-            )
-        known = inspect.signature(cls).parameters
-        unknown = sorted(set(manifest.parameters) - set(known))
-        if unknown:
-            raise ValueError(
-                f"The directory {str(place)!r} was saved with the parameter {unknown[0]!r}, which "
-                f"{cls.__name__} does not have. It was saved by skdice "
-                f"{manifest.versions.get('skdice')}; install that version or a newer one."
-            )
-        chosen = {} if device is None else {"device": device}
-        estimator = cls(**{**manifest.parameters, **chosen})
-        estimator._restore(place, manifest)
-        return estimator
+        return read_one_version(as_path(directory), lambda place: cls._read(place, device))
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.
@@ -324,6 +307,29 @@ class PersistenceMixin:
         return list(_plain(getattr(self, "classes_", getattr(self, "labels_", []))))
 
     # -- loading ----------------------------------------------------------------------------------
+
+    @classmethod
+    def _read(cls, place: Path, device: str | None) -> Self:
+        """Return what a directory holds, which does not change meanwhile."""
+        manifest = read(place)
+        if manifest.estimator != cls.__name__:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {manifest.estimator}, not a "
+                f"{cls.__name__}. Call {manifest.estimator}.from_pretrained, or "
+                f"skdice.io.load_pretrained, which loads any class."
+            )
+        known = inspect.signature(cls).parameters
+        unknown = sorted(set(manifest.parameters) - set(known))
+        if unknown:
+            raise ValueError(
+                f"The directory {str(place)!r} was saved with the parameter {unknown[0]!r}, which "
+                f"{cls.__name__} does not have. It was saved by skdice "
+                f"{manifest.versions.get('skdice')}; install that version or a newer one."
+            )
+        chosen = {} if device is None else {"device": device}
+        estimator = cls(**{**manifest.parameters, **chosen})
+        estimator._restore(place, manifest)
+        return estimator
 
     def _restore(self, directory: Path, manifest: Manifest) -> None:
         """Set what ``fit`` had set."""

@@ -72,12 +72,12 @@ def encode_manifest(manifest: Manifest) -> dict[str, Any]:
 def write_manifest(directory: Path, content: dict[str, Any]) -> None:
     """Write ``skdice.json`` into a directory in which all other files are."""
     files = {
-        path.name: {"size": path.stat().st_size, "sha256": _file_digest(path)}
+        path.name: {"size": path.stat().st_size, "sha256": file_digest(path)}
         for path in sorted(directory.iterdir())
         if path.name != CARD  # People edit it.
     }
     content = {**content, "files": files}
-    content["sha256"] = _content_digest(content)
+    content["sha256"] = content_digest(content)
     (directory / MANIFEST).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
@@ -144,7 +144,7 @@ def _read_content(directory: Path) -> dict[str, Any]:
             f"install -U skdice."
         )
     digest = content.pop("sha256", None)
-    if digest != _content_digest(content):
+    if digest != content_digest(content):
         raise _damaged(directory, f"{MANIFEST} was changed after it was saved")
     for name, kind in _ENTRIES.items():
         if not isinstance(content.get(name), kind):
@@ -166,7 +166,7 @@ def _check_files(directory: Path, files: dict[str, Any]) -> None:
             raise _damaged(
                 directory, f"{name} has {size} bytes, and {expected.get('size')} were saved"
             )
-        if _file_digest(path) != expected.get("sha256"):
+        if file_digest(path) != expected.get("sha256"):
             raise _damaged(
                 directory, f"{name} was changed after it was saved (its SHA-256 differs)"
             )
@@ -179,10 +179,12 @@ def _damaged(directory: Path, what: str) -> ValueError:
     )
 
 
-def _content_digest(content: dict[str, Any]) -> str:
+def content_digest(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of what JSON will hold."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _file_digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

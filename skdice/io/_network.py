@@ -78,7 +78,7 @@ def write_network(
         path.chmod(mode)
 
 
-def check_no_code(directory: Path) -> None:
+def check_configuration(directory: Path) -> None:
     """Raise a ValueError if transformers would ask to run code that a directory brings.
 
     skdice never saves such a directory; the check is for others that look like one.
