@@ -49,8 +49,6 @@ _DEFAULT_MAX_LENGTH = 512
 class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
     """Base of the estimators; a subclass brings its parameters, encoding and decoding."""
 
-    _module_class: type
-
     def _more_parameters(self) -> None:
         """Check the parameters that only this estimator has."""
 

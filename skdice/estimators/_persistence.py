@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..io._load import read
 from ..io._manifest import Manifest, installed_versions
 from ..io._model_card import Run
-from ..io._network import read_head
+from ..io._network import check_weights, read_head
 from ..io._onnx import export
 from ..io._replace import as_path, read_one_version
 from ..io._save import Fitted, save
+from ..nn._modules import TextModule
 from ..nn._net import TextNet
 from ..nn._ranks import is_first_process
 from ..nn._runtime import resolve_device, seeded
@@ -40,6 +41,7 @@ class PersistenceMixin:
     """
 
     _task: str  # a key of skdice.io._model_card.TASKS
+    _module_class: type[TextModule]
 
     get_params: Callable[..., dict[str, Any]]
     net_: TextNet
@@ -339,18 +341,44 @@ class PersistenceMixin:
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
         tokenizer._word_prefix = network["word_prefix"]
         net = self._make_net(network["criterion"], str(directory), network["n_outputs"], [])
+        check_weights(directory, self._module_class._auto_class)
         with seeded(0, device):  # New layers are drawn before their weights are read.
             net.initialize()
-        head = read_head(directory)
-        missing, _ = net.module_.load_state_dict(head, strict=False)
-        absent = [name for name in missing if not name.startswith(_TRANSFORMER)]
-        if absent:
-            raise ValueError(
-                f"The directory {str(directory)!r} has no weights for {absent[0]!r} of "
-                f"{type(self).__name__}. Save the estimator again."
-            )
+        _load_head(net.module_, directory)
         net._drop_training_state()
         vars(self).update(manifest.state, tokenizer_=tokenizer, net_=net)
+
+
+def _load_head(module: Any, directory: Path) -> None:
+    """Load the weights beside the transformer, and check that all weights are those saved.
+
+    Raises
+    ------
+    ValueError
+        If a weight is missing, not finite, of another shape or of another network.
+    """
+    shown = repr(str(directory))
+    head = read_head(directory)
+    shapes = {
+        name: weight.shape
+        for name, weight in module.state_dict().items()
+        if not name.startswith(_TRANSFORMER)
+    }
+    found = {name: weight.shape for name, weight in head.items()}
+    unmatched = sorted(name for name, _ in shapes.items() ^ found.items())
+    unmatched += module.unmatched_weights
+    if unmatched:
+        raise ValueError(
+            f"The weights in {shown} are not those of its network: {unmatched[0]!r} is missing, "
+            f"left over or of another shape ({len(unmatched)} in all). Save the estimator again."
+        )
+    module.load_state_dict(head, strict=False)
+    for name, weight in module.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise ValueError(
+                f"The weights in {shown} are not finite: {name!r} has inf or NaN. Save the "
+                f"estimator again."
+            )
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ._manifest import MANIFEST, Manifest, read_estimator_name, read_manifest
-from ._network import check_configuration
+from ._network import check_loads_nothing_else
 from ._replace import as_path, read_one_version
 
 
@@ -51,7 +51,7 @@ def read(place: Path) -> Manifest:
     """
     _check_saved(place)
     manifest = read_manifest(place)
-    check_configuration(place)
+    check_loads_nothing_else(place)
     return manifest
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from ._values import from_json, to_json
 
 MANIFEST = "skdice.json"
 CARD = "README.md"
 WEIGHTS = "model.safetensors"
 FORMAT_VERSION = 1
+_REQUIRED = (WEIGHTS, CONFIG, TOKENIZER, TOKENIZER_CONFIG)
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 _VALUES = ("parameters", "state", "network", "metrics")
 _ENTRIES = {"estimator": str, "versions": dict, "files": dict, **dict.fromkeys(_VALUES, dict)}
@@ -129,6 +131,7 @@ def listed_files(directory: Path) -> set[str]:
 
 
 def _read_content(directory: Path) -> dict[str, Any]:
+    _check_inside(directory, MANIFEST)
     try:
         content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -153,14 +156,16 @@ def _read_content(directory: Path) -> dict[str, Any]:
 
 
 def _check_files(directory: Path, files: dict[str, Any]) -> None:
-    if WEIGHTS not in files:
-        raise _damaged(directory, f"{MANIFEST} lists no {WEIGHTS}")
+    for name in _REQUIRED:
+        if name not in files:
+            raise _damaged(directory, f"{MANIFEST} lists no {name}")
     for name, expected in files.items():
         if name != os.path.basename(name) or not isinstance(expected, dict):
             raise _damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
         path = directory / name
         if not path.is_file():
             raise _damaged(directory, f"{name} is missing")
+        _check_inside(directory, name)
         size = path.stat().st_size
         if size != expected.get("size"):
             raise _damaged(
@@ -170,6 +175,15 @@ def _check_files(directory: Path, files: dict[str, Any]) -> None:
             raise _damaged(
                 directory, f"{name} was changed after it was saved (its SHA-256 differs)"
             )
+
+
+def _check_inside(directory: Path, name: str) -> None:
+    """Raise a ValueError if a file is a link that leads out of what was saved or downloaded."""
+    place, target = directory.resolve(), (directory / name).resolve()
+    # The cache of a hub has links to the blobs of the same model.
+    root = place.parents[1] if place.parent.name == "snapshots" else place
+    if not target.is_relative_to(root):
+        raise _damaged(directory, f"{name} is a link out of it, to {str(target)!r}")
 
 
 def _damaged(directory: Path, what: str) -> ValueError:
