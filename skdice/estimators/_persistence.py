@@ -14,17 +14,18 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from ..io._load import read
-from ..io._manifest import Manifest, installed_versions
+from ..io._manifest import Manifest, damaged, installed_versions
 from ..io._model_card import Run
 from ..io._network import check_weights, read_head
 from ..io._onnx import export
 from ..io._replace import as_path, read_one_version
 from ..io._save import Fitted, save
-from ..nn._modules import TextModule
+from ..nn._modules import TextModule, position_limit
 from ..nn._net import TextNet
 from ..nn._ranks import is_first_process
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
+from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
@@ -210,6 +211,10 @@ class PersistenceMixin:
         """Return a network that is not initialised yet."""
         raise NotImplementedError
 
+    def _check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed."""
+        raise NotImplementedError
+
     def _metric_name(self) -> str:
         """Return the name of the validation score."""
         raise NotImplementedError
@@ -328,6 +333,14 @@ class PersistenceMixin:
                 f"{cls.__name__} does not have. It was saved by skdice "
                 f"{manifest.versions.get('skdice')}; install that version or a newer one."
             )
+        try:
+            check_saved_state(
+                cls, cls._task, manifest.network, manifest.state, position_limit(str(place))
+            )
+            # Where checkpoints go matters to fits alone.
+            cls(**{**manifest.parameters, "checkpoint_dir": None})._check_parameters()
+        except ValueError as error:
+            raise damaged(place, f"what it says of the fit cannot be ({error})") from error
         chosen = {} if device is None else {"device": device}
         estimator = cls(**{**manifest.parameters, **chosen})
         estimator._restore(place, manifest)

@@ -103,9 +103,7 @@ def read_manifest(directory: Path) -> Manifest:
             },
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise _damaged(
-            directory, f"{MANIFEST} has a value that cannot be read ({error})"
-        ) from error
+        raise damaged(directory, f"{MANIFEST} has a value that cannot be read ({error})") from error
 
 
 def read_estimator_name(directory: Path) -> str:
@@ -135,9 +133,9 @@ def _read_content(directory: Path) -> dict[str, Any]:
     try:
         content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _damaged(directory, f"{MANIFEST} is no JSON ({error})") from error
+        raise damaged(directory, f"{MANIFEST} is no JSON ({error})") from error
     if not isinstance(content, dict) or not isinstance(content.get("format_version"), int):
-        raise _damaged(directory, f"{MANIFEST} has no format_version")
+        raise damaged(directory, f"{MANIFEST} has no format_version")
     if content["format_version"] > FORMAT_VERSION:
         versions = content.get("versions")
         saved_by = versions.get("skdice") if isinstance(versions, dict) else None
@@ -148,33 +146,31 @@ def _read_content(directory: Path) -> dict[str, Any]:
         )
     digest = content.pop("sha256", None)
     if digest != content_digest(content):
-        raise _damaged(directory, f"{MANIFEST} was changed after it was saved")
+        raise damaged(directory, f"{MANIFEST} was changed after it was saved")
     for name, kind in _ENTRIES.items():
         if not isinstance(content.get(name), kind):
-            raise _damaged(directory, f"{MANIFEST} has no {name!r}")
+            raise damaged(directory, f"{MANIFEST} has no {name!r}")
     return content
 
 
 def _check_files(directory: Path, files: dict[str, Any]) -> None:
     for name in _REQUIRED:
         if name not in files:
-            raise _damaged(directory, f"{MANIFEST} lists no {name}")
+            raise damaged(directory, f"{MANIFEST} lists no {name}")
     for name, expected in files.items():
         if name != os.path.basename(name) or not isinstance(expected, dict):
-            raise _damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
+            raise damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
         path = directory / name
         if not path.is_file():
-            raise _damaged(directory, f"{name} is missing")
+            raise damaged(directory, f"{name} is missing")
         _check_inside(directory, name)
         size = path.stat().st_size
         if size != expected.get("size"):
-            raise _damaged(
+            raise damaged(
                 directory, f"{name} has {size} bytes, and {expected.get('size')} were saved"
             )
         if file_digest(path) != expected.get("sha256"):
-            raise _damaged(
-                directory, f"{name} was changed after it was saved (its SHA-256 differs)"
-            )
+            raise damaged(directory, f"{name} was changed after it was saved (its SHA-256 differs)")
 
 
 def _check_inside(directory: Path, name: str) -> None:
@@ -183,10 +179,11 @@ def _check_inside(directory: Path, name: str) -> None:
     # The cache of a hub has links to the blobs of the same model.
     root = place.parents[1] if place.parent.name == "snapshots" else place
     if not target.is_relative_to(root):
-        raise _damaged(directory, f"{name} is a link out of it, to {str(target)!r}")
+        raise damaged(directory, f"{name} is a link out of it, to {str(target)!r}")
 
 
-def _damaged(directory: Path, what: str) -> ValueError:
+def damaged(directory: Path, what: str) -> ValueError:
+    """Return the error for a directory that is not as it was saved."""
     return ValueError(
         f"The directory {str(directory)!r} is damaged: {what}. Copy it again from where it was "
         f"saved, or save the estimator again."

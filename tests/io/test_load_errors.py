@@ -148,6 +148,28 @@ def with_parameter(**values):
     )
 
 
+def with_state(**values):
+    return lambda directory: change(directory, state={**content_of(directory)["state"], **values})
+
+
+def without_part(entry, name):
+    def damage(directory):
+        part = content_of(directory)[entry]
+        del part[name]
+        change(directory, **{entry: part})
+
+    return damage
+
+
+def with_network(**values):
+    return lambda directory: change(
+        directory, network={**content_of(directory)["network"], **values}
+    )
+
+
+CLASSES = {"type": "array", "dtype": "|O", "shape": [2], "values": ["B-PER", "O"]}
+
+
 def only_pickled_weights(directory):
     (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
     files = content_of(directory)["files"]
@@ -214,6 +236,35 @@ DAMAGES = {
         with_entries("config.json", transformers_weights="other.safetensors"),
         "has 'transformers_weights'",
     ),
+    "unknown scheme": (with_state(scheme_="IOB9"), "'scheme_' is 'IOB9'"),
+    "scheme of str": (with_state(scheme_=3), "'scheme_' is 3"),
+    "fewer classes": (with_state(classes_=CLASSES), "'classes_' is array"),
+    "classes of another kind": (with_state(classes_="O"), "'classes_' is 'O'"),
+    "a bias of str": (with_state(background_bias_="x"), "'background_bias_' is 'x'"),
+    "a bias of nan": (
+        with_state(background_bias_={"type": "float", "value": "nan"}),
+        "'background_bias_' is nan",
+    ),
+    "long windows": (with_state(max_length_=10**9), "'max_length_' is 1000000000"),
+    "no windows": (with_state(max_length_=True), "'max_length_' is True"),
+    "wide stride": (with_state(stride_=64), "'stride_' is 64"),
+    "a method": (with_state(predict="x"), "'predict' is no state of a fit"),
+    "parameters of another kind": (with_parameter(batch_size="x"), "'batch_size' parameter"),
+    "an unknown loss by name": (with_parameter(loss="os.system"), "loss"),
+    "another network": (with_network(n_outputs=7), "'classes_' is array"),
+    "no criterion": (with_network(criterion=None), "'criterion' is None"),
+    "a large array": (
+        with_parameter(class_weight={**CLASSES, "dtype": "<U1000000000"}),
+        "has a value that cannot be read",
+    ),
+    **{
+        f"no {name}": (without_part("state", name), f"{name!r} is missing")
+        for name in ("classes_", "scheme_", "max_length_", "history_", "interrupted_")
+    },
+    **{
+        f"no {name}": (without_part("network", name), f"{name!r} is missing")
+        for name in ("n_outputs", "criterion", "word_prefix")
+    },
     "adapter": (
         lambda d: (d / "adapter_config.json").write_text('{"base_model_name_or_path": "x/y"}'),
         "adapter_config.json in .* names a model elsewhere",
