@@ -1,9 +1,13 @@
 """Loading from transformers: without reports and bars, and with errors that say what to do."""
 
 import os
+import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+from ._configuration import check_configuration
 
 
 @contextmanager
@@ -15,33 +19,72 @@ def loading(model: str) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If the model cannot be had; it says how to pass a local one.
+        If the model cannot be had, or is a directory that would have transformers run code of a
+        hub; it says how to pass a local one.
     """
+    is_local = os.path.isdir(model)
+    if is_local:
+        check_configuration(Path(model))
     with quiet_transformers():
         try:
             yield
-        except (OSError, ValueError) as error:
-            raise ValueError(_explain(model, error)) from error
+        except MemoryError:
+            raise
+        except Exception as error:
+            # What a hub gives is whole; of files here, each may be damaged in its own way.
+            if is_local or isinstance(error, OSError | ValueError):
+                raise ValueError(_explain(model, error)) from error
+            raise
+
+
+class _Together:
+    """A change of the whole process, made by the first who enters and undone by the last."""
+
+    def __init__(self, change: Callable[[], AbstractContextManager[None]]) -> None:
+        self._change = change
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._undo = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._undo.enter_context(self._change())
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._undo.close()
 
 
 @contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' logging and progress bars inside the block.
-
-    accelerate, which transformers imports with its models, adds a filter of warnings; it goes.
-    """
+def _silence() -> Iterator[None]:
     from transformers.utils import logging
 
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
+        # accelerate, which transformers imports with its models, adds a filter; it goes.
         with warnings.catch_warnings():
             yield
     finally:
         logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
+
+
+_SILENCE = _Together(_silence)
+
+
+def quiet_transformers() -> AbstractContextManager[None]:
+    """Return a context in which transformers' logging and progress bars are silent.
+
+    Threads may be in it at the same time: the last one to leave puts everything back.
+    """
+    return _SILENCE
 
 
 def _explain(model: str, error: Exception) -> str:

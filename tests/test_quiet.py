@@ -3,9 +3,15 @@
 import os
 import subprocess
 import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from joblib import Parallel, cpu_count, delayed
+from transformers.utils import logging
+
+from skdice._pretrained import quiet_transformers
 
 OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "monai", "seqeval"]
 
@@ -47,6 +53,37 @@ dict(text_estimator_checks(tagger))["check_global_state_untouched"]()
     done = run_python("-c", code)
     assert done.stdout == ""
     assert done.stderr == ""
+
+
+def test_threads_that_load():
+    """All are silent while one of them is, and the last one puts back what the user had set."""
+    before = logging.get_verbosity()
+    logging.set_verbosity_info()
+    logging.enable_progress_bar()
+    filters = list(warnings.filters)
+    all_inside, first_is_out = threading.Barrier(2), threading.Event()
+
+    def load_first():
+        with quiet_transformers():
+            all_inside.wait()
+        first_is_out.set()
+
+    def load_longer():
+        with quiet_transformers():
+            all_inside.wait()
+            first_is_out.wait()
+            warnings.simplefilter("ignore", BytesWarning)  # As a library does that is imported.
+            return logging.get_verbosity(), logging.is_progress_bar_enabled()
+
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            pool.submit(load_first)
+            inside = pool.submit(load_longer).result(timeout=30)
+        assert inside == (logging.ERROR, False)
+        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.INFO, True)
+        assert warnings.filters == filters
+    finally:
+        logging.set_verbosity(before)
 
 
 def test_worker_processes_share_the_cores():

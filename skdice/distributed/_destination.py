@@ -1,12 +1,14 @@
 """Where predictions are written: what belongs there, and what is finished."""
 
+import hashlib
 import json
 import os
+import struct
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +26,11 @@ _MANIFEST = "_skdice.json"
 _UNFINISHED = ".unfinished"
 _JOB = b"skdice.job"
 _SOURCE = b"skdice.source"
+_CONTENT = b"skdice.content"
+_NO_DIGEST = b"0" * 32
+# A Parquet file ends with the length of its footer and four letters.
+_TAIL = struct.Struct("<I4x")
+_CHUNK_BYTES = 1 << 20
 _MOST_LISTED = 5
 
 
@@ -31,7 +38,8 @@ class Destination:
     """A directory of predictions.
 
     Its manifest says by what they were made. Each part says in its own metadata to which job it
-    belongs and of which content it was made, so that a part is finished or not there.
+    belongs and of which content it was made, so that a part is finished or not there, and has a
+    digest of itself, so that one that was changed is found.
 
     Parameters
     ----------
@@ -85,8 +93,8 @@ class Destination:
         Raises
         ------
         ValueError
-            If the directory has other files or predictions of another job, or if the source has
-            changed since.
+            If the directory has other files or predictions of another job, or if a part or its
+            source has changed since.
         """
         found = {
             path.relative_to(self._directory).as_posix()
@@ -152,14 +160,15 @@ class Destination:
         shown = repr(str(path))
         try:
             metadata = _metadata(path)
-        except (OSError, pa.ArrowException) as error:
-            raise ValueError(
-                f"{shown} is damaged ({error}). Delete it, and it is predicted again."
-            ) from error
+            is_whole = _is_whole(path, metadata)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _damaged(shown, error) from error
         if metadata.get(_JOB) != self.job_digest.encode():
             raise ValueError(
                 f"{shown} was not written by this run. Give a destination that is new or empty."
             )
+        if not is_whole:
+            raise _damaged(shown, "it was changed after it was written")
         if metadata.get(_SOURCE) != content_digest(part.path).encode():
             raise ValueError(
                 f"Part {part.name!r} of the source has changed since {shown} was made of it. "
@@ -173,20 +182,66 @@ def unfinished(place: Path) -> Path:
 
 
 def stamped(schema: pa.Schema, job: str, source: str) -> pa.Schema:
-    """Return a schema that says to which job a part belongs, and of what it was made."""
-    return schema.with_metadata({_JOB: job.encode(), _SOURCE: source.encode()})
+    """Return a schema that says to which job a part belongs, and of what it was made.
+
+    It has room for a digest of the file, which :func:`seal` writes.
+    """
+    return schema.with_metadata(
+        {_JOB: job.encode(), _SOURCE: source.encode(), _CONTENT: _NO_DIGEST}
+    )
+
+
+def seal(file: BinaryIO) -> None:
+    """Write into a Parquet file the digest of all that is in it."""
+    digest, place = _digest_without(file, _NO_DIGEST)
+    file.seek(place)
+    file.write(digest)
 
 
 def is_finished(place: Path, job: str, source: str) -> bool:
     """Return whether another process has finished a part in the meantime."""
     if not place.exists():
         return False
-    metadata = _metadata(place)
-    return metadata.get(_JOB) == job.encode() and metadata.get(_SOURCE) == source.encode()
+    try:
+        metadata = _metadata(place)
+        is_whole = _is_whole(place, metadata)
+    except (OSError, ValueError, pa.ArrowException):
+        return False
+    stamp = (metadata.get(_JOB), metadata.get(_SOURCE))
+    return is_whole and stamp == (job.encode(), source.encode())
 
 
 def _metadata(path: Path) -> dict[bytes, bytes]:
-    return dict(pq.read_schema(path).metadata or {})
+    """Return what the file itself says, not its copy of the schema, which has no digest."""
+    return dict(pq.read_metadata(path).metadata or {})
+
+
+def _is_whole(path: Path, metadata: Mapping[bytes, bytes]) -> bool:
+    """Return whether a part is, byte for byte, as it was written."""
+    known = metadata.get(_CONTENT, b"")
+    if len(known) != len(_NO_DIGEST):
+        return False
+    with open(path, "rb") as file:
+        return _digest_without(file, known)[0] == known
+
+
+def _digest_without(file: BinaryIO, known: bytes) -> tuple[bytes, int]:
+    """Return the digest of a Parquet file without its own digest, and where that is."""
+    file.seek(-_TAIL.size, os.SEEK_END)
+    (n_bytes,) = _TAIL.unpack(file.read())
+    start = file.seek(-_TAIL.size - n_bytes, os.SEEK_END)
+    footer = file.read()
+    place = footer.index(known, footer.rindex(_CONTENT))
+    blake = hashlib.blake2b(digest_size=len(known) // 2)
+    file.seek(0)
+    while chunk := file.read(min(_CHUNK_BYTES, start - file.tell())):
+        blake.update(chunk)
+    blake.update(footer[:place] + _NO_DIGEST + footer[place + len(known) :])
+    return blake.hexdigest().encode(), start + place
+
+
+def _damaged(shown: str, reason: object) -> ValueError:
+    return ValueError(f"{shown} is damaged ({reason}). Delete it, and it is predicted again.")
 
 
 def _is_unfinished(name: str) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ._columns import ColumnPlan
-from ._destination import is_finished, stamped, unfinished
+from ._destination import is_finished, seal, stamped, unfinished
 from ._source import Part, content_digest, open_part, unreadable
 
 # Rows that are predicted at a time, as in predict_iter.
@@ -81,10 +81,11 @@ def _write(
 ) -> None:
     with open_part(part) as file:
         schema = stamped(plan.output_schema(file.schema_arrow), *stamp)
-        with open(path, "wb") as output:
+        with open(path, "w+b") as output:
             with pq.ParquetWriter(output, schema) as writer:
                 for table in _row_groups(_predicted(estimator, plan, part, file), schema):
                     writer.write_table(table)
+            seal(output)
             output.flush()
             os.fsync(output.fileno())
 

@@ -86,9 +86,9 @@ def predict_parquet(
     threads as dask gives it: more processes of fewer threads keep a machine busier while files are
     read and written.
 
-    After an error the parts that are finished stay. A part of the source that has changed since
-    it was predicted is an error, one that is new is predicted; to tell, the next call reads the
-    source of finished parts once.
+    After an error the parts that are finished stay. A part that has changed since it was written,
+    or whose source has, is an error, one that is new is predicted; to tell, the next call reads
+    finished parts and their source once.
 
     Examples
     --------

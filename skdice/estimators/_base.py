@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._digest import digest
-from ..io._checkpoint import DirectoryCheckpoint
+from ..io._checkpoint import DirectoryCheckpoint, damaged_checkpoint
 from ..losses._parameters import check_number, check_option
 from ..nn._batching import Batcher, StepSampler
 from ..nn._finite_guard import NotFiniteError
@@ -30,7 +30,7 @@ from ..nn._runtime import (
     seed_generators,
     seeded,
 )
-from ..nn._training_state import State
+from ..nn._training_state import State, UnfitStateError
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
@@ -51,8 +51,6 @@ _DEFAULT_MAX_LENGTH = 512
 
 class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
     """Base of the estimators; a subclass brings its parameters, encoding and decoding."""
-
-    _module_class: type
 
     def _more_parameters(self) -> None:
         """Check the parameters that only this estimator has."""
@@ -295,6 +293,9 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             except KeyboardInterrupt as error:
                 error.add_note(_INTERRUPTED)
                 raise
+            except UnfitStateError as error:
+                assert checkpoint is not None  # The state is from there.
+                raise damaged_checkpoint(checkpoint.path, error) from error
             except LostProcessError as error:
                 raise LostProcessError(f"{error} {self._how_to_go_on()}") from error
             finally:
@@ -315,13 +316,13 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
 
         ``digests`` are of what the fit depends on, which is compared as well.
         """
-        checkpoint, state, epoch = None, None, 0
+        checkpoint, state = None, None
         if self.checkpoint_dir is not None:
             fingerprint = fit_fingerprint(digests, ranks.count)
             checkpoint = DirectoryCheckpoint(self.checkpoint_dir, fingerprint)
             state = checkpoint.load()
-            epoch = 0 if state is None else state["progress"]["epoch"]
-        ranks.compare({**digests, _SAVED_STATE: digest(epoch)})
+        history = None if state is None else state.get("history")
+        ranks.compare({**digests, _SAVED_STATE: digest(history)})
         return checkpoint, state
 
     def _how_to_go_on(self) -> str:

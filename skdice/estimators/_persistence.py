@@ -14,16 +14,19 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from ..io._load import read
-from ..io._manifest import Manifest, installed_versions
+from ..io._manifest import Manifest, damaged, installed_versions
 from ..io._model_card import Run
-from ..io._network import read_head
+from ..io._network import check_weights, read_head
 from ..io._onnx import export
+from ..io._replace import as_path, read_one_version
 from ..io._save import Fitted, save
 from ..losses import Loss
+from ..nn._modules import TextModule, position_limit
 from ..nn._net import TextNet
 from ..nn._ranks import is_first_process
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
+from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
@@ -40,6 +43,7 @@ class PersistenceMixin:
     """
 
     _task: str  # a key of skdice.io._model_card.TASKS
+    _module_class: type[TextModule]
 
     get_params: Callable[..., dict[str, Any]]
     net_: TextNet
@@ -125,25 +129,7 @@ class PersistenceMixin:
         --------
         skdice.io.load_pretrained : Loads an estimator of any class.
         """
-        place, manifest = read(directory)
-        if manifest.estimator != cls.__name__:
-            raise ValueError(
-                f"The directory {str(place)!r} holds a {manifest.estimator}, not a "
-                f"{cls.__name__}. Call {manifest.estimator}.from_pretrained, or "
-                f"skdice.io.load_pretrained, which loads any class."
-            )
-        known = inspect.signature(cls).parameters
-        unknown = sorted(set(manifest.parameters) - set(known))
-        if unknown:
-            raise ValueError(
-                f"The directory {str(place)!r} was saved with the parameter {unknown[0]!r}, which "
-                f"{cls.__name__} does not have. It was saved by skdice "
-                f"{manifest.versions.get('skdice')}; install that version or a newer one."
-            )
-        chosen = {} if device is None else {"device": device}
-        estimator = cls(**{**manifest.parameters, **chosen})
-        estimator._restore(place, manifest)
-        return estimator
+        return read_one_version(as_path(directory), lambda place: cls._read(place, device))
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.
@@ -224,6 +210,10 @@ class PersistenceMixin:
 
     def _make_net(self, loss: Any, model: str, n_outputs: int, callbacks: list[Any]) -> TextNet:
         """Return a network that is not initialised yet."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed."""
         raise NotImplementedError
 
     def _metric_name(self) -> str:
@@ -325,6 +315,37 @@ class PersistenceMixin:
 
     # -- loading ----------------------------------------------------------------------------------
 
+    @classmethod
+    def _read(cls, place: Path, device: str | None) -> Self:
+        """Return what a directory holds, which does not change meanwhile."""
+        manifest = read(place)
+        if manifest.estimator != cls.__name__:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {manifest.estimator}, not a "
+                f"{cls.__name__}. Call {manifest.estimator}.from_pretrained, or "
+                f"skdice.io.load_pretrained, which loads any class."
+            )
+        known = inspect.signature(cls).parameters
+        unknown = sorted(set(manifest.parameters) - set(known))
+        if unknown:
+            raise ValueError(
+                f"The directory {str(place)!r} was saved with the parameter {unknown[0]!r}, which "
+                f"{cls.__name__} does not have. It was saved by skdice "
+                f"{manifest.versions.get('skdice')}; install that version or a newer one."
+            )
+        try:
+            check_saved_state(
+                cls, cls._task, manifest.network, manifest.state, position_limit(str(place))
+            )
+            # Where checkpoints go matters to fits alone.
+            cls(**{**manifest.parameters, "checkpoint_dir": None})._check_parameters()
+        except ValueError as error:
+            raise damaged(place, f"what it says of the fit cannot be ({error})") from error
+        chosen = {} if device is None else {"device": device}
+        estimator = cls(**{**manifest.parameters, **chosen})
+        estimator._restore(place, manifest)
+        return estimator
+
     def _restore(self, directory: Path, manifest: Manifest) -> None:
         """Set what ``fit`` had set."""
         network = manifest.network
@@ -333,16 +354,10 @@ class PersistenceMixin:
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
         tokenizer._word_prefix = network["word_prefix"]
         net = self._make_net(network["criterion"], str(directory), network["n_outputs"], [])
+        check_weights(directory, self._module_class._auto_class)
         with seeded(0, device):  # New layers are drawn before their weights are read.
             net.initialize()
-        head = read_head(directory)
-        missing, _ = net.module_.load_state_dict(head, strict=False)
-        absent = [name for name in missing if not name.startswith(_TRANSFORMER)]
-        if absent:
-            raise ValueError(
-                f"The directory {str(directory)!r} has no weights for {absent[0]!r} of "
-                f"{type(self).__name__}. Save the estimator again."
-            )
+        _load_head(net.module_, directory)
         net._drop_training_state()
         vars(self).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss_of(net))
 
@@ -351,6 +366,38 @@ def loss_of(net: TextNet) -> Loss:
     """Return the loss of the parameters, of which the criterion may form several."""
     criterion: Any = net.criterion_
     return getattr(criterion, "loss", criterion)
+
+
+def _load_head(module: Any, directory: Path) -> None:
+    """Load the weights beside the transformer, and check that all weights are those saved.
+
+    Raises
+    ------
+    ValueError
+        If a weight is missing, not finite, of another shape or of another network.
+    """
+    shown = repr(str(directory))
+    head = read_head(directory)
+    shapes = {
+        name: weight.shape
+        for name, weight in module.state_dict().items()
+        if not name.startswith(_TRANSFORMER)
+    }
+    found = {name: weight.shape for name, weight in head.items()}
+    unmatched = sorted(name for name, _ in shapes.items() ^ found.items())
+    unmatched += module.unmatched_weights
+    if unmatched:
+        raise ValueError(
+            f"The weights in {shown} are not those of its network: {unmatched[0]!r} is missing, "
+            f"left over or of another shape ({len(unmatched)} in all). Save the estimator again."
+        )
+    module.load_state_dict(head, strict=False)
+    for name, weight in module.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise ValueError(
+                f"The weights in {shown} are not finite: {name!r} has inf or NaN. Save the "
+                f"estimator again."
+            )
 
 
 def _plain(value: Any) -> Any:

@@ -2,12 +2,14 @@
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ._replace import as_path, current, finish_interrupted, replacing
+from ._manifest import content_digest, file_digest
+from ._replace import as_path, current, read_one_version, replacing
 from ._system_errors import explained
 
 _TENSORS = "tensors.safetensors"
@@ -38,19 +40,9 @@ class DirectoryCheckpoint:
         ValueError
             If it is damaged.
         """
-        from safetensors.torch import load_file
-
-        place = current(self.path)
-        if not place.exists():
+        if not current(self.path).exists():
             return None
-        try:
-            tree = json.loads((place / _TREE).read_text(encoding="utf-8"))
-            return _join(tree, load_file(place / _TENSORS))
-        except Exception as error:  # Each of the libraries has errors of its own.
-            raise ValueError(
-                f"The checkpoint {str(place)!r} is damaged ({error}). Delete it, and the fit "
-                f"starts afresh."
-            ) from error
+        return read_one_version(self.path, _read)
 
     def save(self, state: dict[str, Any]) -> None:
         """Write a state, which takes the place of the last one when it is complete.
@@ -63,13 +55,36 @@ class DirectoryCheckpoint:
         from safetensors.torch import save_file
 
         tensors: dict[str, Tensor] = {}
-        tree = json.dumps(_split(state, tensors))
+        content = {"state": _split(state, tensors)}
         with explained(self.path, "The checkpoint"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            finish_interrupted(self.path)
             with replacing(self.path) as new:
-                (new / _TREE).write_text(tree, encoding="utf-8")
                 save_file(_without_shared_memory(tensors), new / _TENSORS)
+                content["tensors_sha256"] = file_digest(new / _TENSORS)
+                content["sha256"] = content_digest(content)
+                (new / _TREE).write_text(json.dumps(content), encoding="utf-8")
+
+
+def _read(place: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    try:
+        content = json.loads((place / _TREE).read_text(encoding="utf-8"))
+        if content.pop("sha256") != content_digest(content):
+            raise ValueError(f"{_TREE} was changed after it was saved")
+        if content["tensors_sha256"] != file_digest(place / _TENSORS):
+            raise ValueError(f"{_TENSORS} was changed after it was saved")
+        return dict(_join(content["state"], load_file(place / _TENSORS)))
+    except Exception as error:  # Each of the libraries has errors of its own.
+        raise damaged_checkpoint(place, error) from error
+
+
+def damaged_checkpoint(place: Path, error: Exception) -> ValueError:
+    """Return the error for a state that cannot be read, or is of another fit."""
+    return ValueError(
+        f"The checkpoint {str(place)!r} is damaged ({error!r}). Delete it, and the fit starts "
+        f"afresh."
+    )
 
 
 def _split(value: Any, tensors: dict[str, Tensor]) -> Any:

@@ -5,24 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ._manifest import MANIFEST, Manifest, read_estimator_name, read_manifest
-from ._network import check_no_code
-from ._replace import as_path, current
-
-
-def read(directory: str | os.PathLike[str]) -> tuple[Path, Manifest]:
-    """Return where a saved estimator is, and what it is.
-
-    Raises
-    ------
-    TypeError
-        If ``directory`` is no path.
-    ValueError
-        If there is no directory of skdice, or it is damaged, or newer than this skdice.
-    """
-    place = _locate(directory)
-    manifest = read_manifest(place)
-    check_no_code(place)
-    return place, manifest
+from ._network import check_loads_nothing_else
+from ._replace import as_path, read_one_version
 
 
 def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = None) -> Any:
@@ -53,9 +37,28 @@ def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = N
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
+    return read_one_version(as_path(directory), lambda place: _load(place, device))
+
+
+def read(place: Path) -> Manifest:
+    """Return what a saved directory holds, when its files are checked.
+
+    Raises
+    ------
+    ValueError
+        If there is no directory of skdice, or it is damaged, or newer than this skdice, or has
+        something that transformers would load from elsewhere.
+    """
+    _check_saved(place)
+    manifest = read_manifest(place)
+    check_loads_nothing_else(place)
+    return manifest
+
+
+def _load(place: Path, device: str | None) -> Any:
     from .. import estimators  # They build on this package.
 
-    place = _locate(directory)
+    _check_saved(place)
     name = read_estimator_name(place)
     known = [public for public in estimators.__all__ if public.startswith("Dice")]
     if name not in known:
@@ -64,11 +67,10 @@ def load_pretrained(directory: str | os.PathLike[str], *, device: str | None = N
             f"{', '.join(known)}. Upgrade it, or call {name}.from_pretrained if the class is your "
             f"own."
         )
-    return getattr(estimators, name).from_pretrained(place, device=device)
+    return getattr(estimators, name)._read(place, device)
 
 
-def _locate(directory: str | os.PathLike[str]) -> Path:
-    place = current(as_path(directory))
+def _check_saved(place: Path) -> None:
     shown = repr(str(place))
     if not place.exists():
         raise ValueError(
@@ -84,4 +86,3 @@ def _locate(directory: str | os.PathLike[str]) -> Path:
             f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
             f"transformers is the base of an estimator, for instance DiceTokenTagger(model=...)."
         )
-    return place

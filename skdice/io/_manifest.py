@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from ._values import from_json, to_json
 
 MANIFEST = "skdice.json"
 CARD = "README.md"
 WEIGHTS = "model.safetensors"
 FORMAT_VERSION = 1
+_REQUIRED = (WEIGHTS, CONFIG, TOKENIZER, TOKENIZER_CONFIG)
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 _VALUES = ("parameters", "state", "network", "metrics")
 _ENTRIES = {"estimator": str, "versions": dict, "files": dict, **dict.fromkeys(_VALUES, dict)}
@@ -72,12 +74,12 @@ def encode_manifest(manifest: Manifest) -> dict[str, Any]:
 def write_manifest(directory: Path, content: dict[str, Any]) -> None:
     """Write ``skdice.json`` into a directory in which all other files are."""
     files = {
-        path.name: {"size": path.stat().st_size, "sha256": _file_digest(path)}
+        path.name: {"size": path.stat().st_size, "sha256": file_digest(path)}
         for path in sorted(directory.iterdir())
         if path.name != CARD  # People edit it.
     }
     content = {**content, "files": files}
-    content["sha256"] = _content_digest(content)
+    content["sha256"] = content_digest(content)
     (directory / MANIFEST).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
@@ -101,9 +103,7 @@ def read_manifest(directory: Path) -> Manifest:
             },
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise _damaged(
-            directory, f"{MANIFEST} has a value that cannot be read ({error})"
-        ) from error
+        raise damaged(directory, f"{MANIFEST} has a value that cannot be read ({error})") from error
 
 
 def read_estimator_name(directory: Path) -> str:
@@ -129,12 +129,13 @@ def listed_files(directory: Path) -> set[str]:
 
 
 def _read_content(directory: Path) -> dict[str, Any]:
+    _check_inside(directory, MANIFEST)
     try:
         content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _damaged(directory, f"{MANIFEST} is no JSON ({error})") from error
+        raise damaged(directory, f"{MANIFEST} is no JSON ({error})") from error
     if not isinstance(content, dict) or not isinstance(content.get("format_version"), int):
-        raise _damaged(directory, f"{MANIFEST} has no format_version")
+        raise damaged(directory, f"{MANIFEST} has no format_version")
     if content["format_version"] > FORMAT_VERSION:
         versions = content.get("versions")
         saved_by = versions.get("skdice") if isinstance(versions, dict) else None
@@ -144,45 +145,57 @@ def _read_content(directory: Path) -> dict[str, Any]:
             f"install -U skdice."
         )
     digest = content.pop("sha256", None)
-    if digest != _content_digest(content):
-        raise _damaged(directory, f"{MANIFEST} was changed after it was saved")
+    if digest != content_digest(content):
+        raise damaged(directory, f"{MANIFEST} was changed after it was saved")
     for name, kind in _ENTRIES.items():
         if not isinstance(content.get(name), kind):
-            raise _damaged(directory, f"{MANIFEST} has no {name!r}")
+            raise damaged(directory, f"{MANIFEST} has no {name!r}")
     return content
 
 
 def _check_files(directory: Path, files: dict[str, Any]) -> None:
-    if WEIGHTS not in files:
-        raise _damaged(directory, f"{MANIFEST} lists no {WEIGHTS}")
+    for name in _REQUIRED:
+        if name not in files:
+            raise damaged(directory, f"{MANIFEST} lists no {name}")
     for name, expected in files.items():
         if name != os.path.basename(name) or not isinstance(expected, dict):
-            raise _damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
+            raise damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
         path = directory / name
         if not path.is_file():
-            raise _damaged(directory, f"{name} is missing")
+            raise damaged(directory, f"{name} is missing")
+        _check_inside(directory, name)
         size = path.stat().st_size
         if size != expected.get("size"):
-            raise _damaged(
+            raise damaged(
                 directory, f"{name} has {size} bytes, and {expected.get('size')} were saved"
             )
-        if _file_digest(path) != expected.get("sha256"):
-            raise _damaged(
-                directory, f"{name} was changed after it was saved (its SHA-256 differs)"
-            )
+        if file_digest(path) != expected.get("sha256"):
+            raise damaged(directory, f"{name} was changed after it was saved (its SHA-256 differs)")
 
 
-def _damaged(directory: Path, what: str) -> ValueError:
+def _check_inside(directory: Path, name: str) -> None:
+    """Raise a ValueError if a file is a link that leads out of what was saved or downloaded."""
+    place, target = directory.resolve(), (directory / name).resolve()
+    # The cache of a hub has links to the blobs of the same model.
+    root = place.parents[1] if place.parent.name == "snapshots" else place
+    if not target.is_relative_to(root):
+        raise damaged(directory, f"{name} is a link out of it, to {str(target)!r}")
+
+
+def damaged(directory: Path, what: str) -> ValueError:
+    """Return the error for a directory that is not as it was saved."""
     return ValueError(
         f"The directory {str(directory)!r} is damaged: {what}. Copy it again from where it was "
         f"saved, or save the estimator again."
     )
 
 
-def _content_digest(content: dict[str, Any]) -> str:
+def content_digest(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of what JSON will hold."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _file_digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -141,7 +141,7 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
     task = TASKS[run.task]
     sections = [
         _header(run, task),
-        f"# {_line(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
+        f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
         f"fine-tuned from {_base_model(run.model)}.",
         f"## Training\n\n{_training(run)}",
     ]
@@ -235,6 +235,11 @@ def _code(text: str) -> str:
     if len(text) > _MOST_CHARACTERS:
         text = text[: _MOST_CHARACTERS - 1] + "…"
     return f"`{text}`"
+
+
+def _heading(text: str) -> str:
+    """Return text in which nothing is HTML or Markdown."""
+    return re.sub(r"([\\`*_\[\]<>&#~|$])", r"\\\1", _line(text))
 
 
 def _line(text: str) -> str:

@@ -1,19 +1,31 @@
 """The files that transformers reads: weights, configuration and tokenizer."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from .._pretrained import quiet_transformers
+from .._configuration import (
+    CONFIG,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    check_configuration,
+    check_vocabulary,
+    entries,
+    read_json,
+)
+from .._pretrained import loading, quiet_transformers
+from ._manifest import WEIGHTS
 
-CONFIG = "config.json"
 HEAD = "head.safetensors"
-_TOKENIZER = "tokenizer.json"
-_TOKENIZER_CONFIG = "tokenizer_config.json"
-# Keys by which transformers would take code from a repository.
-_CODE_KEYS = ("auto_map", "custom_pipelines")
+# By these transformers would take code from a repository, or read other files than those listed.
+_OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
+_ADAPTER = "adapter_config.json"
 
 
 def label_config(labels: list[Any]) -> dict[str, Any]:
@@ -55,8 +67,6 @@ def write_network(
     takes_token_types : bool
         Whether the model was trained with token types: some tokenizers give none unless told to.
     """
-    from safetensors.torch import save_file
-
     with quiet_transformers():
         # One file of any size: its name is known.
         transformer.save_pretrained(directory, max_shard_size=10**15)
@@ -65,12 +75,14 @@ def write_network(
         save_file(
             {name: weight.contiguous().cpu() for name, weight in head.items()}, directory / HEAD
         )
+    if hasattr(transformer.config, "use_mems_eval"):
+        config = {**config, "use_mems_eval": False}  # States of other texts are not handed on.
     _update(directory / CONFIG, config)
     settings: dict[str, Any] = {"model_max_length": max_length}
     if takes_token_types:
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
-    _update(directory / _TOKENIZER_CONFIG, settings)
-    if splits_words and _is_byte_level(directory / _TOKENIZER):
+    _update(directory / TOKENIZER_CONFIG, settings)
+    if splits_words and _is_byte_level(directory / TOKENIZER):
         _put_space_before_text(directory)
     # safetensors makes its files private, whatever the umask is.
     mode = (directory / CONFIG).stat().st_mode
@@ -78,28 +90,63 @@ def write_network(
         path.chmod(mode)
 
 
-def check_no_code(directory: Path) -> None:
-    """Raise a ValueError if transformers would ask to run code that a directory brings.
+def check_loads_nothing_else(directory: Path) -> None:
+    """Raise a ValueError if transformers would load code or weights that are not in a directory.
 
     skdice never saves such a directory; the check is for others that look like one.
     """
-    for name in (CONFIG, _TOKENIZER_CONFIG):
-        path = directory / name
-        content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        for key in _CODE_KEYS:
-            if key in content:
-                raise ValueError(
-                    f"{name} in {str(directory)!r} has {key!r}, which names code to run. skdice "
-                    f"loads no code; models of transformers' own families have no such entry."
-                )
+    check_configuration(directory)
+    check_vocabulary(directory)
+    shown = repr(str(directory))
+    for name in (CONFIG, TOKENIZER_CONFIG):
+        found = [key for key, _ in entries(read_json(directory / name)) if key in _OUTSIDE_KEYS]
+        if found:
+            raise ValueError(
+                f"{name} in {shown} has {found[0]!r}, which names code or files to load. skdice "
+                f"loads no code; models of transformers' own families have no such entry."
+            )
+    if (directory / _ADAPTER).exists():
+        raise ValueError(f"{_ADAPTER} in {shown} names a model elsewhere. Take the file away.")
+
+
+def check_weights(directory: Path, auto_class: str) -> None:
+    """Raise a ValueError if the network of ``config.json`` is larger than its weights.
+
+    Nothing is allocated for it: transformers would make room for all that the weights lack.
+    """
+    import transformers
+
+    with loading(str(directory)):
+        config = transformers.AutoConfig.from_pretrained(directory)
+        with torch.device("meta"):
+            network = getattr(transformers, auto_class).from_config(config)
+        with safe_open(directory / WEIGHTS, "pt") as file:
+            names = file.keys()
+            n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+    n_needed = sum(parameter.numel() for parameter in network.parameters())
+    if n_needed > n_saved or getattr(config, "num_hidden_layers", 1) < 1:
+        raise ValueError(
+            f"{CONFIG} in {str(directory)!r} describes a network of {n_needed} numbers and "
+            f"{getattr(config, 'num_hidden_layers', 'some')} layers, and {WEIGHTS} has {n_saved} "
+            f"numbers. Copy the directory again from where it was saved."
+        )
 
 
 def read_head(directory: Path) -> dict[str, Tensor]:
-    """Return the weights that are not part of the transformer."""
-    from safetensors.torch import load_file
+    """Return the weights that are not part of the transformer.
 
+    Raises
+    ------
+    ValueError
+        If the file cannot be read.
+    """
     path = directory / HEAD
-    return load_file(path) if path.exists() else {}
+    if not path.exists():
+        return {}
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{str(path)!r} has no weights ({error}).") from error
 
 
 def _is_byte_level(path: Path) -> bool:
@@ -109,12 +156,12 @@ def _is_byte_level(path: Path) -> bool:
 
 
 def _put_space_before_text(directory: Path) -> None:
-    path = directory / _TOKENIZER
+    path = directory / TOKENIZER
     content = json.loads(path.read_text(encoding="utf-8"))
     content["pre_tokenizer"]["add_prefix_space"] = True
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
     # Some classes of transformers go by it alone.
-    _update(directory / _TOKENIZER_CONFIG, {"add_prefix_space": True})
+    _update(directory / TOKENIZER_CONFIG, {"add_prefix_space": True})
 
 
 def _update(path: Path, entries: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from ._manifest import CARD, MANIFEST, Manifest, encode_manifest, listed_files, write_manifest
 from ._model_card import Run, model_card
 from ._network import write_network
-from ._replace import as_path, finish_interrupted, replacing
+from ._replace import alone_beside, as_path, replacing
 from ._system_errors import explained
 
 
@@ -60,8 +60,8 @@ def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
     place = as_path(directory)
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
-        finish_interrupted(place)
-    _check_replaceable(place)
+        with alone_beside(place):
+            _check_replaceable(place)
     content = encode_manifest(fitted.manifest)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(

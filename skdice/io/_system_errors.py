@@ -1,10 +1,14 @@
 """Errors of the file system, said so that one knows what is lost and what to do."""
 
+import errno
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+# What renaming gives when others rename or delete the same directories, and what a lock gives.
+_OF_OTHER_WRITERS = (errno.ENOTEMPTY, errno.ENOENT, errno.EAGAIN)
 
 
 @contextmanager
@@ -23,10 +27,13 @@ def explained(directory: Path, what: str) -> Iterator[None]:
         number = error.errno if isinstance(error, OSError) else _error_number(error)
         if number is None:
             raise
+        fix = "Make room or pass another directory"
+        if number in _OF_OTHER_WRITERS:
+            fix = "Another process writes there too: give each a directory of its own"
         raise OSError(
             number,
             f"{what} could not be saved ({os.strerror(number)}). What was there before is as it "
-            f"was, and nothing is left of what was written. Make room or pass another directory",
+            f"was, and nothing is left of what was written. {fix}",
             str(directory),
         ) from error
 

@@ -23,6 +23,8 @@ _LOSS_CLASSES: dict[str, Any] = {
 }
 # Of arrays; others are dates, records and complex numbers.
 _DTYPE_KINDS = "biufUO"
+# Of an array of str, which take the room of the longest one whatever they are.
+_MOST_BYTES = 1 << 30
 
 
 def to_json(value: Any, name: str) -> Any:
@@ -129,6 +131,8 @@ def from_json(value: Any) -> Any:
 def _array(values: list[Any], dtype: np.dtype, shape: list[int]) -> np.ndarray:
     if dtype.kind not in _DTYPE_KINDS:
         raise ValueError(f"{dtype} is no dtype of a saved array")
+    if dtype.kind == "U" and dtype.itemsize * len(values) > _MOST_BYTES:
+        raise ValueError(f"{len(values)} values of {dtype} are larger than any that were saved")
     array = np.empty(len(values), dtype=dtype)
     for i, item in enumerate(values):  # At once, tuples would become rows.
         array[i] = item

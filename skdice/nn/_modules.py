@@ -21,6 +21,12 @@ class TextModule(nn.Module):
     n_classes : int
     n_frozen_layers : int or None
         None trains everything; k freezes the embeddings and the first k layers.
+
+    Attributes
+    ----------
+    unmatched_weights : list of str
+        Names of the weights of the transformer that it does not have from the checkpoint, or that
+        only the checkpoint has.
     """
 
     _auto_class: str  # of transformers
@@ -30,8 +36,9 @@ class TextModule(nn.Module):
 
         super().__init__()
         auto_class = getattr(transformers, self._auto_class)
-        self.transformer, new_names = _load(auto_class, model, num_labels=n_classes)
-        self._new_in_encoder = new_names
+        self.transformer, self._new_in_encoder, self.unmatched_weights = _load(
+            auto_class, model, num_labels=n_classes
+        )
         self._takes_types = _takes_token_types(self.transformer)
         self._n_frozen_layers = n_frozen_layers or 0
         self._frozen: list[str] = []
@@ -230,7 +237,7 @@ def position_limit(model: str) -> int | None:
     return limit if isinstance(limit, int) and limit > 0 else None
 
 
-def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str]]:
+def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str], list[str]]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
     A pooler, which some families count as encoder, belongs to the head if it is new.
@@ -240,6 +247,8 @@ def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str]]:
     transformer : transformers.PreTrainedModel
     new_in_encoder : list of str
         Names of the new parameters of its ``base_model``.
+    unmatched : list of str
+        Names of all weights that the checkpoint or the model has alone, or in another shape.
     """
     with loading(model):
         transformer, info = auto_class.from_pretrained(
@@ -259,7 +268,8 @@ def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str]]:
             f"The checkpoint {model!r} has no weights of the right shape for {len(absent)} "
             f"parameters of {type(transformer).__name__}'s encoder, among them {absent[0]!r}."
         )
-    return transformer, new_in_encoder
+    unmatched = set(info["missing_keys"]) | mismatched | set(info["unexpected_keys"])
+    return transformer, new_in_encoder, sorted(unmatched)
 
 
 def _takes_token_types(transformer: nn.Module) -> bool:

@@ -79,13 +79,35 @@ def training_state(net: Any, progress: Progress, rng: np.random.Generator) -> St
     return state
 
 
+class UnfitStateError(ValueError):
+    """A saved state is none of the run that was to go on from it."""
+
+
 def restore_training_state(
     net: Any, progress: Progress, rng: np.random.Generator, state: State
 ) -> None:
-    """Set what :func:`training_state` returned."""
-    for name, value in state["progress"].items():
-        setattr(progress, name, value)
-    net.history_ = History(json.loads(state["history"]))
+    """Set what :func:`training_state` returned.
+
+    Raises
+    ------
+    UnfitStateError
+        If it is of another run, or of none.
+    """
+    try:
+        _restore(net, progress, rng, state)
+    except Exception as error:  # Each part has errors of its own.
+        raise UnfitStateError(repr(error)) from error
+
+
+def _restore(net: Any, progress: Progress, rng: np.random.Generator, state: State) -> None:
+    _restore_progress(progress, state["progress"])
+    history = json.loads(state["history"])
+    if [row["epoch"] for row in history] != list(range(1, progress.epoch + 1)):
+        raise ValueError(f"the history has no row for each of {progress.epoch} epochs")
+    net.history_ = History(history)
+    names = net.module_.state_dict().keys()
+    if progress.best_weights is not None and progress.best_weights.keys() != names:
+        raise ValueError("the best weights are those of another network")
     net.module_.load_state_dict(state["weights"])
     if not progress.is_over:
         net.optimizer_.load_state_dict(state["optimizer"])
@@ -94,6 +116,16 @@ def restore_training_state(
         net.memory_.load_state_dict(state["memory"])
         rng.bit_generator.state = json.loads(state["rng"])
         _set_generators(net.device, [part[net.ranks_.index].clone() for part in state["torch_rng"]])
+
+
+def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
+    for name, kind in {"epoch": int, "best_epoch": int, "best_score": float}.items():
+        if type(saved[name]) is not kind:
+            raise TypeError(f"{name} is {saved[name]!r}, no {kind.__name__}")
+        setattr(progress, name, saved[name])
+    progress.best_weights = saved["best_weights"]
+    if not 1 <= progress.best_epoch <= progress.epoch <= progress.max_epochs:
+        raise ValueError(f"epoch {progress.best_epoch} is the best of {progress.epoch}")
 
 
 def _generators(device: Any) -> list[Tensor]:

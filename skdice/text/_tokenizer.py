@@ -2,12 +2,15 @@
 
 import copy
 import json
+import os
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._configuration import check_vocabulary
 from .._pretrained import loading
 from ._frame import Frame
 from ._ragged import Ragged
@@ -186,6 +189,8 @@ def _without_surrogates(word: str) -> str:
 def _load_tokenizer(model: str) -> Any:
     from transformers import AutoTokenizer
 
+    if os.path.isdir(model):
+        check_vocabulary(Path(model))
     try:
         with loading(model):
             tokenizer = AutoTokenizer.from_pretrained(model)

@@ -27,6 +27,7 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.distributed import _part, predict_parquet
+from skdice.distributed._destination import is_finished
 from skdice.distributed._shipping import estimator_fingerprint
 from skdice.io import load_pretrained
 
@@ -313,6 +314,42 @@ class TestResuming:
         damage(out)
         with pytest.raises(ValueError, match=message):
             predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+
+    @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.8, 0.99])
+    def test_a_flipped_bit(self, share, tagger, corpus, tmp_path):
+        """Wherever it is: in the magic bytes, in the rows, or in the footer."""
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", keep="id", verbose=0)
+        path = out / "part-3.parquet"
+        data = bytearray(path.read_bytes())
+        data[int(share * len(data))] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=r"part-3.parquet' (is damaged|was not written by)"):
+            predict_parquet(tagger, corpus, out, columns="words", keep="id", verbose=0)
+
+    def test_lost_rows(self, tagger, corpus, tmp_path):
+        """A part that another program wrote again, with what the metadata say."""
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        path = out / "part-3.parquet"
+        table = pq.read_table(path).replace_schema_metadata(pq.read_metadata(path).metadata)
+        pq.write_table(table.slice(1), path)
+        with pytest.raises(ValueError, match=r"part-3.parquet' is damaged \(it was changed"):
+            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        path.unlink()
+        again = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        assert again["is_new"].tolist() == [False, True, False, False]
+
+    def test_a_damaged_part_in_the_meantime_is_predicted(self, tagger, corpus, tmp_path):
+        """As a worker does whose part another one has finished."""
+        out = tmp_path / "out"
+        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        metadata = pq.read_metadata(out / "part-3.parquet").metadata
+        stamp = [metadata[name].decode() for name in (b"skdice.job", b"skdice.source")]
+        assert is_finished(out / "part-3.parquet", *stamp)
+        data = (out / "part-3.parquet").read_bytes()
+        (out / "part-3.parquet").write_bytes(data.replace(b"PAR1", b"PAR2", 1))
+        assert not is_finished(out / "part-3.parquet", *stamp)
 
     def test_one_run_at_a_time(self, tagger, corpus, tmp_path):
         fcntl = pytest.importorskip("fcntl")

@@ -20,6 +20,7 @@ from skorch.callbacks import Callback
 
 from skdice import DiceTokenTagger
 from skdice.estimators import DiceTextClassifier
+from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
 
 from ..corpora import easy_corpus, easy_texts
@@ -227,7 +228,7 @@ def test_what_is_only_shown_does_not_matter(tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["state.json", "tensors.safetensors"])
-@pytest.mark.parametrize("damage", ["cut", "missing"])
+@pytest.mark.parametrize("damage", ["cut", "missing", "flipped"])
 def test_damaged(name, damage, tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
     killed(tagger, X, y, epoch=2)
@@ -237,6 +238,46 @@ def test_damaged(name, damage, tiny_bert, tmp_path):
     path.unlink()
     if damage == "cut":
         path.write_bytes(content[: len(content) // 2])
+    elif damage == "flipped":
+        place = len(content) // 2
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
+        clone(tagger).fit(X, y)
+
+
+def progress_with(**changed):
+    return lambda state: {**state, "progress": {**state["progress"], **changed}}
+
+
+def without(entry):
+    return lambda state: {key: value for key, value in state.items() if key != entry}
+
+
+ODD_STATES = {
+    "nothing": lambda state: {},
+    "a list": lambda state: [1],
+    "no progress": without("progress"),
+    "no weights": without("weights"),
+    "no optimizer": without("optimizer"),
+    "no generator": without("rng"),
+    "weights of another network": lambda state: {**state, "weights": {}},
+    "a history of another length": lambda state: {**state, "history": "[]"},
+    "a history of numbers": lambda state: {**state, "history": "[1]"},
+    "an epoch of str": progress_with(epoch="1"),
+    "an epoch to come": progress_with(epoch=7),
+    "no epoch": progress_with(epoch=0),
+    "best weights of another network": progress_with(best_weights={}),
+}
+
+
+@pytest.mark.parametrize("name", ODD_STATES)
+def test_odd_states(name, tiny_bert, tmp_path):
+    """With digests that are right, as another program could write them."""
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    (directory,) = tmp_path.iterdir()
+    checkpoint = DirectoryCheckpoint(tmp_path, directory.name)
+    checkpoint.save(ODD_STATES[name](checkpoint.load()))
     with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
         clone(tagger).fit(X, y)
 

@@ -2,9 +2,14 @@
 
 import hashlib
 import json
+import os
 import re
+import shutil
+import time
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.io import load_pretrained
@@ -69,23 +74,100 @@ def with_file(name):
     return damage
 
 
-def with_code(name):
-    """Add an entry that makes transformers ask for code, with all digests right."""
+def rewritten(name, edit):
+    """Change what a JSON file has, with all digests right."""
 
     def damage(directory):
         path = directory / name
-        path.write_text(json.dumps({**json.loads(path.read_text()), "auto_map": {"A": "evil.A"}}))
-        data = path.read_bytes()
-        listed = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        change(directory, files={**content_of(directory)["files"], name: listed})
+        path.write_text(json.dumps(edit(json.loads(path.read_text()))))
+        sign(directory)
 
     return damage
+
+
+def sign(directory):
+    """Give the manifest the digests of the files that are there."""
+    files = {}
+    for name in content_of(directory)["files"]:
+        data = (directory / name).read_bytes()
+        files[name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    change(directory, files=files)
+
+
+def with_entries(name, **entries):
+    return rewritten(name, lambda content: {**content, **entries})
+
+
+def with_code(name):
+    return with_entries(name, auto_map={"A": "evil.A"})
+
+
+def with_piece(number):
+    def edit(content):
+        content["model"]["vocab"]["oslo"] = number
+        return content
+
+    return rewritten("tokenizer.json", edit)
+
+
+def with_weights(edit):
+    """Change the weights in place, with all digests right."""
+
+    def damage(directory):
+        weights = load_file(directory / "model.safetensors")
+        edit(weights)
+        save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
+        sign(directory)
+
+    return damage
+
+
+def linked(name):
+    def damage(directory):
+        (directory / name).rename(directory.parent / "elsewhere")
+        (directory / name).symlink_to(directory.parent / "elsewhere")
+
+    return damage
+
+
+def fifo(directory):
+    (directory / "config.json").unlink()
+    os.mkfifo(directory / "config.json")
+
+
+def unlisted_fifo(directory):
+    files = content_of(directory)["files"]
+    del files["config.json"]
+    change(directory, files=files)
+    fifo(directory)
 
 
 def with_parameter(**values):
     return lambda directory: change(
         directory, parameters={**content_of(directory)["parameters"], **values}
     )
+
+
+def with_state(**values):
+    return lambda directory: change(directory, state={**content_of(directory)["state"], **values})
+
+
+def without_part(entry, name):
+    def damage(directory):
+        part = content_of(directory)[entry]
+        del part[name]
+        change(directory, **{entry: part})
+
+    return damage
+
+
+def with_network(**values):
+    return lambda directory: change(
+        directory, network={**content_of(directory)["network"], **values}
+    )
+
+
+CLASSES = {"type": "array", "dtype": "|O", "shape": [2], "values": ["B-PER", "O"]}
 
 
 def only_pickled_weights(directory):
@@ -130,6 +212,117 @@ DAMAGES = {
     "pickled weights": (only_pickled_weights, "lists no model.safetensors"),
     "code of a model": (with_code("config.json"), "config.json in .* has 'auto_map'"),
     "code of a tokenizer": (with_code("tokenizer_config.json"), "has 'auto_map'"),
+    "code of a part of a model": (
+        with_entries("config.json", encoder={"parts": [{"auto_map": {"A": "evil.A"}}]}),
+        "config.json in .* has 'auto_map'",
+    ),
+    "kernel": (
+        with_entries("config.json", attn_implementation="someone/kernel"),
+        "'attn_implementation': 'someone/kernel', which may be code on a hub. Allowed are eager",
+    ),
+    "kernel, privately": (
+        with_entries("config.json", _attn_implementation="someone/kernel@main"),
+        "'_attn_implementation': 'someone/kernel@main', which may be",
+    ),
+    "kernel of a part": (
+        with_entries("config.json", encoder={"attn_implementation": {"": "someone/kernel"}}),
+        "'attn_implementation': 'someone/kernel', which may be",
+    ),
+    "kernel in place of a package": (
+        with_entries("config.json", attn_implementation="flash_attention_2"),
+        "'flash_attention_2', which may be code on a hub",
+    ),
+    "other weights": (
+        with_entries("config.json", transformers_weights="other.safetensors"),
+        "has 'transformers_weights'",
+    ),
+    "unknown scheme": (with_state(scheme_="IOB9"), "'scheme_' is 'IOB9'"),
+    "scheme of str": (with_state(scheme_=3), "'scheme_' is 3"),
+    "fewer classes": (with_state(classes_=CLASSES), "'classes_' is array"),
+    "classes of another kind": (with_state(classes_="O"), "'classes_' is 'O'"),
+    "a bias of str": (with_state(background_bias_="x"), "'background_bias_' is 'x'"),
+    "a bias of nan": (
+        with_state(background_bias_={"type": "float", "value": "nan"}),
+        "'background_bias_' is nan",
+    ),
+    "long windows": (with_state(max_length_=10**9), "'max_length_' is 1000000000"),
+    "no windows": (with_state(max_length_=True), "'max_length_' is True"),
+    "wide stride": (with_state(stride_=64), "'stride_' is 64"),
+    "a method": (with_state(predict="x"), "'predict' is no state of a fit"),
+    "parameters of another kind": (with_parameter(batch_size="x"), "'batch_size' parameter"),
+    "an unknown loss by name": (with_parameter(loss="os.system"), "loss"),
+    "another network": (with_network(n_outputs=7), "'classes_' is array"),
+    "no criterion": (with_network(criterion=None), "'criterion' is None"),
+    "a large array": (
+        with_parameter(class_weight={**CLASSES, "dtype": "<U1000000000"}),
+        "has a value that cannot be read",
+    ),
+    **{
+        f"no {name}": (without_part("state", name), f"{name!r} is missing")
+        for name in ("classes_", "scheme_", "max_length_", "history_", "interrupted_")
+    },
+    **{
+        f"no {name}": (without_part("network", name), f"{name!r} is missing")
+        for name in ("n_outputs", "criterion", "word_prefix")
+    },
+    "adapter": (
+        lambda d: (d / "adapter_config.json").write_text('{"base_model_name_or_path": "x/y"}'),
+        "adapter_config.json in .* names a model elsewhere",
+    ),
+    "many layers": (
+        with_entries("config.json", num_hidden_layers=10**9),
+        "'num_hidden_layers': 1000000000; at most 1000 are allowed",
+    ),
+    "no layers": (with_entries("config.json", num_hidden_layers=0), "and 0 layers"),
+    "fewer layers": (
+        with_entries("config.json", num_hidden_layers=1),
+        r"'bert.encoder.layer.1.\S+' is missing, left over or of another shape",
+    ),
+    "more layers": (with_entries("config.json", num_hidden_layers=3), "and 3 layers"),
+    "many words": (with_entries("config.json", vocab_size=10**9), "describes a network of 32000"),
+    "large": (with_entries("config.json", hidden_size=10**6), "describes a network of 80005"),
+    "many positions": (
+        with_entries("config.json", max_position_embeddings=10**9),
+        "describes a network of 32000",
+    ),
+    "far piece": (with_piece(10**9), "a piece with the id 1000000000; at most 4000000"),
+    "odd piece": (with_piece("x"), "tokenizer.json in .* is no tokenizer"),
+    "odd size": (with_entries("config.json", hidden_size="a"), "transformers says"),
+    "odd activation": (with_entries("config.json", hidden_act="os.system"), "transformers says"),
+    "odd type": (with_entries("config.json", dtype="x"), "transformers says: module 'torch'"),
+    "no heads": (with_entries("config.json", num_attention_heads=0), "transformers says"),
+    "config is a list": (rewritten("config.json", lambda _: []), "is no JSON object"),
+    "tokenizer config is a list": (
+        rewritten("tokenizer_config.json", lambda _: []),
+        "transformers says",
+    ),
+    "tokenizer is empty": (rewritten("tokenizer.json", lambda _: {}), "transformers says"),
+    "fifo": (fifo, "config.json is missing"),
+    "unlisted fifo": (unlisted_fifo, "lists no config.json"),
+    "link": (linked("config.json"), "config.json is a link out of it, to '.*elsewhere'"),
+    "link to weights": (linked("model.safetensors"), "model.safetensors is a link out of it"),
+    "link to the manifest": (linked("skdice.json"), "skdice.json is a link out of it"),
+    "no head": (with_weights(lambda w: w.pop("classifier.bias")), "model.safetensors has 2"),
+    "head of another shape": (
+        with_weights(lambda w: w.update({"classifier.weight": torch.zeros(5, 32)})),
+        "'classifier.weight' is missing, left over or of another shape",
+    ),
+    "other head": (
+        with_weights(lambda w: w.update({"other.weight": w.pop("classifier.weight")})),
+        r"'classifier.weight' is missing, .* \(2 in all\)",
+    ),
+    "weights left over": (
+        with_weights(lambda w: w.update(evil=torch.zeros(3))),
+        "'evil' is missing, left over",
+    ),
+    "inf": (
+        with_weights(lambda w: w["classifier.bias"].fill_(torch.inf)),
+        "not finite: 'transformer.classifier.bias' has inf or NaN",
+    ),
+    "nan": (
+        with_weights(lambda w: w["bert.encoder.layer.0.output.dense.weight"][0].fill_(torch.nan)),
+        "not finite: 'transformer.bert.encoder",
+    ),
     "other device": (with_parameter(device="cuda:99"), "device='cuda:99', which cannot be used"),
 }
 
@@ -138,9 +331,58 @@ DAMAGES = {
 def test_damaged_directories(copied_tagger, name):
     damage, message = DAMAGES[name]
     damage(copied_tagger)
+    start = time.monotonic()
     with pytest.raises(ValueError, match=message) as caught:
         load_pretrained(copied_tagger)
     assert str(copied_tagger) in str(caught.value)
+    assert time.monotonic() - start < 5  # What is endless, is so by far.
+
+
+HEADS = {
+    "missing": lambda head: head.pop("head.bias"),
+    "of another shape": lambda head: head.update({"head.bias": torch.zeros(3)}),
+    "left over": lambda head: head.update({"transformer.embeddings.word": torch.zeros(3)}),
+    "inf": lambda head: head["head.bias"].fill_(torch.inf),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_damaged_heads(name, fitted, tmp_path):
+    """A query tagger has its head in a file of its own."""
+    fitted("queries")[0].save_pretrained(tmp_path / "saved")
+    head = load_file(tmp_path / "saved" / "head.safetensors")
+    HEADS[name](head)
+    save_file(head, tmp_path / "saved" / "head.safetensors")
+    sign(tmp_path / "saved")
+    with pytest.raises(ValueError, match=r"The weights in .*saved' are not") as caught:
+        load_pretrained(tmp_path / "saved")
+    assert "head.bias" in str(caught.value) or name == "left over"
+
+
+def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
+    snapshot = tmp_path / "models--me--tagger" / "snapshots" / "1234"
+    blobs = tmp_path / "models--me--tagger" / "blobs"
+    shutil.copytree(saved_tagger, blobs)
+    snapshot.mkdir(parents=True)
+    for path in blobs.iterdir():
+        (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
+    load_pretrained(snapshot)
+
+
+@pytest.mark.parametrize("entry", [{"num_hidden_layers": 10**9}, {"attn_implementation": "a/b"}])
+def test_base_models(entry, tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "base")
+    path = tmp_path / "base" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entry}))
+    with pytest.raises(ValueError, match=next(iter(entry))):
+        DiceTokenTagger(tmp_path / "base", verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
+
+
+def test_a_base_model_whose_configuration_never_ends(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "base")
+    fifo(tmp_path / "base")
+    with pytest.raises(ValueError, match=r"config.json' is no file"):
+        DiceTokenTagger(tmp_path / "base", verbose=0).fit([["a"], ["b"]], [["X"], ["Y"]])
 
 
 @pytest.mark.parametrize("load", [load_pretrained, DiceTokenTagger.from_pretrained])

@@ -94,6 +94,19 @@ class TestText:
         assert "`line break`" in card
         assert "x" * 301 not in card
 
+    @pytest.mark.parametrize(
+        "name, heading",
+        [
+            ("my-tagger.v2", "my-tagger.v2"),
+            ("<img src=x onerror=alert(1)>", r"\<img src=x onerror=alert(1)\>"),
+            ("&lt;b&gt;", r"\&lt;b\&gt;"),
+            ("[a](b) *c* `d`", r"\[a\](b) \*c\* \`d\`"),
+            ("a\n# b", r"a \# b"),
+        ],
+    )
+    def test_the_heading_is_text(self, name, heading):
+        assert f"\n# {heading}\n" in model_card(RUN, name, VERSIONS)
+
     def test_many_classes(self):
         card = model_card(replace(RUN, classes=list(range(1000))), "a", VERSIONS)
         assert "`99`, and 900 more" in card

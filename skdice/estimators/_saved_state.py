@@ -1,0 +1,102 @@
+"""What a saved directory says of a fit, checked before an estimator is made of it."""
+
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..losses import Loss
+from ..losses._query import QueryLoss
+from ..losses._span import SpanLoss
+from ..text._tags import are_chunk_tags
+
+_SCHEMES = (None, "IOB1", "IOB2", "IOBES")
+_NUMBER = (int, float)
+_NETWORK: dict[str, Any] = {
+    "n_outputs": int,
+    "criterion": (Loss, SpanLoss, QueryLoss),
+    "word_prefix": str,
+}
+_COMMON: dict[str, Any] = {
+    "max_length_": int,
+    "interrupted_": bool,
+    "_n_training_rows": int,
+    "history_": pd.DataFrame,
+    "best_epoch_": int,
+}
+_CLASSIFIER: dict[str, Any] = {
+    "_is_multilabel": bool,
+    "classes_": np.ndarray,
+    "threshold_": (*_NUMBER, np.ndarray),
+}
+_OF_TASK: dict[str, dict[str, Any]] = {
+    "token-classification": {
+        "stride_": int,
+        "classes_": np.ndarray,
+        "scheme_": (str, NoneType),
+        "background_bias_": _NUMBER,
+    },
+    "text-classification": _CLASSIFIER,
+    "pair-classification": _CLASSIFIER,
+    "question-answering": {"n_misaligned_": int, "null_threshold_": _NUMBER},
+    "query-tagging": {
+        "labels_": list,
+        "queries_": dict,
+        "scheme_": str,
+        "_roles": dict,
+        "threshold_": _NUMBER,
+    },
+}
+
+
+def check_saved_state(
+    kind: type, task: str, network: dict[str, Any], state: dict[str, Any], n_positions: int | None
+) -> None:
+    """Raise a ValueError unless an estimator can predict with what was saved of it.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the estimator.
+    task : str
+        Its key in ``skdice.io._model_card.TASKS``.
+    network, state : dict of str to object
+        Of the manifest.
+    n_positions : int or None
+        How many the network has; None if it has no limit.
+    """
+    _check_kinds(network, _NETWORK)
+    _check_kinds(state, {**_COMMON, **_OF_TASK[task]})
+    for name in state:
+        if hasattr(kind, name):
+            raise ValueError(f"{name!r} is no state of a fit, but a part of {kind.__name__}")
+    longest = state["max_length_"] if n_positions is None else n_positions
+    _check(1 <= state["max_length_"] <= longest, "max_length_", state)
+    _check(0 <= state.get("stride_", 0) < state["max_length_"], "stride_", state)
+    _check(state.get("scheme_") in _SCHEMES, "scheme_", state)
+    if "classes_" in state:
+        _check(state["classes_"].shape == (network["n_outputs"],), "classes_", state)
+    if task == "token-classification":
+        _check(all(isinstance(tag, str) for tag in state["classes_"]), "classes_", state)
+        _check(state["scheme_"] is None or are_chunk_tags(state["classes_"]), "scheme_", state)
+    for name in ("threshold_", "null_threshold_", "background_bias_"):
+        value = np.asarray(state.get(name, 0.0))
+        is_number = value.dtype.kind in "fi" and not np.isnan(value).any()
+        _check(is_number and value.shape in ((), (network["n_outputs"],)), name, state)
+    labels = state.get("labels_", [])
+    _check(all(isinstance(label, str) for label in labels), "labels_", state)
+    _check(set(state.get("queries_", {})) == set(labels), "queries_", state)
+
+
+def _check_kinds(values: dict[str, Any], kinds: dict[str, Any]) -> None:
+    for name, kind in kinds.items():
+        if name not in values:
+            raise ValueError(f"{name!r} is missing")
+        is_flag = isinstance(values[name], bool) and kind is not bool
+        _check(isinstance(values[name], kind) and not is_flag, name, values)
+
+
+def _check(is_allowed: Any, name: str, values: dict[str, Any]) -> None:
+    if not is_allowed:
+        raise ValueError(f"{name!r} is {values[name]!r:.200}")

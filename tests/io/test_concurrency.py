@@ -1,0 +1,162 @@
+"""Processes and threads that save and load the same directory at the same time."""
+
+import errno
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from skdice.estimators import _persistence
+from skdice.io import _replace, load_pretrained
+from skdice.io._checkpoint import DirectoryCheckpoint
+from skdice.io._replace import read_one_version, replacing
+
+FILES = ("classes", "weights", "words")
+
+
+def write(directory, content):
+    """Replace a directory by one whose files all have the same content."""
+    with replacing(directory) as new:
+        for name in FILES:
+            (new / name).write_text(content)
+
+
+def contents(place):
+    return {(place / name).read_text() for name in FILES}
+
+
+class Saving:
+    """Threads that save to one directory until the block ends."""
+
+    def __init__(self, directory, n_threads=2):
+        self.over = threading.Event()
+        self.n_threads = n_threads
+        self.directory = directory
+
+    def save(self, i):
+        n_saved = 0
+        while not self.over.is_set():
+            write(self.directory, f"{i} {n_saved}")
+            n_saved += 1
+        return n_saved
+
+    def __enter__(self):
+        self.pool = ThreadPoolExecutor(self.n_threads)
+        self.saves = [self.pool.submit(self.save, i) for i in range(self.n_threads)]
+        return self
+
+    def __exit__(self, *error):
+        self.over.set()
+        self.pool.shutdown()
+
+
+def test_a_read_is_of_one_version(tmp_path):
+    directory = tmp_path / "saved"
+    write(directory, "first")
+    with Saving(directory):
+        seen = [read_one_version(directory, contents) for _ in range(100)]
+    assert {len(content) for content in seen} == {1}
+    assert len({next(iter(content)) for content in seen}) > 1
+
+
+def test_two_writers(tmp_path):
+    directory = tmp_path / "saved"
+    with Saving(directory, n_threads=3) as saving:
+        for _ in range(25):
+            write(directory, "mine")
+    assert all(save.result() > 0 for save in saving.saves)
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+    assert len(contents(directory)) == 1
+
+
+def test_two_fits_with_one_checkpoint(tmp_path):
+    states = [{"epoch": i, "rows": [i] * 100} for i in range(2)]
+    checkpoints = [DirectoryCheckpoint(tmp_path, "fit") for _ in states]
+
+    def save_and_load(checkpoint, state):
+        for _ in range(30):
+            checkpoint.save(state)
+            assert checkpoint.load() in states
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(save_and_load, checkpoints, states))
+
+
+@pytest.mark.parametrize("way", ["saved", "copied over"])
+def test_replaced_while_it_is_loaded(way, fitted, copied_tagger, tmp_path, monkeypatch):
+    """What is loaded is never the classes of one model with the weights of the other."""
+    estimator, X, _ = fitted("tagger", "roberta")
+    estimator.save_pretrained(tmp_path / "other")
+    other = load_pretrained(tmp_path / "other")
+    other.classes_ = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
+    other.save_pretrained(tmp_path / "other")
+    load_tokenizer = _persistence.WordTokenizer
+    n_loads = []
+
+    def replace_then_load(path):
+        n_loads.append(path)
+        if len(n_loads) == 1 and way == "saved":
+            other.save_pretrained(copied_tagger)
+        elif len(n_loads) == 1:
+            shutil.copytree(tmp_path / "other", copied_tagger, dirs_exist_ok=True)
+        return load_tokenizer(path)
+
+    monkeypatch.setattr(_persistence, "WordTokenizer", replace_then_load)
+    loaded = load_pretrained(copied_tagger)
+    assert len(n_loads) == 2
+    assert loaded.classes_.tolist() == other.classes_.tolist()
+    assert loaded.predict(X).tolist() == other.predict(X).tolist()
+
+
+def test_replaced_by_another_class(fitted, copied_tagger, monkeypatch):
+    classifier, X, _ = fitted("texts")
+    load_tokenizer = _persistence.WordTokenizer
+
+    def replace_then_load(path):
+        monkeypatch.setattr(_persistence, "WordTokenizer", load_tokenizer)
+        classifier.save_pretrained(copied_tagger)
+        return load_tokenizer(path)
+
+    monkeypatch.setattr(_persistence, "WordTokenizer", replace_then_load)
+    loaded = load_pretrained(copied_tagger)
+    assert loaded.predict(X).tolist() == classifier.predict(X).tolist()
+
+
+class TestErrors:
+    def test_a_directory_that_always_changes(self, tmp_path, monkeypatch):
+        def write_and_read(place):
+            (place / "log").write_text(f"{place.stat().st_size}")
+            write(tmp_path / "saved", "x")
+            return contents(place)
+
+        write(tmp_path / "saved", "x")
+        monkeypatch.setattr(_replace.shutil, "copytree", lambda place, _: write_and_read(place))
+        with pytest.raises(ValueError, match=r"saved' changed whenever .* another process writes"):
+            read_one_version(tmp_path / "saved", write_and_read)
+
+    def test_a_lock_that_is_kept(self, fitted, copied_tagger, monkeypatch):
+        monkeypatch.setattr(_replace, "_LOCK_SECONDS", 0.0)
+        with (
+            _replace.alone_beside(copied_tagger),
+            pytest.raises(OSError, match="Another process writes there too") as caught,
+        ):
+            fitted("tagger")[0].save_pretrained(copied_tagger)
+        assert caught.value.errno == errno.EAGAIN
+
+    def test_without_locks(self, copied_tagger, fitted, monkeypatch):
+        """As some network file systems have none: the error says who was there."""
+        monkeypatch.setattr(_replace, "fcntl", None)
+        rename = _replace.Path.rename
+
+        def meet(path, target):
+            if target == copied_tagger:
+                monkeypatch.setattr(_replace.Path, "rename", rename)
+                shutil.copytree(path, target)
+            return rename(path, target)
+
+        monkeypatch.setattr(_replace.Path, "rename", meet)
+        with pytest.raises(OSError, match=r"Directory not empty.* Another process writes there"):
+            fitted("tagger")[0].save_pretrained(copied_tagger)
+        load_pretrained(copied_tagger)
