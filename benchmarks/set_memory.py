@@ -94,25 +94,12 @@ def fits_of(cell: str) -> list[str]:
     if task == "tags":
         return ["ce", *MACRO]
     if CELLS[cell].ratio is not None:
-        return [
-            "wce",
-            "dice, 10 steps",
-            "dice, 10 steps, weights",
-            "dice, 30 steps",
-            "dice, step alone",
-            "ce",
-            "dice, 30 steps, weights",
-        ]
+        return ["wce", "dice, 10 steps", "dice, 10 steps, weights", "dice, 30 steps",
+                "dice, step alone", "ce", "dice, 30 steps, weights"]
     if task == "questions":
         return ["ce", "dice, step alone", "dice, 10 steps"]
-    return [
-        "ce",
-        "dice, step alone",
-        "dice, 10 steps",
-        "dice, 30 steps",
-        "dice, 10 steps, weights",
-        "wce",
-    ]
+    return ["ce", "dice, step alone", "dice, 10 steps", "dice, 30 steps",
+            "dice, 10 steps, weights", "wce"]
 
 
 def corpus_of(cell: Cell) -> Corpus:
