@@ -21,6 +21,7 @@ from ..nn._finite_guard import NotFiniteError
 from ..nn._modules import position_limit
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
+from ..nn._probe import padding_is_masked, probe_dataset
 from ..nn._progress import FitProgress
 from ..nn._ranks import LostProcessError, Ranks, current_ranks
 from ..nn._runtime import (
@@ -273,6 +274,7 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             if ranks.count > 1:
                 ranks.copy_first(net.module_.state_dict().values())
                 seed_generators(ranks.seed(seed), net.device)
+            self._pads = self._padding_is_masked(net)
             self.net_ = net
             self.loss_ = loss_of(net)
             self.interrupted_ = True
@@ -363,19 +365,40 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             return self.net_.predict_logits(batcher)
 
     def _batcher(self, dataset: EncodedDataset, precision: str) -> Batcher:
-        tokenizer = self.tokenizer_
-        batch_size = self.batch_size * self._windows_per_text()
-        batcher = Batcher(
-            dataset,
-            batch_size,
-            tokenizer.pad_id,
-            tokenizer.pads_left,
-            batch_tokens=self.batch_tokens,
-        )
+        batcher = self._padding(dataset)
         reuse = active_reuse()
         if reuse is not None:
-            batcher.states = reuse.frozen_states(self.net_, batcher, precision)
+            batcher.states = reuse.frozen_states(self.net_, batcher, precision, self._probe)
         return batcher
+
+    def _padding(self, dataset: EncodedDataset) -> Batcher:
+        return Batcher(
+            dataset,
+            self.batch_size * self._windows_per_text(),
+            self.tokenizer_.pad_id,
+            self.tokenizer_.pads_left,
+            batch_tokens=self.batch_tokens,
+            pads=getattr(self, "_pads", True),
+        )
+
+    def _probe(self) -> Batcher:
+        """Return a few tiny windows, to try out what the model does."""
+        pieces = self.tokenizer_.encode(list("abcdefgh")).values
+        return self._padding(probe_dataset(pieces, self._frame(), self.max_length_))
+
+    def _padding_is_masked(self, net: TextNet) -> bool:
+        """Whether texts of several lengths may share a batch."""
+        module = net.module_
+        is_masked = padding_is_masked(module, self._probe(), net.device)
+        if not is_masked:
+            warnings.warn(
+                f"{type(module.transformer).__name__} scores a text differently if it is padded, "
+                f"so batches have texts of the same length only. That takes longer; the scores are "
+                f"those of each text by itself.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return is_masked
 
     def _encode_once(self, content: Any, encode: Callable[[], Any]) -> Any:
         """Return what ``encode`` gives, which depends on the content and the tokenizer alone."""

@@ -43,8 +43,9 @@ _SHARED_PARAMETERS = """\
     accumulate : int, default=1
         Batches per optimiser step; the loss is that of one large batch, exactly.
     n_frozen_layers : int, optional
-        Freeze the embeddings and the first so many layers; None trains everything, 0 freezes the
-        embeddings only.
+        Freeze the embeddings and the first so many layers, which then run without dropout; None
+        trains everything, 0 freezes the embeddings only. A ValueError for models whose layers
+        cannot be told apart (ALBERT, XLM).
     validation_fraction : float, optional
         Share of the rows that is kept from training and scored after every epoch.
     patience : int, optional

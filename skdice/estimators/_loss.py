@@ -13,6 +13,7 @@ from ._inputs import list_some
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
+_IGNORED = -100
 # In our study (benchmarks/STUDY.md) dice was ahead with 210 to 800 entities, and level or behind
 # from 880 on; with 80 words outside for one inside, or 160, weighted cross-entropy was ahead.
 _FEW_ENTITIES = 800
@@ -60,6 +61,7 @@ class LossMixin:
                 raise ValueError(
                     f"A loss to train with must have reduction='mean', got {self.loss.reduction!r}."
                 )
+            _check_ignore_index(self.loss)
             if self.class_weight is not None and self.loss.class_weight is not None:
                 raise ValueError(
                     "class_weight is given on the estimator and on the loss object; set one of "
@@ -110,7 +112,8 @@ class LossMixin:
         default = "log" if weigh else given.get("class_weight")
         class_weight = self._class_weight_values(labels, counts, default)
         if isinstance(self.loss, Loss):
-            loss = clone(self.loss)
+            # What counts in training is the estimator's to say, and it marks the rest by -100.
+            loss = clone(self.loss).set_params(ignore_index=_IGNORED)
             if class_weight is not None:
                 loss.set_params(class_weight=class_weight)
         else:
@@ -153,6 +156,17 @@ class LossMixin:
             names = [f"without {label!r}", f"with {label!r}"]
             weights[row] = _weights_from_counts(names, counts[row], K)
         return weights
+
+
+def _check_ignore_index(loss: Loss) -> None:
+    owner = type(loss).__name__
+    check_number(owner, "ignore_index", loss.ignore_index, integer=True)
+    if loss.ignore_index >= 0:
+        raise ValueError(
+            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
+            f"1, ...; got ignore_index={loss.ignore_index!r}. Leave it at -100: {owner}(). A row "
+            f"is left out by its sample_weight of 0."
+        )
 
 
 def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:

@@ -59,7 +59,8 @@ class DiceQueryTagger(WordTagger):
             default="pred_gold_random"
         Pairs of words that the loss of matches is taken over: all of a window, those of a gold
         start and a gold end, those of a predicted or gold start and end, or these and some random
-        ones.
+        ones. Those are drawn for each batch, as dropout is: with ``accumulate`` the loss is still
+        exactly that of one large batch, but over other random pairs than that would draw.
     negative_ratio : float, optional
         Keep at most so many times as many (sentence, type) pairs without an entity as there are
         with one, drawn anew for each fit; None keeps all.

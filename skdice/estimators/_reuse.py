@@ -15,6 +15,7 @@ from ..losses._parameters import check_number
 from ..nn._batching import Batcher
 from ..nn._frozen_states import FrozenStates
 from ..nn._net import TextNet
+from ..nn._probe import replays_states
 from ..text._tokenizer import WordTokenizer
 
 # Encoded data sets that are kept: those of the folds, with their training and test rows.
@@ -59,10 +60,15 @@ class Reuse:
         self._encoded.move_to_end(key)
         return self._encoded[key]
 
-    def frozen_states(self, net: TextNet, batcher: Batcher, precision: str) -> list[Tensor] | None:
-        """Return the output of the frozen layers for each window; None if it takes too much."""
+    def frozen_states(
+        self, net: TextNet, batcher: Batcher, precision: str, probe: Callable[[], Batcher]
+    ) -> list[Tensor] | None:
+        """Return the output of the frozen layers for each window.
+
+        None if it takes too much, or cannot stand for these layers, which is tried on the probe.
+        """
         n_layers = net.module__n_frozen_layers
-        if not n_layers:
+        if not n_layers or not self._replays(net, probe):
             return None
         states = self._states.setdefault((net.module__model, n_layers, precision), FrozenStates())
         missing = states.missing(batcher.dataset)
@@ -70,22 +76,32 @@ class Reuse:
             n_pieces = int(batcher.dataset.input_ids.lengths[missing].sum())
             needed = n_pieces * net.module_.transformer.config.hidden_size * 4
             if self.n_bytes + needed > self.max_bytes:
-                self._warn(needed)
+                self._warn(
+                    f"The output of the frozen layers for {needed / 1e6:,.0f} MB more of windows "
+                    f"is computed anew in each fit: {self.n_bytes / 1e6:,.0f} MB are kept already, "
+                    f"and {self.max_bytes / 1e6:,.0f} MB are allowed. The results are the same; "
+                    f"reuse_work(max_bytes=...) raises the limit."
+                )
                 return None
             net.compute_frozen_states(batcher, precision, states)
         return states.of(batcher.dataset)
 
-    def _warn(self, needed: int) -> None:
+    def _replays(self, net: TextNet, probe: Callable[[], Batcher]) -> bool:
+        module = net.module_
+        if module.replays_states is None:
+            module.replays_states = replays_states(module, probe(), net.device)
+        if not module.replays_states:
+            self._warn(
+                f"The frozen layers of {type(module.transformer).__name__} are computed anew in "
+                f"each fit: their output alone cannot stand for them. The results are the same, "
+                f"but nothing is saved."
+            )
+        return bool(module.replays_states)
+
+    def _warn(self, message: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(
-                f"The output of the frozen layers for {needed / 1e6:,.0f} MB more of windows is "
-                f"computed anew in each fit: {self.n_bytes / 1e6:,.0f} MB are kept already, and "
-                f"{self.max_bytes / 1e6:,.0f} MB are allowed. The results are the same; "
-                f"reuse_work(max_bytes=...) raises the limit.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(message, UserWarning, stacklevel=3)
 
 
 _ACTIVE: ContextVar[Reuse | None] = ContextVar("reuse", default=None)
@@ -108,7 +124,9 @@ def reuse_work(max_bytes: int | None = None) -> Iterator[Reuse]:
     Texts are tokenised once, not in every fit. With ``n_frozen_layers=k`` the output of the first k
     layers is computed once for each text and used by all further fits and predictions, which run
     the upper layers only: frozen layers have no dropout, so the results are the same up to
-    rounding. :class:`DiceSearchCV` does this by itself; around a ``GridSearchCV`` or
+    rounding. Where that does not hold (in T5 the upper layers need more of the lower ones than
+    their output), which is tried out on a few tiny texts, the frozen layers run in every fit, with
+    a warning. :class:`DiceSearchCV` does this by itself; around a ``GridSearchCV`` or
     ``cross_val_score`` (with ``n_jobs=None``: other processes do not see the block) it saves as
     much.
 

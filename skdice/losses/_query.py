@@ -24,7 +24,8 @@ class QueryLoss(BaseEstimator, nn.Module):
         Of the three losses; divided by their sum.
     match_candidates : {"all", "gold", "pred_and_gold", "pred_gold_random"}
         Pairs of words that the match loss is taken over: "all" of a window, those of a gold start
-        and a gold end, of a predicted or gold start and end, or these and some random ones.
+        and a gold end, of a predicted or gold start and end, or these and some random ones, drawn
+        anew in each call of ``sums``.
     """
 
     separable = False

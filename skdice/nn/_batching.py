@@ -35,6 +35,8 @@ class Batcher:
     pads_left : bool
     states : list of n_windows Tensors of shape (length, size), optional
         What the frozen layers give for each window.
+    pads : bool
+        Whether a batch may hold windows of several lengths.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Batcher:
         pads_left: bool,
         states: list[Tensor] | None = None,
         batch_tokens: int | None = None,
+        pads: bool = True,
     ) -> None:
         self.dataset = dataset
         self.batch_size = batch_size
@@ -52,6 +55,7 @@ class Batcher:
         self.pad_id = pad_id
         self.pads_left = pads_left
         self.states = states
+        self.pads = pads
         self.lengths = dataset.input_ids.lengths
         self._item_weight = None
         if dataset.weight is not None:
@@ -121,9 +125,9 @@ class Batcher:
             size = self.batch_size
             if self.batch_tokens is not None:
                 size = max(1, self.batch_tokens // int(self.lengths[windows[start]]))
-            part = windows[start : start + size]
+            part = self._alike(windows[start : start + size])[0]
             yield part, self.collate(part)
-            start += size
+            start += len(part)
 
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut the windows of a step into batches of similar size, the longest first.
@@ -136,7 +140,14 @@ class Batcher:
             size, wanted = np.ones(len(windows), dtype=np.int64), self.batch_size
         else:
             size, wanted = self.lengths[windows], self.batch_tokens
-        return _cut_evenly(windows, size, max(1, round(size.sum() / wanted)))
+        parts = _cut_evenly(windows, size, max(1, round(size.sum() / wanted)))
+        return [alike for part in parts for alike in self._alike(part)]
+
+    def _alike(self, windows: np.ndarray) -> list[np.ndarray]:
+        """Cut windows in the order of their lengths where these change, unless they are padded."""
+        if self.pads:
+            return [windows]
+        return np.split(windows, np.flatnonzero(np.diff(self.lengths[windows])) + 1)
 
 
 class StepSampler:

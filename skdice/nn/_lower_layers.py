@@ -1,6 +1,6 @@
 """The output of the lower layers of a transformer, taken once and put in again later."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,17 +36,18 @@ class LowerLayers:
     def run(self, inputs: Mapping[str, Tensor]) -> Tensor:
         """Return the output of the last of the lower layers, of shape (n_rows, length, size)."""
 
-        def stop(layer: nn.Module, args: Any, output: Any) -> None:
-            self._output = output
-            raise _Reached
+        def run_and_stop(layer: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                self._output = forward(*args, **kwargs)
+                raise _Reached
 
-        hook = self._layers[-1].register_forward_hook(stop)
+            return run
+
         try:
-            self._transformer(**inputs)
+            with forward_replaced(self._layers[-1:], run_and_stop):
+                self._transformer(**inputs)
         except _Reached:
             pass
-        finally:
-            hook.remove()
         output, self._output = self._output, None
         self._n_outputs = len(output) if isinstance(output, tuple) else None
         hidden = output if isinstance(output, Tensor) else output[0]
@@ -59,13 +60,26 @@ class LowerLayers:
             hidden = hidden.transpose(0, 1)
         output = hidden if self._n_outputs is None else (hidden, *[None] * (self._n_outputs - 1))
 
-        def give(*args: Any, **kwargs: Any) -> Any:
-            return output
+        def give(layer: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *args, **kwargs: output
 
-        for layer in self._layers:
-            layer.forward = give
-        try:
+        with forward_replaced(self._layers, give):
             yield
-        finally:
-            for layer in self._layers:
-                del layer.forward
+
+
+@contextmanager
+def forward_replaced(
+    layers: Sequence[nn.Module],
+    replace: Callable[[nn.Module, Callable[..., Any]], Callable[..., Any]],
+) -> Iterator[None]:
+    """Replace the ``forward`` of layers by what ``replace`` makes of each layer and its own one.
+
+    Unlike hooks this also sees models that call ``layer.forward``.
+    """
+    for layer in layers:
+        layer.forward = replace(layer, layer.forward)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward

@@ -1,14 +1,19 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
 import inspect
+import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .._pretrained import loading
-from ._lower_layers import LowerLayers
+from .._pretrained import loading, quiet_transformers
+from ._lower_layers import LowerLayers, forward_replaced
+from ._probe import unchanged
+
+_PROBE_LENGTH = 4
 
 
 class TextModule(nn.Module):
@@ -30,6 +35,10 @@ class TextModule(nn.Module):
     """
 
     _auto_class: str  # of transformers
+    # Whether frozen_states can stand for the frozen layers; None if that was not tried yet.
+    replays_states: bool | None = None
+    # Whether the frozen layers have dropout in training that could not be turned off.
+    has_random_frozen_part = False
 
     def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
         import transformers
@@ -104,23 +113,45 @@ class TextModule(nn.Module):
         return self.transformer.get_input_embeddings()
 
     def _freeze(self, n_layers: int) -> None:
-        layers = _layers(self.transformer)
+        with quiet_transformers():
+            self._freeze_below(_layers(self.transformer), n_layers)
+
+    def _freeze_below(self, layers: nn.ModuleList, n_layers: int) -> None:
         if n_layers > len(layers):
             raise ValueError(
                 f"The 'n_frozen_layers' parameter must be None or an int in the range [0, "
                 f"{len(layers)}], the layers of this model. Got {n_layers} instead."
             )
-        modules, parameters = self._trace_below(layers, n_layers)
+        with unchanged(self):
+            modules, reached = self._trace_below(layers, n_layers)
+        parameters = _parameters_behind(reached)
         for layer in layers[:n_layers]:
+            modules.append(layer)
             parameters.update(layer.parameters())
         for parameter in parameters:
             parameter.requires_grad_(False)
         names = {module: name for name, module in self.named_modules()}
-        self._frozen = [names[module] for module in dict.fromkeys(modules)]
+        self._frozen = [names[module] for module in dict.fromkeys(modules) if module in names]
+        self.has_random_frozen_part = self._draws_below(layers, n_layers)
+        if self.has_random_frozen_part:
+            warnings.warn(
+                f"{type(self.transformer).__name__} applies dropout below layer {n_layers} in a "
+                f"way that cannot be turned off there alone: its n_frozen_layers={n_layers} frozen "
+                f"layers get no gradient, but are trained upon with that dropout.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _draws_below(self, layers: nn.ModuleList, n_layers: int) -> bool:
+        """Whether what is below a layer gives something else each time in training."""
+        with unchanged(self):
+            self.train()
+            first, second = (self._trace_below(layers, n_layers)[1] for _ in range(2))
+        return not all(torch.equal(a, b) for a, b in zip(first, second))
 
     def _trace_below(
         self, layers: nn.ModuleList, n_layers: int
-    ) -> tuple[list[nn.Module], set[nn.Parameter]]:
+    ) -> tuple[list[nn.Module], list[Tensor]]:
         """Return what makes up the model below a layer, found by running it on a probe.
 
         Embeddings have many forms: with a projection, or relative ones that every layer reads.
@@ -130,35 +161,53 @@ class TextModule(nn.Module):
         modules : list of nn.Module
             What has run when layer ``n_layers`` starts (or the last one ends). A dropout that the
             model also uses further up is among them.
-        parameters : set of nn.Parameter
-            What the inputs of that layer (or the outputs of the last one) depend on.
+        reached : list of Tensor
+            The inputs of that layer (or the outputs of the last one).
         """
         modules: list[nn.Module] = []
+        order: list[nn.Module] = []
         reached: list[Any] = []
 
         def note_module(module: nn.Module, args: Any, output: Any) -> None:
             if not reached:
                 modules.append(module)
 
-        def note_inputs(layer: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
-            reached.extend([*args, *kwargs.values()])
+        def noting(layer: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                order.append(layer)
+                if n_layers < len(layers) and layer is layers[n_layers]:
+                    reached.extend([*args, *kwargs.values()])
+                output = forward(*args, **kwargs)
+                if n_layers == len(layers) and layer is layers[-1]:
+                    reached.extend(output if isinstance(output, tuple) else [output])
+                return output
 
-        def note_output(layer: nn.Module, args: Any, output: Any) -> None:
-            reached.extend(output if isinstance(output, tuple) else [output])
+            return run
 
         hooks = [part.register_forward_hook(note_module) for part in self.transformer.modules()]
-        if n_layers < len(layers):
-            hook = layers[n_layers].register_forward_pre_hook(note_inputs, with_kwargs=True)
-        else:
-            hook = layers[-1].register_forward_hook(note_output)
-        probe = torch.zeros(1, 1, dtype=torch.int64)
         try:
-            with torch.enable_grad():
-                self(probe, torch.ones_like(probe), probe, probe[0], probe[0])
+            with torch.enable_grad(), forward_replaced(list(layers), noting):
+                self._run_probe()
+        except (RuntimeError, IndexError, ValueError) as error:
+            reason = f"could not be told apart on {_PROBE_LENGTH} pieces of text ({error})"
+            raise ValueError(_without_layers(self.transformer, reason)) from error
         finally:
-            for handle in [*hooks, hook]:
+            for handle in hooks:
                 handle.remove()
-        return modules, _parameters_behind([x for x in reached if isinstance(x, Tensor)])
+        if order != list(layers):
+            raise ValueError(_without_layers(self.transformer, "do not run one after the other"))
+        return modules, _tensors(reached)
+
+    def _run_probe(self) -> None:
+        """Run the network on a text of a few pieces that any vocabulary has."""
+        config: Any = self.transformer.config
+        ids = torch.zeros(1, _PROBE_LENGTH, dtype=torch.int64)
+        end = getattr(config, "eos_token_id", None)
+        # The heads of BART and T5 look for it.
+        if isinstance(end, int) and 0 <= end < config.vocab_size:
+            ids[0, -1] = end
+        here = torch.zeros(1, dtype=torch.int64)
+        self(ids, torch.ones_like(ids), torch.zeros_like(ids), here, here)
 
 
 class TokenModule(TextModule):
@@ -229,12 +278,19 @@ def position_limit(model: str) -> int | None:
         config = AutoConfig.from_pretrained(model)
         with torch.device("meta"):
             network = AutoModel.from_config(config)
-    for name, module in network.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
-            used = 0 if module.padding_idx is None else module.padding_idx + 1
-            return module.num_embeddings - used
-    limit = getattr(config, "max_position_embeddings", None)
-    return limit if isinstance(limit, int) and limit > 0 else None
+    limits = [_n_positions(part, name) for name, part in network.named_modules()]
+    limits.append(getattr(config, "max_position_embeddings", None))
+    # Tables may have rows that are not used, and configurations count those before the first one.
+    return min((n for n in limits if isinstance(n, int) and n > 0), default=None)
+
+
+def _n_positions(module: Any, name: str) -> int | None:
+    """Return how many positions a module has embeddings for, None if it has none."""
+    weight = getattr(module, "weight", None)
+    if not name.endswith("position_embeddings") or not isinstance(weight, Tensor):
+        return None
+    padding = getattr(module, "padding_idx", None)
+    return len(weight) - (0 if padding is None else padding + 1)
 
 
 def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str], list[str]]:
@@ -272,12 +328,37 @@ def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str], l
     return transformer, new_in_encoder, sorted(unmatched)
 
 
-def _takes_token_types(transformer: nn.Module) -> bool:
-    """Whether the model reads token types (some have the argument and one type only)."""
+def _takes_token_types(transformer: Any) -> bool:
+    """Whether the model reads token types.
+
+    Some have the argument and one type only; GPT-2 and XLM look them up among the words.
+    """
     config: Any = transformer.config
     has_argument = "token_type_ids" in inspect.signature(transformer.forward).parameters
     n_types = getattr(config, "type_vocab_size", None)
-    return has_argument and (n_types is None or n_types > 1)
+    if not has_argument or (n_types is not None and n_types < 2):
+        return False
+    looked_up: list[Tensor] = []
+    ids = torch.ones(1, _PROBE_LENGTH, dtype=torch.int64)
+    types = torch.zeros_like(ids)
+    with unchanged(transformer), torch.no_grad(), quiet_transformers():
+        try:
+            words = transformer.get_input_embeddings()
+            words.register_forward_pre_hook(lambda _, args: looked_up.append(args[0]))
+            transformer.eval()(input_ids=ids, attention_mask=ids, token_type_ids=types)
+        except Exception:
+            pass  # It may want longer texts; check_scores says so if it takes none.
+    return not any(bool((ids == 0).all()) for ids in looked_up)
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """Return the tensors among values, which may be nested."""
+    if isinstance(values, Tensor):
+        return [values]
+    parts = values.values() if isinstance(values, dict) else values
+    if isinstance(values, dict | list | tuple):
+        return [tensor for part in parts for tensor in _tensors(part)]
+    return []
 
 
 def _parameters_behind(tensors: list[Tensor]) -> set[nn.Parameter]:
@@ -295,13 +376,21 @@ def _parameters_behind(tensors: list[Tensor]) -> set[nn.Parameter]:
     return parameters
 
 
-def _layers(transformer: nn.Module) -> nn.ModuleList:
+def _layers(transformer: Any) -> nn.ModuleList:
     """Return the encoder layers, in order."""
-    config: Any = transformer.config
-    for module in transformer.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == config.num_hidden_layers:
-            return module
-    raise ValueError(
+    n_layers = getattr(transformer.config, "num_hidden_layers", None)
+    for parent in transformer.modules():
+        lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
+        found = [part for part in lists if len(part) == n_layers]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ValueError(_without_layers(transformer, "lie in parts in several lists"))
+    raise ValueError(_without_layers(transformer, "were not found"))
+
+
+def _without_layers(transformer: nn.Module, reason: str) -> str:
+    return (
         f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: its "
-        f"layers were not found."
+        f"layers {reason}."
     )

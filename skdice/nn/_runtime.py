@@ -1,7 +1,10 @@
 """The state of torch that a fit needs, put back afterwards: generators, denormals, precision."""
 
+import ctypes
+import functools
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -72,10 +75,57 @@ def _cuda_index(device: str) -> list[int]:
 
 @contextmanager
 def denormals_flushed() -> Iterator[None]:
-    """Treat denormal numbers as zero inside the block: they make CPUs crawl."""
+    """Treat denormal numbers as zero inside the block: they make CPUs crawl.
+
+    So do the threads that torch computes with, which afterwards are as before.
+    """
     was_flushing = bool(torch.tensor(1e-310, dtype=torch.float64) * 1 == 0)
-    torch.set_flush_denormal(True)
+    _flush_denormals(True)
     try:
         yield
     finally:
-        torch.set_flush_denormal(was_flushing)
+        _flush_denormals(was_flushing)
+
+
+def _flush_denormals(flush: bool) -> None:
+    """Set the mode of this thread and of the threads that compute for it.
+
+    These have, as long as they live, the mode in which this thread was when it first had need of
+    them; ``torch.set_flush_denormal`` does not reach them.
+    """
+    share_mode = None if _FORKED else _mode_sharer()
+    if share_mode is None and not _FORKED:
+        torch.zeros(torch.get_num_threads() << 16).add_(1)  # Starts them in the mode from before.
+    torch.set_flush_denormal(flush)
+    if share_mode is not None:
+        share_mode()
+
+
+@functools.cache
+def _mode_sharer() -> Callable[[], None] | None:
+    """Return what gives the floating-point mode of a thread to those that compute for it.
+
+    None if torch was not built with an OpenMP library that has the interface of GNU's.
+    """
+    try:
+        torch_library = ctypes.CDLL(torch._C.__file__)
+        run_in_threads = torch_library.GOMP_parallel
+        get_mode, set_mode = torch_library.fegetenv, torch_library.fesetenv
+    except (AttributeError, OSError):
+        return None
+    run_in_threads.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+    run_in_threads.restype = None
+    set_mode_address = ctypes.cast(set_mode, ctypes.c_void_p)
+
+    def share_mode() -> None:
+        mode = (ctypes.c_uint64 * 32)()  # More than any C library takes.
+        get_mode(mode)
+        run_in_threads(set_mode_address, ctypes.addressof(mode), torch.get_num_threads(), 0)
+
+    return share_mode
+
+
+# The threads of a forked process are those of its parent: waiting for them would never end.
+_FORKED: list[bool] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _FORKED.append(True))

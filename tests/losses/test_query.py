@@ -321,6 +321,20 @@ def test_batches_have_the_gradient_of_one_large_batch(name, candidates, n_batche
     assert all(gradient.abs().max() > 1e-4 for gradient in expected), "nothing is compared"
 
 
+@each_loss
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_batches_differ_from_one_large_batch_by_the_random_candidates_alone(
+    name, share, monkeypatch
+):
+    """They are drawn for each batch; where there is nothing to draw, cutting changes nothing."""
+    monkeypatch.setattr(query_module, "_RANDOM_SHARE", share)
+    module, loss = ToyModule(n_classes=2 + 2 * SIZE).double(), QueryLoss(LOSSES[name])
+    value, gradients = run_step(module, loss, make_step(4))
+    expected_value, expected = run_step(module, loss, make_step(1))
+    torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradients, expected, rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     """Against the gradient of a graph that keeps all batches, drawn once."""

@@ -1,5 +1,8 @@
 """What a fit changes in torch is as before afterwards."""
 
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +10,7 @@ import pytest
 import torch
 
 from skdice.nn._runtime import (
+    _mode_sharer,
     autocast,
     denormals_flushed,
     resolve_device,
@@ -88,6 +92,65 @@ def test_denormals_are_flushed_inside_only(not_flushing, before, error):
     else:
         block()
     assert flushes_denormals() is before
+
+
+THREADS = """
+import os
+import sys
+import torch
+from skdice.nn import _runtime
+
+torch.set_num_threads(2)
+
+def share_flushed():
+    x = torch.full((4_000_000,), 1e-310, dtype=torch.float64)
+    return float((x * 1 == 0).double().mean())
+
+def shares():
+    before = [share_flushed()] if "used before" in sys.argv else []
+    with _runtime.denormals_flushed():
+        inside = share_flushed()
+        with _runtime.denormals_flushed():
+            pass
+        assert share_flushed() == inside
+    return [*before, inside, share_flushed()]
+"""
+
+
+def run_threads(script, *argv):
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", THREADS + script, *argv]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("argv, expected", [([], "1.0 0.0"), (["used before"], "0.0 1.0 0.0")])
+def test_denormals_in_all_threads_of_torch(not_flushing, argv, expected):
+    """Those that exist take over the mode, and those that start in the block give it up again."""
+    if _mode_sharer() is None:
+        pytest.skip("torch has no OpenMP library with GNU's interface")
+    assert run_threads("print(*shares())", *argv) == expected.split()
+
+
+def test_without_a_way_to_the_threads_they_stay_as_they_are(not_flushing):
+    """Inside the block one of the two flushes."""
+    script = "_runtime._mode_sharer = lambda: None; print(*shares())"
+    assert run_threads(script) == ["0.5", "0.0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent(not_flushing):
+    script = """
+shares()
+child = os.fork()
+with _runtime.denormals_flushed():
+    flushes = bool(torch.tensor([1e-310], dtype=torch.float64) * 1 == 0)
+if not child:
+    os._exit(0 if flushes else 1)
+print(os.waitpid(child, 0)[1])
+"""
+    assert run_threads(script) == ["0"]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps"])

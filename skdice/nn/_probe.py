@@ -1,0 +1,142 @@
+"""Small batches on which a model shows whether it does what is taken for granted."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._pretrained import quiet_transformers
+from ..text._encoding import EncodedDataset
+from ..text._frame import Frame
+from ..text._ragged import Ragged, offsets_from_lengths
+from ._batching import Batcher, to_device
+from ._frozen_states import FrozenStates, pad_states, window_keys
+
+_LENGTHS = (3, 3, 8)  # Pieces of text in the windows of a probe.
+# Of the largest score: rounding makes 1e-5, a wrong mask 1e-1.
+_TOLERANCE = 1e-3
+
+
+@contextmanager
+def unchanged(module: nn.Module) -> Iterator[None]:
+    """Leave no trace of running a module inside the block: in random numbers, modes, or its parts.
+
+    BigBird, for one, takes other attention from its first short text on.
+    """
+    before = [
+        (
+            part,
+            dict(vars(part)),
+            {k: v.copy() for k, v in vars(part).items() if isinstance(v, dict)},
+        )
+        for part in module.modules()
+    ]
+    devices = {p.device.index for p in module.parameters() if p.device.type == "cuda"}
+    try:
+        with torch.random.fork_rng(devices=sorted(devices)):
+            yield
+    finally:
+        for part, attributes, contents in before:
+            vars(part).clear()
+            vars(part).update(attributes)
+            for name, content in contents.items():
+                attributes[name].clear()
+                attributes[name].update(content)
+
+
+def probe_dataset(pieces: np.ndarray, frame: Frame, max_length: int) -> EncodedDataset:
+    """Return two short windows of the same length and a longer one, all positions of them scored.
+
+    Parameters
+    ----------
+    pieces : ndarray of int
+        Ids to make the texts of.
+    frame : Frame
+        The special tokens around them.
+    max_length : int
+        Longest window.
+    """
+    n_texts = len(frame.text_types)
+    lengths = np.minimum(_LENGTHS, max_length - frame.n_special - (n_texts - 1))
+    first = [Ragged(pieces[:1].repeat(len(lengths)), np.arange(len(lengths) + 1))] * (n_texts - 1)
+    last = Ragged(np.resize(pieces, lengths.sum()), offsets_from_lengths(lengths))
+    input_ids, token_type_ids = frame.put_around(*first, last)
+    places = [np.arange(n, dtype=np.int32) for n in input_ids.lengths]
+    return EncodedDataset(
+        input_ids=input_ids,
+        token_type_ids=token_type_ids,
+        items=Ragged(np.concatenate(places), input_ids.offsets),
+        text=np.arange(len(lengths)),
+        item_offsets=input_ids.offsets,
+    )
+
+
+def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
+    """Whether the scores of a text are the same beside a longer one, which it is padded to.
+
+    Raises
+    ------
+    ValueError
+        If they are not even the same beside a text as long, or the model cannot be run.
+    """
+    name = type(module.transformer).__name__
+    try:
+        with _evaluated(module):
+            alone, beside, padded = (
+                module(**_inputs(probe, windows, device)) for windows in ([0], [0, 1], [0, 2])
+            )
+    except Exception as error:
+        raise ValueError(
+            f"{name} cannot score two short texts at once, as its tokenizer cuts them. It says: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not alone.isfinite().all():
+        return True  # Training says in which step.
+    if not _are_close(alone, beside):
+        raise ValueError(
+            f"{name} cannot be trained here: what it scores a text depends on the other texts of "
+            f"the batch, or on chance, so that predictions would mean nothing. Take another model."
+        )
+    return _are_close(alone, padded)
+
+
+def replays_states(module: Any, probe: Batcher, device: Any) -> bool:
+    """Whether scores are the same with outputs of the frozen layers from other batches."""
+    if module.has_random_frozen_part:
+        return False
+    states, keys = FrozenStates(), window_keys(probe.dataset)
+    windows = list(range(len(keys))) if probe.pads else [0]
+    with _evaluated(module):
+        expected = module(**_inputs(probe, windows, device))
+        try:
+            for i in windows:
+                inputs = _inputs(probe, [i], device)
+                states.put([keys[i]], module.frozen_states(**inputs), inputs["attention_mask"])
+            known = states.of(probe.dataset.take(np.array(windows)))
+            inputs = _inputs(probe, windows, device)
+            given = pad_states(known, inputs["input_ids"].shape[1], probe.pads_left).to(device)
+            return _are_close(expected, module(**inputs, states=given))
+        except Exception:
+            return False  # What the layers take or give has another form than that of states.
+
+
+@contextmanager
+def _evaluated(module: nn.Module) -> Iterator[None]:
+    """Run a module as for predictions inside the block, and leave it as it was."""
+    with unchanged(module), torch.no_grad(), quiet_transformers():
+        module.eval()
+        yield
+
+
+def _inputs(probe: Batcher, windows: list[int], device: Any) -> dict[str, Tensor]:
+    """Return what a module takes for some windows of a probe."""
+    batch = to_device(probe.collate(np.array(windows)), device)
+    return {name: tensor for name, tensor in batch.items() if name != "item"}
+
+
+def _are_close(one: Tensor, other: Tensor) -> bool:
+    """Whether scores are the same up to rounding, as far as both have them."""
+    return bool((one - other[: len(one)]).abs().max() <= _TOLERANCE * one.abs().max())
