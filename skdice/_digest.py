@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,18 @@ def digest(value: Any) -> str:
     """
     blake = hashlib.blake2b(digest_size=8)
     _feed(blake, value)
+    return blake.hexdigest()
+
+
+def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
+    """Return a digest of named tensors of any type, in any order."""
+    import torch
+
+    blake = hashlib.blake2b(digest_size=16)
+    for name, weight in sorted(named, key=lambda pair: pair[0]):
+        blake.update(f"|{name} {weight.dtype} {tuple(weight.shape)}|".encode())
+        flat = weight.detach().cpu().contiguous().reshape(-1)
+        blake.update(flat.view(torch.uint8).numpy())
     return blake.hexdigest()
 
 

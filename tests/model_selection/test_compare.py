@@ -19,6 +19,7 @@ from skdice.model_selection import compare_losses, tune_decision
 from skdice.model_selection._loss_runs import Protocol, split_rows
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..tiny_models import change_weights
 
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8}
 TWO = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
@@ -368,6 +369,22 @@ def test_lambdas_have_no_names_to_be_kept_under(guess, pairs, tmp_path):
         compare_losses(pipeline, *pairs, **TWO, cache_dir=tmp_path)
     assert not Guess.fits
     compare_losses(pipeline, *pairs, **TWO)
+
+
+def test_other_weights_at_the_same_path_are_other_runs(own_bert, pairs, tmp_path):
+    options = TWO | {"cache_dir": tmp_path / "runs"}
+    guess = Guess(own_bert)
+    Guess.fits.clear()
+    for n_fits in (4, 4):
+        compare_losses(guess, *pairs, **options)
+        assert len(Guess.fits) == n_fits
+    change_weights(own_bert)
+    compare_losses(guess, *pairs, **options)
+    assert len(Guess.fits) == 8
+    compare_losses(Pipeline([("guess", guess)]), *pairs, **options)
+    change_weights(own_bert)
+    compare_losses(Pipeline([("guess", guess)]), *pairs, **options)
+    assert len(Guess.fits) == 16
 
 
 def test_cache_dir_that_is_a_file(guess, pairs, tmp_path):

@@ -31,9 +31,11 @@ from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.estimators._reuse import active_reuse
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
+from skdice.model_selection._fingerprint import BASE_MODEL, differences
 from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs
+from ..tiny_models import change_weights
 from .searched import Peak, X, Y, make_search, space
 
 matplotlib.use("Agg")
@@ -630,6 +632,36 @@ class TestWithModels:
             n_trials=2,
         ).fit(X, y)
         assert search.best_estimator_.loss.gamma == search.best_params_["loss__gamma"]
+
+
+def test_other_weights_at_the_same_path_are_another_search(tiny_bert, own_bert, tmp_path):
+    X, y = easy_pairs(12)
+    storage = tmp_path / "study.journal"
+    classifier = DicePairClassifier(own_bert, **FAST, verbose=0)
+    plain = {"estimator": classifier, "space": lambda trial: {"lr": 1e-3}}
+    piped = {"estimator": Pipeline([("classify", classifier)]), "space": lambda trial: {}}
+    chosen = {
+        "estimator": DicePairClassifier(tiny_bert, **FAST, verbose=0),
+        "space": lambda trial: {"model": trial.suggest_categorical("model", [str(own_bert)])},
+    }
+    named = {"plain": plain, "piped": piped, "chosen": chosen}
+    options = {"cv": 2, "refit": False, "storage": storage}
+    for name, search in named.items():
+        for n_trials in (1, 2):
+            make_search(**search, **options, study_name=name, n_trials=n_trials).fit(X, y)
+    change_weights(own_bert)
+    messages = dict.fromkeys(("plain", "piped"), "differs in the files of the base model")
+    messages["chosen"] = "trial 0 .* files of model='.*own-bert' have changed"
+    for name, message in messages.items():
+        with pytest.raises(ValueError, match=message):
+            make_search(**named[name], **options, study_name=name, n_trials=3).fit(X, y)
+
+
+def test_a_model_that_comes_to_the_machine_in_mid_study():
+    """A hub id that is not in the cache yet; from the second call on its files count."""
+    unknown, known = {"X": "1"}, {"X": "1", BASE_MODEL: "2"}
+    assert differences(unknown, known) == differences(known, unknown) == []
+    assert differences(known, {**known, BASE_MODEL: "3"}) == [BASE_MODEL]
 
 
 def test_trials_share_the_frozen_layers(tiny_bert, monkeypatch):
