@@ -103,6 +103,34 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix, np.arange(matrix.shape[1]) if names is None else names
 
 
+def check_known_columns(y: Any, n_columns: int, known: list[Any]) -> None:
+    """Check the columns of a multi-label y against those of the fit.
+
+    Parameters
+    ----------
+    y : matrix or table of ``n_columns`` columns
+    n_columns : int
+    known : list of n_labels
+        Names of the columns of the fit, or 0, 1, ... if they had none.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer, or they are in another order.
+    """
+    if n_columns != len(known):
+        raise ValueError(
+            f"y must have the {len(known)} columns of the fit, {known}; got {n_columns} columns."
+        )
+    names = list(y.columns) if hasattr(y, "columns") else known
+    had_none = known == list(range(n_columns)) and all(isinstance(name, str) for name in names)
+    if names != known and not had_none:
+        raise ValueError(
+            f"The columns of y must be those of the fit, in that order: {known}; got {names}. "
+            f"Select them by name: y[{known}]."
+        )
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or pandas' NA."""
     return value is None or value is pd.NA or (pd.api.types.is_scalar(value) and pd.isna(value))

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from ..estimators._labels import check_known_columns
 from ..losses import Loss
 from ._compare_checks import (
     check_labels,
@@ -142,6 +143,9 @@ def compare_losses(
     test_labels = check_part(final, X_test, y_test, ("X_test", "y_test"), is_pipeline)
     if labels is not None:
         check_same_kind(labels, test_labels)
+        if labels.ndim == 2:
+            _, names = final._check_y(y, len(labels))
+            check_known_columns(y_test, test_labels.shape[1], names.tolist())
     protocol = Protocol(find_task(final, y), X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         check_tunable(final, protocol)

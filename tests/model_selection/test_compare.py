@@ -371,6 +371,14 @@ def test_lambdas_have_no_names_to_be_kept_under(guess, pairs, tmp_path):
     compare_losses(pipeline, *pairs, **TWO)
 
 
+def test_columns_of_the_test_labels_are_those_of_the_training_labels(tiny_bert):
+    X, Y = easy_labels(12)
+    Y = pd.DataFrame(Y, columns=["person", "place"])
+    classifier = DiceTextClassifier(tiny_bert, **FAST)
+    with pytest.raises(ValueError, match=r"\['person', 'place'\]; got \['place', 'person'\]"):
+        compare_losses(classifier, X, Y, X, Y[["place", "person"]], **TWO)
+
+
 def test_other_weights_at_the_same_path_are_other_runs(own_bert, pairs, tmp_path):
     options = TWO | {"cache_dir": tmp_path / "runs"}
     guess = Guess(own_bert)
@@ -403,7 +411,7 @@ def test_processes(tiny_bert, pairs, tmp_path):
     pd.testing.assert_frame_equal(one.table(), two.table())
     assert len(list(tmp_path.iterdir())) == 4
     # Fails in fit, in another process; every loss before it is fine.
-    with pytest.raises(ValueError, match="class_weight has the label 7") as caught:
+    with pytest.raises(ValueError, match="class_weight has no label of y: it has 7") as caught:
         compare_losses(
             classifier, *pairs, seeds=(0,), n_jobs=2, verbose=0,
             losses={"ce": "ce", "bad": {"loss": "ce", "class_weight": {7: 1.0}}},
