@@ -324,6 +324,38 @@ class TestPruning:
         # What was stopped had been worse than the middle of those that were not.
         assert pruned["split0_test_score"].median() < complete["split0_test_score"].median()
 
+    def test_an_easy_first_fold_does_not_switch_it_off(self):
+        """There all trials score 1; from the second fold on the bad ones are behind."""
+
+        class EasyStart(Peak):
+            def score(self, X, y):
+                return 1.0 if X[0, 0] == 0 else super().score(X, y)
+
+        options = {"estimator": EasyStart(), "cv": KFold(4), "n_trials": 20}
+        results = pd.DataFrame(make_search(**options, pruner="auto").fit(X, Y).cv_results_)
+        pruned = results[results["state"] == "PRUNED"]
+        assert len(pruned) >= 3
+        assert pruned["split0_test_score"].eq(1).all()
+        assert pruned["split1_test_score"].notna().all()
+        assert pruned["split3_test_score"].isna().all()
+
+    def test_late_folds_that_are_bad_stop_a_trial(self):
+        """The mean so far counts, not the best one: trial 5 is ahead after the first fold."""
+        scores = {number: [0.5, 0.5, 0.5, 0.5] for number in range(5)} | {5: [0.6, 0.1, 0.9, 0.9]}
+
+        class Listed(Peak):
+            def score(self, X, y):
+                return scores[int(self.x)][int(X[0, 0]) // 3]
+
+        def listed(trial):
+            return {"x": float(trial.number), "kind": trial.suggest_categorical("kind", ["plain"])}
+
+        options = {"estimator": Listed(), "cv": KFold(4), "n_trials": 6, "pruner": "auto"}
+        results = make_search(**options, space=listed).fit(X, Y).cv_results_
+        assert results["state"].tolist() == ["COMPLETE"] * 5 + ["PRUNED"]
+        assert results["split1_test_score"][5] == 0.1
+        assert np.isnan(results["split2_test_score"][5])
+
     def test_a_pruned_trial_is_never_best(self):
         class PruneTheGood(optuna.pruners.BasePruner):
             def prune(self, study, trial):
