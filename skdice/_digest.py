@@ -61,7 +61,7 @@ def _feed(blake: Any, value: Any) -> None:
         value = value.item()
     elif hasattr(value, "detach"):  # A tensor.
         value = value.detach().cpu().numpy()
-    if isinstance(value, pd.Series | pd.Index):
+    if isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         value = value.tolist()
 
     if value is None or isinstance(value, bool | int | float | complex):
@@ -96,13 +96,14 @@ def _feed(blake: Any, value: Any) -> None:
 
 
 def _feed_sequence(blake: Any, items: Sequence[Any]) -> None:
+    items = [item.item() if isinstance(item, np.generic) else item for item in items]
     _tag(blake, "sequence", len(items))
     # Words of sentences and rows of splits are most of what there is: one step for all of them.
     if all(isinstance(item, str) for item in items):
         _tag(blake, "words", [len(item) for item in items])
         blake.update("".join(items).encode("utf-8", "surrogatepass"))
     elif all(type(item) in (int, float, bool) for item in items):
-        _tag(blake, "numbers", list(items))
+        _tag(blake, "numbers", items)
     else:
         for item in items:
             _feed(blake, item)
@@ -126,6 +127,10 @@ def _feed_object(blake: Any, value: Any) -> None:
         _feed(blake, value.get_state(legacy=False))
     elif isinstance(value, np.random.Generator):
         _feed(blake, value.bit_generator.state)
+    elif hasattr(value, "columns") and hasattr(value, "to_numpy"):  # A table of another library.
+        _feed(blake, [(name, value[name]) for name in value.columns])
+    elif hasattr(value, "__len__") and hasattr(value, "__iter__"):  # The repr leaves rows out.
+        _feed_sequence(blake, list(value))
     elif hasattr(value, "__qualname__"):  # A function or a class.
         _tag(blake, "name", f"{value.__module__}.{value.__qualname__}")
     else:
