@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from ._inputs import check_rows, describe, list_items, list_rows
+from ._inputs import check_rows, describe, is_table, list_items, list_rows
 
 
 def is_indicator(y: Any) -> bool:
@@ -32,12 +32,12 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: one label per row.")
-    if getattr(y, "ndim", 1) == 2:
+    if is_table(y):
         if sparse.issparse(y) or y.shape[1] != 1:
             raise ValueError(
                 f"y must have one label per row; got {describe(y)} and of shape {y.shape}."
             )
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
     labels = check_rows(y, "y", "labels")
     _check_length(len(labels), n_rows)
     missing = [i for i, label in enumerate(labels) if is_missing(label)]

@@ -36,6 +36,12 @@ N_FAILED = "failed_folds"
 _TRACEBACK = "traceback"
 _PARAMETERS = "parameters"
 _BASE_MODELS = "base_models"
+# What Optuna says of a name that has another distribution.
+_OTHER_DISTRIBUTION = (
+    "different distribution kind",
+    "different log configuration",
+    "dynamic value space",
+)
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,13 @@ def _changed_models(trial: FrozenTrial, parameters: Mapping[str, Any]) -> str:
 
 def _run_trial(study: Study, trial: Trial, plan: StudyPlan, task: CrossValidation) -> None:
     """Evaluate a trial and tell the study how it ended; raise an error that is to be raised."""
-    parameters = draw_parameters(plan.space, trial, task.estimator)
+    try:
+        parameters = draw_parameters(plan.space, trial, task.estimator)
+    except ValueError as error:
+        # Optuna's errors have no class of their own.
+        if any(phrase in str(error) for phrase in _OTHER_DISTRIBUTION):
+            raise ValueError(_explain(error, study, trial)) from error
+        raise
     try:
         trial.set_user_attr(_PARAMETERS, digest(parameters))
         if models := base_model_digests(parameters):
@@ -175,6 +187,22 @@ def _run_trial(study: Study, trial: Trial, plan: StudyPlan, task: CrossValidatio
     if error is not None:
         error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
         raise error
+
+
+def _explain(error: ValueError, study: Study, trial: Trial) -> str:
+    """Return what to do about a name that has another distribution in the study."""
+    known = {
+        name: distribution
+        for other in study.get_trials(deepcopy=False)
+        for name, distribution in other.distributions.items()
+        if name not in trial.params
+    }
+    return (
+        f"The space of DiceSearchCV suggests a parameter in another way than other trials of the "
+        f"study {study.study_name!r} did under the same name. ({error}) Of those, there are "
+        f"{', '.join(f'{name!r}: {known[name]}' for name in known)}. Suggest it under another name, "
+        f"or give another study_name."
+    )
 
 
 def _evaluate(
