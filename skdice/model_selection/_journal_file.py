@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from optuna.storages.journal import JournalFileBackend
@@ -24,7 +24,7 @@ class JournalFile(JournalFileBackend):
     # Up to here the file is known to be whole.
     _n_checked = 0
 
-    def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
+    def read_logs(self, log_number_from: int) -> Generator[dict[str, Any], None, None]:
         """Yield the records from a number on.
 
         Raises

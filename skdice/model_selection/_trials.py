@@ -141,7 +141,7 @@ def parameters_of(trial: FrozenTrial, space: Space, estimator: Any) -> dict[str,
         elif changed := _changed_models(trial, parameters):
             problem = f"the files of {changed} have changed since the trial ran"
     except (TypeError, ValueError) as error:
-        problem = str(error)
+        problem = str(error).rstrip(".")
     if problem is not None:
         raise ValueError(
             f"The space of DiceSearchCV does not fit trial {trial.number} of the study: {problem}. "
@@ -163,10 +163,10 @@ def _run_trial(study: Study, trial: Trial, plan: StudyPlan, task: CrossValidatio
     """Evaluate a trial and tell the study how it ended; raise an error that is to be raised."""
     try:
         parameters = draw_parameters(plan.space, trial, task.estimator)
-    except ValueError as error:
+    except ValueError as refused:
         # Optuna's errors have no class of their own.
-        if any(phrase in str(error) for phrase in _OTHER_DISTRIBUTION):
-            raise ValueError(_explain(error, study, trial)) from error
+        if any(phrase in str(refused) for phrase in _OTHER_DISTRIBUTION):
+            raise ValueError(_explain(refused, study, trial)) from refused
         raise
     try:
         trial.set_user_attr(_PARAMETERS, digest(parameters))
@@ -197,11 +197,11 @@ def _explain(error: ValueError, study: Study, trial: Trial) -> str:
         for name, distribution in other.distributions.items()
         if name not in trial.params
     }
+    shown = ", ".join(f"{name!r}: {distribution}" for name, distribution in known.items())
     return (
         f"The space of DiceSearchCV suggests a parameter in another way than other trials of the "
         f"study {study.study_name!r} did under the same name. ({error}) Of those, there are "
-        f"{', '.join(f'{name!r}: {known[name]}' for name in known)}. Suggest it under another name, "
-        f"or give another study_name."
+        f"{shown}. Suggest it under another name, or give another study_name."
     )
 
 

@@ -306,6 +306,39 @@ class TestSpaces:
             other.fit(X, Y)
 
 
+DISTRIBUTIONS = {
+    "float": lambda trial: {"x": trial.suggest_float("x", 0.1, 1)},
+    "log": lambda trial: {"x": trial.suggest_float("x", 0.1, 1, log=True)},
+    "int": lambda trial: {"x": trial.suggest_int("x", 0, 1)},
+    "two": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b"])},
+    "three": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b", "c"])},
+}
+
+
+@pytest.mark.parametrize(
+    "one, other, message",
+    [
+        ("float", "int", "fit trial 0 of the study: it gives other parameters"),
+        ("int", "two", r"fit trial 0 of the study: '1' not in \('a', 'b'\)\. It"),
+        ("float", "log", "under the same name.*'x': FloatDistribution.*log=False"),
+        ("two", "three", r"under the same name.*'x': CategoricalDistribution\(choices=\('a', 'b'"),
+    ],
+)
+def test_the_same_name_with_another_distribution(one, other, message, tmp_path):
+    storage = tmp_path / "study.journal"
+    make_search(storage, space=DISTRIBUTIONS[one], n_trials=1).fit(X, Y)
+    with pytest.raises(ValueError, match=f"{message}.*another study_name"):
+        make_search(storage, space=DISTRIBUTIONS[other], n_trials=2).fit(X, Y)
+
+
+def test_a_distribution_that_changes_within_a_search():
+    def changing(trial):
+        return DISTRIBUTIONS["int" if trial.number else "float"](trial)
+
+    with pytest.raises(ValueError, match="in another way .*'x': FloatDistribution"):
+        make_search(space=changing, n_trials=2).fit(X, Y)
+
+
 class TestPruning:
     def test_auto(self):
         search = make_search(n_trials=20, pruner="auto").fit(X, Y)

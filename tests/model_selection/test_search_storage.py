@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 
 from skdice.model_selection import _budget, _liveness
 from skdice.model_selection._journal_lock import FlockLock, journal_lock
+from skdice.model_selection._retrying_storage import StorageLostError
 from skdice.model_selection._storage import is_shared, open_storage, open_study, show_storage
 
 from ..distributed.postgresql import server
@@ -342,6 +343,23 @@ class TestStorages:
                 make_search(path).fit(X, Y)
             with pytest.raises(ValueError, match="cannot be opened"):
                 make_search(f"sqlite:///{path}").fit(X, Y)
+
+    def test_a_database_that_may_not_be_written_to(self, tmp_path):
+        """As on a file system that is mounted read-only."""
+        path = tmp_path / "study.db"
+        make_search(f"sqlite:///{path}", n_trials=1).fit(X, Y)
+        url = f"sqlite:///file:{path}?mode=ro&uri=true"
+        for name in ("skdice", "new"):
+            with pytest.raises(ValueError, match="can be read, but not written to"):
+                make_search(url, n_trials=2, study_name=name).fit(X, Y)
+
+    def test_a_database_that_becomes_read_only(self, tmp_path):
+        study = open_study(f"sqlite:///{tmp_path}/study.db", "one")
+        engine = study._storage.storage._backend.engine
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA query_only = ON")
+        with pytest.raises(StorageLostError, match="written to it: attempt to write a readonly"):
+            study.set_user_attr("a", 1)
 
     def test_no_server(self, tmp_path):
         pytest.importorskip("psycopg2")
