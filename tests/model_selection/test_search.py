@@ -335,7 +335,7 @@ def test_a_distribution_that_changes_within_a_search():
     def changing(trial):
         return DISTRIBUTIONS["int" if trial.number else "float"](trial)
 
-    with pytest.raises(ValueError, match="in another way .*'x': FloatDistribution"):
+    with pytest.raises(ValueError, match=r"in another way .*'x': FloatDistribution"):
         make_search(space=changing, n_trials=2).fit(X, Y)
 
 

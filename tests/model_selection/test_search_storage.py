@@ -13,6 +13,7 @@ import optuna
 import pytest
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
+from sqlalchemy import event
 
 from skdice.model_selection import _budget, _liveness
 from skdice.model_selection._journal_lock import FlockLock, journal_lock
@@ -356,8 +357,8 @@ class TestStorages:
     def test_a_database_that_becomes_read_only(self, tmp_path):
         study = open_study(f"sqlite:///{tmp_path}/study.db", "one")
         engine = study._storage.storage._backend.engine
-        with engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA query_only = ON")
+        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA query_only = ON"))
+        engine.dispose()
         with pytest.raises(StorageLostError, match="written to it: attempt to write a readonly"):
             study.set_user_attr("a", 1)
 
