@@ -86,7 +86,8 @@ def compare_losses(
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
         Directory for a file per finished run (loss and seed). What was run there with the same
-        class, parameters, rows and version is not run again. The model is known by its name only.
+        class, parameters, rows, version and files of the base model is not run again. (Of a hub id
+        those in the cache of this machine, once they are there.)
     verbose : int, default=1
         0 shows no progress bar.
 

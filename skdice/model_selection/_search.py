@@ -63,8 +63,8 @@ class DiceSearchCV(BestEstimatorMethods):
         ``"postgresql://user@host/database"`` (an error says which driver to install). By default
         the study is kept in memory and ends with the process.
     study_name : str, optional
-        "skdice" by default. A study that is there is resumed, if it has the same estimator, data,
-        folds and scoring.
+        "skdice" by default. A study that is there is resumed, if it has the same estimator, base
+        model (by its files, not its name), data, folds and scoring.
     n_jobs : int, optional
         Processes, each with a trial of its own: on this machine, or on the cluster of joblib's
         active backend. None means 1, -1 all cores.
