@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,18 @@ def digest(value: Any) -> str:
     return blake.hexdigest()
 
 
+def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
+    """Return a digest of named tensors of any type, in any order."""
+    import torch
+
+    blake = hashlib.blake2b(digest_size=16)
+    for name, weight in sorted(named, key=lambda pair: pair[0]):
+        blake.update(f"|{name} {weight.dtype} {tuple(weight.shape)}|".encode())
+        flat = weight.detach().cpu().contiguous().reshape(-1)
+        blake.update(flat.view(torch.uint8).numpy())
+    return blake.hexdigest()
+
+
 def relevant_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters that decide what an estimator learns."""
     parameters = estimator.get_params(deep=False)
@@ -49,7 +61,7 @@ def _feed(blake: Any, value: Any) -> None:
         value = value.item()
     elif hasattr(value, "detach"):  # A tensor.
         value = value.detach().cpu().numpy()
-    if isinstance(value, pd.Series | pd.Index):
+    if isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         value = value.tolist()
 
     if value is None or isinstance(value, bool | int | float | complex):
@@ -84,13 +96,14 @@ def _feed(blake: Any, value: Any) -> None:
 
 
 def _feed_sequence(blake: Any, items: Sequence[Any]) -> None:
+    items = [item.item() if isinstance(item, np.generic) else item for item in items]
     _tag(blake, "sequence", len(items))
     # Words of sentences and rows of splits are most of what there is: one step for all of them.
     if all(isinstance(item, str) for item in items):
         _tag(blake, "words", [len(item) for item in items])
         blake.update("".join(items).encode("utf-8", "surrogatepass"))
     elif all(type(item) in (int, float, bool) for item in items):
-        _tag(blake, "numbers", list(items))
+        _tag(blake, "numbers", items)
     else:
         for item in items:
             _feed(blake, item)
@@ -114,6 +127,10 @@ def _feed_object(blake: Any, value: Any) -> None:
         _feed(blake, value.get_state(legacy=False))
     elif isinstance(value, np.random.Generator):
         _feed(blake, value.bit_generator.state)
+    elif hasattr(value, "columns") and hasattr(value, "to_numpy"):  # A table of another library.
+        _feed(blake, [(name, value[name]) for name in value.columns])
+    elif hasattr(value, "__len__") and hasattr(value, "__iter__"):  # The repr leaves rows out.
+        _feed_sequence(blake, list(value))
     elif hasattr(value, "__qualname__"):  # A function or a class.
         _tag(blake, "name", f"{value.__module__}.{value.__qualname__}")
     else:

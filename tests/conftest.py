@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shutil
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -24,6 +25,12 @@ def tiny_models(tmp_path_factory):
 def tiny_bert(tiny_models):
     """Directory of a tiny random BERT with a WordPiece tokenizer."""
     return tiny_models("bert")
+
+
+@pytest.fixture
+def own_bert(tiny_bert, tmp_path):
+    """Directory of a tiny BERT that a test may change."""
+    return shutil.copytree(tiny_bert, tmp_path / "own-bert")
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from ._files import shorten
 Record = tuple[int, list[str]]
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_LONE_CR = re.compile(r"\r(?!\n|\Z)")
 _INT64 = np.iinfo(np.int64)
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
 
@@ -84,7 +85,9 @@ def _parse_lines(text: str, separator: str) -> Iterator[Record]:
 
 
 def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
-    lines = io.StringIO(text, newline="\n")
+    # To the csv module a lone CR ends a row, but only there: it stands aside while that reads.
+    mark = next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
+    lines = io.StringIO(_LONE_CR.sub(mark, text), newline="\n")
     reader = csv.reader(lines, delimiter=separator, strict=True)
     records = []
     number = 1
@@ -92,6 +95,7 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
     limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         for fields in reader:
+            fields = [field.replace(mark, "\r") for field in fields]
             is_blank = len(fields) == 1 and not fields[0].strip(" ")
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1

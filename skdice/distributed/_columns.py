@@ -96,11 +96,11 @@ class ColumnPlan:
         Raises
         ------
         ValueError
-            If there are nulls; it names part and rows.
+            If there are nulls, or bytes that are no text; it names part and rows.
         """
+        values = [_to_python(batch.column(name), name, part, first_row) for name in self.columns]
         for name in self.columns:
             _check_nulls(batch.column(name), name, part, first_row)
-        values = [batch.column(name).to_pylist() for name in self.columns]
         return values[0] if len(values) == 1 else list(zip(*values))
 
     def predictions(self, predicted: Any) -> pa.Array:
@@ -181,6 +181,25 @@ def _output_type(estimator: Any, final: TextEstimator) -> pa.DataType:
     if final._is_multilabel:
         return pa.list_(pa.int8())
     return pa.array(estimator.classes_.tolist()).type
+
+
+def _to_python(column: pa.Array, name: str, part: str, first_row: int) -> list[Any]:
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError as error:  # Parquet does not check what is written as text.
+        bad = [first_row + row for row, value in enumerate(column) if not _is_valid(value)]
+        raise ValueError(
+            f"Column {name!r} of part {part!r} has text that is not UTF-8 in {list_rows(bad)} "
+            f"(counted from 0). Decode it by its own encoding and write the part again."
+        ) from error
+
+
+def _is_valid(value: pa.Scalar) -> bool:
+    try:
+        value.as_py()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _check_nulls(column: pa.Array, name: str, part: str, first_row: int) -> None:

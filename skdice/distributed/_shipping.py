@@ -1,6 +1,5 @@
 """A fitted estimator on its way to the processes that predict with it."""
 
-import hashlib
 import os
 import threading
 from collections.abc import Mapping
@@ -8,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from sklearn.base import BaseEstimator
 
-from .._digest import digest, relevant_parameters
+from .._digest import digest, relevant_parameters, weights_digest
 from ..estimators._base import TextEstimator
 from ..io import load_pretrained
 
@@ -107,7 +105,12 @@ def _content(value: Any) -> Any:
             for name, part in value._fitted_state().items()
             if name not in _NOT_PREDICTING
         }
-        return [_class_name(value), parameters, state, _weights_digest(value)]
+        return [
+            _class_name(value),
+            parameters,
+            state,
+            weights_digest(value.net_.module_.state_dict().items()),
+        ]
     if isinstance(value, BaseEstimator):
         best = getattr(value, "best_estimator_", None)
         inner = dict(vars(value)) if best is None else {"best_estimator_": best}
@@ -122,15 +125,6 @@ def _content(value: Any) -> Any:
 def _class_name(estimator: Any) -> str:
     kind = type(estimator)
     return f"{kind.__module__}.{kind.__name__}"
-
-
-def _weights_digest(estimator: TextEstimator) -> str:
-    blake = hashlib.blake2b(digest_size=16)
-    for name, weight in sorted(estimator.net_.module_.state_dict().items()):
-        blake.update(f"|{name} {weight.dtype} {tuple(weight.shape)}|".encode())
-        flat = weight.detach().cpu().contiguous().reshape(-1)
-        blake.update(flat.view(torch.uint8).numpy())
-    return blake.hexdigest()
 
 
 def _private(path: str, flags: int) -> int:

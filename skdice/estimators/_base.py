@@ -261,16 +261,17 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         net = self._make_net(loss, os.fspath(self.model), n_outputs, callbacks)
         checkpoint, state = None, None
-        if self.checkpoint_dir is not None or ranks.count > 1:
-            digests = fit_digests(
-                self,
-                settings=(net.precision, torch.device(net.device).type, seed),
-                training_data=(dataset.fingerprint, self._class_names(), loss, rng),
-                held_out_data=held_out,
-            )
-            checkpoint, state = self._find_checkpoint(digests, ranks)
         with seeded(seed, net.device), denormals_flushed():
             net.initialize()
+            # The files of the base model are on this machine from here on.
+            if self.checkpoint_dir is not None or ranks.count > 1:
+                digests = fit_digests(
+                    self,
+                    settings=(net.precision, torch.device(net.device).type, seed),
+                    training_data=(dataset.fingerprint, self._class_names(), loss, rng),
+                    held_out_data=held_out,
+                )
+                checkpoint, state = self._find_checkpoint(digests, ranks)
             if ranks.count > 1:
                 ranks.copy_first(net.module_.state_dict().values())
                 seed_generators(ranks.seed(seed), net.device)
@@ -405,8 +406,8 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
         reuse = active_reuse()
         if reuse is None:
             return encode()
-        model = self.tokenizer_.tokenizer.name_or_path
-        return reuse.encoded((type(self), model, self.max_length_, content), encode)
+        fingerprint = self.tokenizer_.fingerprint
+        return reuse.encoded((type(self), fingerprint, self.max_length_, content), encode)
 
     def _check_is_fitted(self) -> None:
         check_is_fitted(self, "net_")

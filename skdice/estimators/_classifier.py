@@ -17,7 +17,7 @@ from ..text._encoding import EncodedDataset, encode_rows
 from ..text._truncation import TRUNCATIONS
 from ._base import TextEstimator
 from ._inputs import check_sample_weight, list_rows, list_some
-from ._labels import check_labels
+from ._labels import check_known_columns, check_labels
 from ._thresholds import tune_thresholds
 
 Metric = Callable[..., float]
@@ -369,7 +369,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             In [0, 1].
         """
         rows = self._known_rows(X)
-        labels, _ = self._check_y(y, len(rows))
+        labels = self._known_labels(y, len(rows))
         weight = check_sample_weight(sample_weight, len(rows))
         return self._metric(labels, self._decide(self._row_logits(rows)), weight)
 
@@ -384,6 +384,18 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 f"{names.tolist()}."
             )
         return self._check_rows(X)
+
+    def _known_labels(self, y: Any, n_rows: int) -> np.ndarray:
+        """Return labels to compare predictions with; a table must have the columns of the fit."""
+        labels, names = self._check_y(y, n_rows)
+        if n_rows and (names is not None) != self._is_multilabel:
+            wanted, got = "a label per row", "a 0/1 matrix"
+            if self._is_multilabel:
+                wanted, got = f"a 0/1 matrix of {len(self.classes_)} columns", wanted
+            raise ValueError(f"y must be {wanted}, as in the fit; got {got}.")
+        if names is not None:
+            check_known_columns(y, len(names), self.classes_.tolist())
+        return labels
 
     def _logits(self, X: Any) -> np.ndarray:
         return self._row_logits(self._known_rows(X))
@@ -409,7 +421,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     def _tune_decision(self, X: Any, y: Any, metric: Metric | None, sample_weight: Any) -> None:
         """Set ``threshold_`` to what is best on held-out rows."""
         rows = self._known_rows(X)
-        labels, _ = self._check_y(y, len(rows))
+        labels = self._known_labels(y, len(rows))
         weight = check_sample_weight(sample_weight, len(rows))
         decision = self._decision(self._row_logits(rows))
 

@@ -18,6 +18,7 @@ _SHARED_PARAMETERS = """\
     class_weight : {"balanced", "log"} or dict of label to weight, optional
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
         a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.
+        Labels of a dict that the training data lacks, as in a fold, are passed over.
     K : float, optional
         Constant of the "log" class weight, which it implies; 3 by default.
     max_epochs : int, default=3
@@ -61,11 +62,12 @@ _SHARED_PARAMETERS = """\
         Seed of everything random in a fit. Global generators are neither used nor changed.
     checkpoint_dir : str or PathLike, optional
         Where the state of a fit is kept after every epoch. After a crash the same call (same data,
-        parameters and int ``random_state``) goes on from the last finished epoch and ends with the
-        weights of an uninterrupted fit. Every fit has a place of its own there, also those of a
-        cross-validation; finished ones keep their weights, so that they are not run again. Delete
-        it when the work is done. Callbacks see the epochs that are left. Of several processes the
-        first one writes, all have to see the directory, and their number has to be the same.
+        parameters, files of the base model and int ``random_state``) goes on from the last finished
+        epoch and ends with the weights of an uninterrupted fit. Every fit has a place of its own
+        there, also those of a cross-validation; finished ones keep their weights, so that they are
+        not run again. Delete it when the work is done. Callbacks see the epochs that are left. Of
+        several processes the first one writes, all have to see the directory, and their number has
+        to be the same.
     verbose : int, default=1
         0 shows nothing.
     callbacks : list of skorch callbacks, optional

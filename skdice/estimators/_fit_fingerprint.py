@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base_model import base_model_digest
 from .._digest import digest, relevant_parameters
 from ..io._manifest import installed_versions
 
@@ -31,7 +32,8 @@ def fit_digests(
     Parameters
     ----------
     estimator : estimator
-        Its class and parameters count, but those that do not change what is learned.
+        Its class and parameters count, but those that do not change what is learned; of the base
+        model the files, which are on this machine.
     settings : object
         What was made of the parameters: the seed, the precision.
     training_data, held_out_data : object
@@ -47,6 +49,7 @@ def fit_digests(
         del parameters["random_state"]
     return {
         "parameters": digest([type(estimator), parameters, settings]),
+        "base model": digest(base_model_digest(estimator.model)),
         "package versions": digest(installed_versions()),
         "training data": digest(training_data),
         "held-out data": digest(held_out_data),

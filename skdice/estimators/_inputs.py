@@ -39,7 +39,9 @@ def list_items(value: Any) -> list[Any] | None:
     if hasattr(value, "columns") or sparse.issparse(value):
         return None
     try:
-        return list(value)
+        # What polars and pyarrow hold comes out as Python values, lists among them.
+        convert = getattr(value, "to_pylist", None) or getattr(value, "to_list", None)
+        return list(value) if convert is None else convert()
     except TypeError:  # A 0-d array has a length that fails.
         return None
 
@@ -50,9 +52,14 @@ def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
     return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
 
 
+def is_table(X: Any) -> bool:
+    """Whether X has rows and columns: of pandas, polars, numpy or scipy."""
+    return hasattr(X, "columns") or getattr(X, "ndim", 1) == 2
+
+
 def check_texts(X: Any) -> list[str]:
     """Return raw texts as a list of str; a table of one column is one text per row."""
-    if getattr(X, "ndim", 1) == 2:
+    if is_table(X):
         X = _table(X, 1)[:, 0]
     texts = check_rows(X, "X", "str")
     _check_all_str(texts, lambda i: f"row {i}")
@@ -61,7 +68,7 @@ def check_texts(X: Any) -> list[str]:
 
 def check_pairs(X: Any) -> list[tuple[str, str]]:
     """Return pairs of texts as a list of tuples."""
-    rows = check_rows(_table(X, 2) if getattr(X, "ndim", 1) == 2 else X, "X", "pairs of str")
+    rows = check_rows(_table(X, 2) if is_table(X) else X, "X", "pairs of str")
     for i, row in enumerate(rows):
         if not is_pair(row):
             hint = ""
@@ -163,7 +170,7 @@ def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
             f"sample_weight must be finite and not negative; row {bad[0]} has {weight[bad[0]]}."
         )
     if not weight.any():
-        raise ValueError("sample_weight must have a weight above 0; all rows have 0.")
+        raise ValueError("sample_weight must have a weight above zero; it is zero in all rows.")
     return weight
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from ._inputs import check_rows, describe, list_items, list_rows
+from ._inputs import check_rows, describe, is_table, list_items, list_rows
 
 
 def is_indicator(y: Any) -> bool:
@@ -32,12 +32,12 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: one label per row.")
-    if getattr(y, "ndim", 1) == 2:
+    if is_table(y):
         if sparse.issparse(y) or y.shape[1] != 1:
             raise ValueError(
                 f"y must have one label per row; got {describe(y)} and of shape {y.shape}."
             )
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
     labels = check_rows(y, "y", "labels")
     _check_length(len(labels), n_rows)
     missing = [i for i, label in enumerate(labels) if is_missing(label)]
@@ -101,6 +101,34 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         )
     matrix = matrix.astype(np.int64)
     return matrix, np.arange(matrix.shape[1]) if names is None else names
+
+
+def check_known_columns(y: Any, n_columns: int, known: list[Any]) -> None:
+    """Check the columns of a multi-label y against those of the fit.
+
+    Parameters
+    ----------
+    y : matrix or table of ``n_columns`` columns
+    n_columns : int
+    known : list of n_labels
+        Names of the columns of the fit, or 0, 1, ... if they had none.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer, or they are in another order.
+    """
+    if n_columns != len(known):
+        raise ValueError(
+            f"y must have the {len(known)} columns of the fit, {known}; got {n_columns} columns."
+        )
+    names = list(y.columns) if hasattr(y, "columns") else known
+    had_none = known == list(range(n_columns)) and all(isinstance(name, str) for name in names)
+    if names != known and not had_none:
+        raise ValueError(
+            f"The columns of y must be those of the fit, in that order: {known}; got {names}. "
+            f"Select them by name: y[{known}]."
+        )
 
 
 def is_missing(value: Any) -> bool:

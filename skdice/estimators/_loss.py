@@ -139,15 +139,16 @@ class LossMixin:
             return None
         weights = np.ones(counts.shape)
         if isinstance(kind, dict):
-            unknown = [label for label in kind if label not in labels]
-            if unknown:
+            # A fold may lack a rare label, so only weights that are all for others are a mistake.
+            if kind and not any(label in labels for label in kind):
                 raise ValueError(
-                    f"class_weight has the label {unknown[0]!r}, which is not in y; y has "
+                    f"class_weight has no label of y: it has {list_some(list(kind))}; y has "
                     f"{list_some(labels)}."
                 )
             for label, value in kind.items():
                 check_number("class_weight", str(label), value, low=0)
-                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
+                if label in labels:
+                    weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
             return weights
         K = None if kind == "balanced" else _DEFAULT_K if self.K is None else self.K
         if counts.ndim == 1:

@@ -15,6 +15,7 @@ from ._inputs import (
     describe,
     describe_with_length,
     is_pair,
+    is_table,
     list_items,
     list_rows,
 )
@@ -30,7 +31,7 @@ def check_questions(X: Any) -> tuple[list[str], list[str]]:
     TypeError, ValueError
         If X is of another kind, or a question or context is missing, empty or no str.
     """
-    if getattr(X, "ndim", 1) == 2:
+    if is_table(X):
         rows = _table_rows(X)
     else:
         rows = [_read_row(row, i) for i, row in enumerate(check_rows(X, "X", "questions"))]
@@ -55,7 +56,7 @@ def _table_rows(X: Any) -> list[tuple[Any, Any]]:
                     f"A table X must have the columns 'question' and 'context'; {name!r} is {what} "
                     f"among {columns}."
                 )
-        return list(zip(X["question"].tolist(), X["context"].tolist()))
+        return list(zip(list(X["question"]), list(X["context"])))
     if sparse.issparse(X):
         raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
     if X.shape[1] != 2:

@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
+from .._base_model import base_model_digest
+from .._digest import digest, weights_digest
 from ..losses._parameters import check_number
 from ..nn._batching import Batcher
 from ..nn._frozen_states import FrozenStates
+from ..nn._modules import TextModule
 from ..nn._net import TextNet
 from ..nn._probe import replays_states
 from ..text._tokenizer import WordTokenizer
@@ -34,9 +38,10 @@ class Reuse:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._tokenizers: dict[str, WordTokenizer] = {}
+        self._tokenizers: dict[tuple[str, str], WordTokenizer] = {}
         self._encoded: OrderedDict[bytes, Any] = OrderedDict()
         self._states: dict[tuple[str, int, str], FrozenStates] = {}
+        self._digests: WeakKeyDictionary[TextModule, str] = WeakKeyDictionary()
         self._has_warned = False
 
     @property
@@ -46,9 +51,10 @@ class Reuse:
 
     def tokenizer(self, model: str) -> WordTokenizer:
         """Return the tokenizer of a model, loaded once."""
-        if model not in self._tokenizers:
-            self._tokenizers[model] = WordTokenizer(model)
-        return self._tokenizers[model]
+        key = (model, base_model_digest(model))
+        if key not in self._tokenizers:
+            self._tokenizers[key] = WordTokenizer(model)
+        return self._tokenizers[key]
 
     def encoded(self, content: Any, encode: Callable[[], Any]) -> Any:
         """Return what ``encode`` gives, computed once for the same content (by its repr)."""
@@ -70,7 +76,8 @@ class Reuse:
         n_layers = net.module__n_frozen_layers
         if not n_layers or not self._replays(net, probe):
             return None
-        states = self._states.setdefault((net.module__model, n_layers, precision), FrozenStates())
+        key = (self._frozen_digest(net.module_), n_layers, precision)
+        states = self._states.setdefault(key, FrozenStates())
         missing = states.missing(batcher.dataset)
         if len(missing):
             n_pieces = int(batcher.dataset.input_ids.lengths[missing].sum())
@@ -97,6 +104,14 @@ class Reuse:
                 f"but nothing is saved."
             )
         return bool(module.replays_states)
+
+    def _frozen_digest(self, module: TextModule) -> str:
+        """Return a digest of the frozen layers; under the same path may be others by now."""
+        if module not in self._digests:
+            frozen = [item for item in module.named_parameters() if not item[1].requires_grad]
+            config = module.transformer.config.to_json_string(use_diff=False)
+            self._digests[module] = digest([config, weights_digest(frozen)])
+        return self._digests[module]
 
     def _warn(self, message: str) -> None:
         if not self._has_warned:

@@ -266,7 +266,10 @@ def _make_frame(
     ]
     positions = [f"{side}_{end}" for side in ("gold", "predicted") for end in ("start", "end")]
     columns = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
-    frame = pd.DataFrame(records, columns=columns)
+    try:
+        frame = pd.DataFrame(records, columns=columns)
+    except UnicodeEncodeError:  # The str of pandas cannot hold lone surrogates.
+        frame = pd.DataFrame(records, columns=columns, dtype=object)
     frame["kind"] = frame["kind"].astype(pd.CategoricalDtype(list(kinds)))
     return frame.astype({"row": "int64", **dict.fromkeys(positions, "Int64")})
 

@@ -127,7 +127,7 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
 def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
     """Return an indicator matrix and its column names, or None if `y` is something else."""
     names: list[Hashable] = []
-    if isinstance(y, pd.DataFrame):
+    if hasattr(y, "columns") and hasattr(y, "to_numpy"):
         names = list(y.columns)
         y = y.to_numpy()
     if not isinstance(y, np.ndarray) or y.ndim < 2:
@@ -146,7 +146,9 @@ def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
 def _as_rows(y: Any) -> list[Any]:
     if isinstance(y, np.ndarray) and y.ndim > 0:
         return y.tolist()
-    if isinstance(y, list | tuple | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+    if hasattr(y, "to_list"):  # A Series, of pandas or polars.
+        return y.to_list()
+    if isinstance(y, list | tuple | pd.api.extensions.ExtensionArray):
         return list(y)
     raise TypeError(
         "y must be a list, Series or array of tag sequences or labels, or an indicator matrix. "
@@ -269,8 +271,10 @@ def _are_answers(rows: Sequence[Any], X: Any) -> bool:
         return True
     if not isinstance(rows[0], str) or X is None:
         return False
-    names = X.columns if isinstance(X, pd.DataFrame) else next(iter(X))
-    return isinstance(names, Mapping | pd.Index) and {"question", "context"} <= set(names)
+    names = X.columns if hasattr(X, "columns") else next(iter(X))
+    return (hasattr(X, "columns") or isinstance(names, Mapping)) and {"question", "context"} <= set(
+        names
+    )
 
 
 def _read_contexts(X: Any) -> list[str]:
@@ -280,12 +284,12 @@ def _read_contexts(X: Any) -> list[str]:
             "y has the answers of extractive question answering, which are counted among the "
             f"tokens of their contexts. {_EXPECTED_QUESTIONS}; got None."
         )
-    if isinstance(X, pd.DataFrame):
+    if hasattr(X, "columns"):
         if "context" not in X.columns:
             raise ValueError(
                 f"{_EXPECTED_QUESTIONS}; got a DataFrame with the columns {list(X.columns)}."
             )
-        X = [{"context": context} for context in X["context"].tolist()]
+        X = [{"context": context} for context in X["context"]]
     return [_read_context(row, i) for i, row in enumerate(X)]
 
 

@@ -114,8 +114,9 @@ def _as_list(values: Any) -> list[Any] | None:
         return None
     if isinstance(values, Sequence):
         return list(values)
-    # Arrays and Series; scalars and 0-d arrays convert to something that is no list.
-    converted = values.tolist() if hasattr(values, "tolist") else None
+    # Arrays and Series, of polars too; scalars and 0-d arrays convert to something that is no list.
+    convert = getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    converted = None if convert is None else convert()
     return converted if isinstance(converted, list) else None
 
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from ..estimators._labels import check_known_columns
 from ..losses import Loss
 from ._compare_checks import (
     check_labels,
@@ -85,7 +86,8 @@ def compare_losses(
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
         Directory for a file per finished run (loss and seed). What was run there with the same
-        class, parameters, rows and version is not run again. The model is known by its name only.
+        class, parameters, rows, version and files of the base model is not run again. (Of a hub id
+        those in the cache of this machine, once they are there.)
     verbose : int, default=1
         0 shows no progress bar.
 
@@ -142,6 +144,9 @@ def compare_losses(
     test_labels = check_part(final, X_test, y_test, ("X_test", "y_test"), is_pipeline)
     if labels is not None:
         check_same_kind(labels, test_labels)
+        if labels.ndim == 2:
+            _, names = final._check_y(y, len(labels))
+            check_known_columns(y_test, test_labels.shape[1], names.tolist())
     protocol = Protocol(find_task(final, y), X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         check_tunable(final, protocol)

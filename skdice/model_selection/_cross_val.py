@@ -100,7 +100,10 @@ def cross_val_predict_proba(
     n_rows = len(y)
     weight = check_sample_weight(sample_weight, n_rows)
     cv = check_cv(cv, y, classifier=is_classifier(estimator))
-    splits = list(cv.split(X, y, groups))
+    splits = [
+        (_row_numbers(train, n_rows), _row_numbers(test, n_rows))
+        for train, test in cv.split(X, y, groups)
+    ]
     _check_partition([test for _, test in splits], n_rows)
     _check_training_parts(splits, y, weight)
     parameter = _weight_parameter(estimator)
@@ -120,6 +123,19 @@ def cross_val_predict_proba(
         [proba for _, proba in results],
         [classes for classes, _ in results],
     )
+
+
+def _row_numbers(part: Any, n_rows: int) -> np.ndarray:
+    """Return the rows of a part of a split, which may also be a list, or a mask of all rows."""
+    rows = np.asarray(part)
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ValueError(
+            f"The parts of cv must be row numbers (int), or masks of {n_rows} rows (bool); got an "
+            f"array of {rows.dtype} and shape {rows.shape}."
+        )
+    return rows.astype(np.int64)
 
 
 def _check_partition(tests: Sequence[np.ndarray], n_rows: int) -> None:

@@ -157,5 +157,5 @@ def _count(protocol: Protocol, final: Any, X_test: Any) -> RowCounts:
     if protocol.task in ("entities", "tags"):
         y_true = check_tags(y_true, y_pred)
     elif protocol.task in ("pairs", "texts"):
-        y_true, _ = final._check_y(y_true, len(y_pred))
+        y_true = final._known_labels(y_true, len(y_pred))
     return count_rows(protocol.task, final, y_true, y_pred)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from optuna.exceptions import UpdateFinishedTrialError
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
@@ -153,6 +153,11 @@ class RetryingStorage(BaseStorage):
             try:
                 result = operation()
             except Exception as error:
+                if isinstance(error, StorageInternalError) and not is_transient(error):
+                    raise StorageLostError(
+                        f"The storage {self._name} does not take what is written to it: "
+                        f"{first_line(error)}."
+                    ) from error
                 if not is_transient(error):
                     raise
                 self._wait(wait, error)

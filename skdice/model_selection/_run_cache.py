@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base_model import base_model_digests
 from .._digest import digest
 from ._loss_runs import LossRun, Scored
 from ._row_counts import METRICS, RowCounts
@@ -119,7 +120,10 @@ def run_digests(
                 f"finished run is found again; got {value!r}."
             )
     common = [version, digest(rows), bool(tune_threshold)]
-    return [digest([*common, estimator]) for estimator in estimators]
+    return [
+        digest([*common, estimator, base_model_digests(estimator.get_params())])
+        for estimator in estimators
+    ]
 
 
 def _checked(counts: RowCounts, n_rows: int) -> RowCounts:

@@ -63,14 +63,15 @@ class DiceSearchCV(BestEstimatorMethods):
         ``"postgresql://user@host/database"`` (an error says which driver to install). By default
         the study is kept in memory and ends with the process.
     study_name : str, optional
-        "skdice" by default. A study that is there is resumed, if it has the same estimator, data,
-        folds and scoring.
+        "skdice" by default. A study that is there is resumed, if it has the same estimator, base
+        model (by its files, not its name), data, folds and scoring.
     n_jobs : int, optional
         Processes, each with a trial of its own: on this machine, or on the cluster of joblib's
         active backend. None means 1, -1 all cores.
     pruner : "auto", None or optuna.pruners.BasePruner, default="auto"
         "auto" stops a trial whose mean score so far is below the median of the complete trials
-        after as many folds, once there are 4 of them; None stops none.
+        after as many folds, once there are 4 of them; None stops none. A pruner of Optuna gets
+        the mean score so far after each fold.
     refit : bool, default=True
         Whether to fit the best parameters on all rows at the end.
     error_score : "raise" or float, default="raise"
@@ -272,14 +273,16 @@ class DiceSearchCV(BestEstimatorMethods):
             )
 
     def _make_pruner(self) -> Any:
-        from optuna.pruners import BasePruner, MedianPruner, NopPruner
+        from optuna.pruners import BasePruner, NopPruner
+
+        from ._pruner import MeanPruner
 
         if isinstance(self.pruner, BasePruner):
             return self.pruner
         if self.pruner is None:
             return NopPruner()
         if isinstance(self.pruner, str) and self.pruner == "auto":
-            return MedianPruner(n_startup_trials=4)
+            return MeanPruner(n_complete=4)
         raise ValueError(
             f"The 'pruner' parameter of {type(self).__name__} must be 'auto', None or a pruner of "
             f"Optuna. Got {self.pruner!r} instead."

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import optuna
+from optuna.exceptions import StorageInternalError
 from optuna.storages import (
     BaseStorage,
     InMemoryStorage,
@@ -20,7 +21,7 @@ from optuna.storages import (
 
 from ._journal_file import JournalFile
 from ._journal_lock import journal_lock
-from ._retrying_storage import RetryingStorage
+from ._retrying_storage import RetryingStorage, first_line
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -129,7 +130,9 @@ def show_storage(storage: Any) -> str:
 def _open_journal(path: Path) -> BaseStorage:
     with _reported(str(path)):
         path.touch()
-        return JournalStorage(JournalFile(str(path), lock_obj=journal_lock(str(path))))
+        journal = JournalFile(str(path), lock_obj=journal_lock(str(path)))
+        journal.repair()
+        return JournalStorage(journal)
 
 
 def _open_database(url: str) -> BaseStorage:
@@ -174,11 +177,12 @@ def _reported(storage: Any) -> Iterator[None]:
         OSError,
         RuntimeError,
         SQLAlchemyError,
+        StorageInternalError,
         TypeError,
         ValueError,
     ) as error:
         raise ValueError(
-            f"The storage {show_storage(storage)} cannot be opened: {_first_line(error)}"
+            f"The storage {show_storage(storage)} cannot be opened: {_reason(error)}"
         ) from error
 
 
@@ -189,6 +193,11 @@ def _install_line(error: ImportError) -> str:
     return f"Install it with: pip install {_DISTRIBUTIONS.get(missing, missing)}"
 
 
-def _first_line(error: Exception) -> str:
+def _reason(error: Exception) -> str:
+    if "readonly database" in first_line(error):
+        return (
+            "it can be read, but not written to. Copy its file to a directory that can be written "
+            "to, and give its URL there."
+        )
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0]

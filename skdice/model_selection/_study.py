@@ -22,7 +22,7 @@ from optuna.storages import InMemoryStorage
 
 from ._budget import TrialBudget, counted_trials
 from ._evaluation import CrossValidation
-from ._fingerprint import differences
+from ._fingerprint import BASE_MODEL, differences
 from ._retrying_storage import StorageLostError
 from ._search_progress import TrialProgress
 from ._storage import is_shared, show_storage
@@ -151,6 +151,8 @@ def _check_fingerprint(study: Study, fingerprint: Mapping[str, str], storage: An
             f"which differs in {', '.join(different)}. Give another study_name or storage, or "
             f"search with the same estimator, rows, folds and scoring."
         )
+    if BASE_MODEL in fingerprint and BASE_MODEL not in known:
+        study.set_user_attr(_FINGERPRINT, {**known, BASE_MODEL: fingerprint[BASE_MODEL]})
 
 
 def _to_memory(study: Study) -> Study:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FixedTrial, TrialState
 
+from .._base_model import base_model_digests
 from .._digest import digest
 from ..estimators._reuse import active_reuse, reuse_work
 from ._budget import TrialBudget, withdraw
@@ -33,6 +35,13 @@ ERROR = "error"
 N_FAILED = "failed_folds"
 _TRACEBACK = "traceback"
 _PARAMETERS = "parameters"
+_BASE_MODELS = "base_models"
+# What Optuna says of a name that has another distribution.
+_OTHER_DISTRIBUTION = (
+    "different distribution kind",
+    "different log configuration",
+    "dynamic value space",
+)
 
 
 @dataclass(frozen=True)
@@ -129,8 +138,10 @@ def parameters_of(trial: FrozenTrial, space: Space, estimator: Any) -> dict[str,
         parameters = draw_parameters(space, FixedTrial(trial.params, trial.number), estimator)
         if digest(parameters) != trial.user_attrs.get(_PARAMETERS):
             problem = "it gives other parameters than when the trial ran"
+        elif changed := _changed_models(trial, parameters):
+            problem = f"the files of {changed} have changed since the trial ran"
     except (TypeError, ValueError) as error:
-        problem = str(error)
+        problem = str(error).rstrip(".")
     if problem is not None:
         raise ValueError(
             f"The space of DiceSearchCV does not fit trial {trial.number} of the study: {problem}. "
@@ -140,11 +151,27 @@ def parameters_of(trial: FrozenTrial, space: Space, estimator: Any) -> dict[str,
     return parameters
 
 
+def _changed_models(trial: FrozenTrial, parameters: Mapping[str, Any]) -> str:
+    """Return the base models that a trial chose and that are others now, for an error."""
+    before, now = trial.user_attrs.get(_BASE_MODELS, {}), base_model_digests(parameters)
+    # Where a machine does not have the model yet, nothing is known of it.
+    names = [name for name in now if before.get(name) and now[name] not in ("", before[name])]
+    return ", ".join(f"{name}={os.fspath(parameters[name])!r}" for name in names)
+
+
 def _run_trial(study: Study, trial: Trial, plan: StudyPlan, task: CrossValidation) -> None:
     """Evaluate a trial and tell the study how it ended; raise an error that is to be raised."""
-    parameters = draw_parameters(plan.space, trial, task.estimator)
+    try:
+        parameters = draw_parameters(plan.space, trial, task.estimator)
+    except ValueError as refused:
+        # Optuna's errors have no class of their own.
+        if any(phrase in str(refused) for phrase in _OTHER_DISTRIBUTION):
+            raise ValueError(_explain(refused, study, trial)) from refused
+        raise
     try:
         trial.set_user_attr(_PARAMETERS, digest(parameters))
+        if models := base_model_digests(parameters):
+            trial.set_user_attr(_BASE_MODELS, models)
         state, score, error = _evaluate(trial, parameters, plan.error_score, task)
         told = study.tell(trial, score, state, skip_if_finished=True)
         is_dropped = told.state != state
@@ -160,6 +187,22 @@ def _run_trial(study: Study, trial: Trial, plan: StudyPlan, task: CrossValidatio
     if error is not None:
         error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
         raise error
+
+
+def _explain(error: ValueError, study: Study, trial: Trial) -> str:
+    """Return what to do about a name that has another distribution in the study."""
+    known = {
+        name: distribution
+        for other in study.get_trials(deepcopy=False)
+        for name, distribution in other.distributions.items()
+        if name not in trial.params
+    }
+    shown = ", ".join(f"{name!r}: {distribution}" for name, distribution in known.items())
+    return (
+        f"The space of DiceSearchCV suggests a parameter in another way than other trials of the "
+        f"study {study.study_name!r} did under the same name. ({error}) Of those, there are "
+        f"{shown}. Suggest it under another name, or give another study_name."
+    )
 
 
 def _evaluate(

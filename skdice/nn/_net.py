@@ -84,9 +84,9 @@ class TextNet(NeuralNet):
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision
-        super().__init__(
-            module, criterion, optimizer=torch.optim.AdamW, train_split=None, verbose=0, **kwargs
-        )
+        # A clone passes them itself.
+        fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
+        super().__init__(module, criterion, **{**fixed, **kwargs})
 
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:

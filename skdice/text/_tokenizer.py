@@ -1,10 +1,12 @@
 """A model's tokenizer, reduced to what the estimators need: pieces and special tokens."""
 
 import copy
+import hashlib
 import json
 import os
 import unicodedata
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,13 @@ class WordTokenizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _backend=_plain_backend(state["tokenizer"]))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all that the pieces of a text depend on."""
+        special = (self.tokenizer.all_special_ids, self._unknown_id(), self.pad_id, self.pads_left)
+        parts = (self._backend.to_str(), self._word_prefix, special, self.frame, self.pair_frame)
+        return hashlib.blake2b(repr(parts).encode(errors="surrogatepass")).hexdigest()
 
     @property
     def pad_id(self) -> int:

@@ -122,7 +122,6 @@ class TestErrors:
             ("t.csv", 'class,tweet\n1,"a\n\n"\n\n1,a\n', "line 5: got a blank line"),
             ("t.csv", 'class,tweet\n1,"a\n"\n"",a\n', r"line 4: the label \(column 0\) is empty"),
             ("t.csv", 'class,tweet\n1,a\n1,"a\nb\n', "line 3: .* badly quoted, .* line 4"),
-            ("t.csv", "class,tweet\n1,a\rb\n", "line 2: .* badly quoted"),
             ("t.txt", "\n1 a\n", "line 1: got a blank line"),
             ("t.txt", "", "line 1: the file ends without any row"),
             ("t.txt", " \n\n", "line 2: the file ends without any row"),
@@ -233,3 +232,17 @@ def test_published_corpora(name, counts):
     assert len(X) == len(y)
     assert all(text.strip() for text in X)
     assert y.dtype == (object if "ham" in counts else np.int64)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_carriage_return_alone_is_text(tmp_path, end):
+    """Rows end at line feeds only, quoted or not."""
+    path = tmp_path / "texts.csv"
+    rows = ["label,text", "ham,one\rtwo", 'spam,"one\rtwo"', 'ham,"a\r\rb, c"', "spam,\rx", "ham,y"]
+    path.write_bytes(end.join(rows).encode() + b"\r")
+    X, y = read_labeled_text(path)
+    assert X == ["one\rtwo", "one\rtwo", "a\r\rb, c", "\rx", "y"]
+    assert y.tolist() == ["ham", "spam", "ham", "spam", "ham"]
+    path.write_bytes(end.join([*rows, 'spam,"a" b']).encode())
+    with pytest.raises(ValueError, match="line 7: the row that begins here is badly quoted"):
+        read_labeled_text(path)

@@ -487,6 +487,24 @@ class TestBadInput:
             )
         assert files_of(tmp_path / "out") == ["_skdice.json"]
 
+    @pytest.mark.parametrize("case", ["tagger", "texts", "pairs"])
+    def test_text_that_is_not_utf_8(self, case, fitted, tmp_path, small_chunks):
+        """Parquet does not check it; a column that is only kept may have it."""
+        raw = pa.array([b"a", b"b", b"c", b"\xff", b"d", b"e\xc3"])
+        text = pa.Array.from_buffers(pa.string(), 6, raw.buffers())
+        rows = pa.ListArray.from_arrays(pa.array(range(7), pa.int32()), text)
+        *others, column = CASES[case][2]
+        columns = dict.fromkeys(others, ["a"] * 6)
+        columns |= {column: rows if case == "tagger" else text}
+        source = write_corpus(tmp_path / "corpus", columns, (0, 6))
+        options = {"columns": list(CASES[case][2]), "verbose": 0}
+        found = rf"Column '{column}' of part 'sub/part-0.parquet' has text that is not UTF-8 in"
+        with pytest.raises(ValueError, match=rf"{found} rows? 3.* \(counted"):
+            predict_parquet(fitted(case), source, tmp_path / "out", **options)
+        columns = dict.fromkeys(CASES[case][2], [["a"]] * 6 if case == "tagger" else ["a"] * 6)
+        source = write_corpus(tmp_path / "kept", columns | {"note": text}, (0, 6))
+        predict_parquet(fitted(case), source, tmp_path / "out2", keep="note", **options)
+
     def test_rows_that_the_estimator_refuses(self, fitted, tmp_path, small_chunks):
         columns = {"question": ["who ?"] * 8, "context": ["john saw"] * 7 + [" "]}
         source = write_corpus(tmp_path / "corpus", columns, (0, 8))

@@ -26,6 +26,7 @@ from skdice.losses import DiceLoss
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
+from ..tiny_models import change_weights
 
 EPOCHS = 4
 DROPOUT_MATTERS = {"max_epochs": EPOCHS, "lr": 3e-3, "batch_size": 4}
@@ -219,6 +220,18 @@ def test_other_held_out_rows_are_another_fit(tiny_bert, tmp_path):
     _, valid = tagger._split(len(X), rng)
     X[valid[0]] = ["oslo"] * len(X[valid[0]])
     assert continued(tagger, X, y)[1] == 2
+
+
+def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):
+    tagger, X, y = make("tagger", own_bert, checkpoint_dir=tmp_path / "fits")
+    before = continued(tagger, X, y)[0].predict_proba(X)
+    assert continued(tagger, X, y)[1] == 0
+    change_weights(own_bert)
+    again, n_epochs = continued(tagger, X, y)
+    assert n_epochs == 1
+    expected = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
+    assert_same_fit(again, expected)
+    assert np.abs(np.concatenate(again.predict_proba(X)) - np.concatenate(before)).max() > 1e-3
 
 
 def test_what_is_only_shown_does_not_matter(tiny_bert, tmp_path):

@@ -1,6 +1,7 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import KFold, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.losses import DiceLoss
+from skdice.model_selection import tune_decision
 
 from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
 
@@ -171,6 +174,27 @@ class TestLabels:
         assert (text.net_.criterion_.level, text.net_.criterion_.average) == ("example", "sum")
 
 
+class TestClassWeight:
+    def test_labels_that_a_fold_lacks(self, tiny_bert):
+        """As in scikit-learn; a search scores all folds."""
+        X, y = easy_texts(12)
+        y = np.array([*y[:-1], "rare"])
+        weight = {"place": 5.0, "rare": 3.0}
+        classifier = make_texts(tiny_bert, max_epochs=1, class_weight=weight)
+        scores = cross_val_score(classifier, X, y, cv=KFold(4), error_score="raise")
+        assert np.isfinite(scores).all()
+        known = {name: value for name, value in weight.items() if name != "rare"}
+        extra = clone(classifier).fit(X[:9], y[:9]).predict_proba(X)
+        expected = clone(classifier).set_params(class_weight=known).fit(X[:9], y[:9])
+        np.testing.assert_array_equal(extra, expected.predict_proba(X))
+
+    def test_no_label_at_all(self, tiny_bert):
+        classifier = make_texts(tiny_bert, class_weight={"Place": 5.0, "Person": 1.0})
+        with pytest.raises(ValueError, match="no label of y: it has 'Place', 'Person'; y has 'per"):
+            classifier.fit(*easy_texts(12))
+        classifier.set_params(class_weight={}, max_epochs=1).fit(*easy_texts(12))
+
+
 class TestSeveralLabels:
     def test_outputs(self, labels):
         X, Y = easy_labels(10, seed=1)
@@ -188,6 +212,38 @@ class TestSeveralLabels:
         assert classifier.classes_.tolist() == ["person", "place"]
         weight = np.array(classifier.net_.criterion_.class_weight)
         np.testing.assert_array_equal(weight, [[1, 1], [1, 5]])
+
+    def test_columns_of_y_are_those_of_the_fit(self, tiny_bert):
+        X, Y = easy_labels(16)
+        Y = pd.DataFrame(Y, columns=["person", "place"])
+        named = make_texts(tiny_bert, max_epochs=1).fit(X, Y)
+        expected = named.score(X, Y)
+        assert named.score(X, Y.to_numpy()) == expected
+        swapped = r"columns of y must be those .* \['person', 'place'\]; got \['place', 'person'\]"
+        single = "a 0/1 matrix of 2 columns, as in the fit; got a label per row"
+        for y, message in [
+            (Y[["place", "person"]], swapped),
+            (Y.rename(columns={"place": "town"}), "got .*'town'"),
+            (Y.assign(time=0), r"2 columns of the fit, \['person', 'place'\]; got 3"),
+            (np.zeros((16, 3)), "got 3 columns"),
+            ([0, 1] * 8, single),
+        ]:
+            for use in (named.score, partial(tune_decision, named)):
+                with pytest.raises(ValueError, match=message):
+                    use(X, y)
+        assert named.score(X, Y[["place", "person"]][named.classes_.tolist()]) == expected
+
+    def test_columns_of_y_without_names_in_the_fit(self, tiny_bert):
+        X, Y = easy_labels(16)
+        plain = make_texts(tiny_bert, max_epochs=1).fit(X, Y)
+        table = pd.DataFrame(Y)
+        for y in (table, table.rename(columns={0: "person", 1: "place"})):
+            assert plain.score(X, y) == plain.score(X, Y)
+        with pytest.raises(ValueError, match=r"that order: \[0, 1\]; got \[1, 0\]"):
+            plain.score(X, table[[1, 0]])
+        one = make_texts(tiny_bert, max_epochs=1).fit(X, Y[:, 0])
+        with pytest.raises(ValueError, match="y must be a label per row, as in the fit; got a 0/1"):
+            one.score(X, Y)
 
     @pytest.mark.parametrize("convert", [sparse.csr_matrix, np.ndarray.tolist, pd.DataFrame])
     def test_containers(self, tiny_bert, convert):

@@ -19,6 +19,13 @@ from skdice.estimators._labels import check_indicator, check_labels
 from skdice.estimators._questions import GoldAnswers, check_questions
 from skdice.text._entities import checked_split
 
+
+def test_weights_that_are_all_zero():
+    """In words that scikit-learn's own check looks for."""
+    with pytest.raises(ValueError, match=r"(.*weight.*zero.*)|(.*zero.*weight.*)"):
+        check_sample_weight([0, 0.0], 2)
+
+
 SCALAR = np.array("0-d")
 MATRIX = sparse.csr_matrix(np.eye(2))
 SENTENCES = [["john", "saw"], ["in", "oslo"], ["by", "rome"]]

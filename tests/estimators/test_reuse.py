@@ -1,5 +1,6 @@
 """Work that fits share: it changes how often things are computed, not what comes out."""
 
+import json
 import pickle
 import warnings
 from collections import Counter
@@ -22,7 +23,7 @@ from skdice.nn._net import TextNet
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
-from ..tiny_models import BUILDERS
+from ..tiny_models import BUILDERS, change_weights
 
 ROWS = {
     DiceTokenTagger: easy_corpus(24),
@@ -149,6 +150,47 @@ def test_new_targets_and_weights_do_not_meet_old_ones(tiny_bert):
     with reuse_work():
         for rest, score in zip(((y,), (other,), (y, [0, 1, 1] * 5 + [0])), expected):
             np.testing.assert_allclose(scores(clone(classifier).fit(X, *rest), X), score, atol=1e-5)
+
+
+def test_other_weights_at_the_same_path_do_not_meet_old_states(own_bert):
+    X, y = easy_texts(16)
+    classifier = make(DiceTextClassifier, own_bert, n_frozen_layers=1)
+    with reuse_work():
+        old = clone(classifier).fit(X, y)
+        before = scores(old, X[:8])
+        change_weights(own_bert)
+        new = scores(clone(classifier).fit(X, y), X)
+        np.testing.assert_allclose(scores(old, X[:8]), before, atol=1e-6)
+        other = [*X[8:], "mary saw rome"]
+        after = scores(old, other)
+    np.testing.assert_allclose(new, scores(clone(classifier).fit(X, y), X), atol=1e-5)
+    np.testing.assert_allclose(after, scores(old, other), atol=1e-5)
+
+
+def test_another_tokenizer_at_the_same_path_does_not_meet_old_pieces(own_bert):
+    """Also for an estimator fitted before, which has the tokenizer of its fit."""
+    X, y = easy_texts(16)
+    classifier = make(DiceTextClassifier, own_bert)
+    other = [*X[8:], "mary saw rome"]
+    with reuse_work():
+        old = clone(classifier).fit(X, y)
+        path = own_bert / "tokenizer.json"
+        path.write_text(
+            path.read_text()
+            .replace('"lowercase":true', '"lowercase":false')
+            .replace('"lowercase": true', '"lowercase": false')
+        )
+        config = own_bert / "tokenizer_config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"do_lower_case": False}))
+        upper = [text.upper() for text in X]
+        new = clone(classifier).fit(upper, y)
+        proba = scores(new, upper)
+        after = scores(old, [text.upper() for text in other])
+        between = scores(old, upper)
+    expected = clone(classifier).fit(upper, y)
+    np.testing.assert_allclose(proba, scores(expected, upper), atol=1e-5)
+    np.testing.assert_allclose(after, scores(old, [text.upper() for text in other]), atol=1e-5)
+    np.testing.assert_allclose(between, scores(old, upper), atol=1e-5)
 
 
 def test_without_frozen_layers_nothing_is_kept(tiny_bert, counts):

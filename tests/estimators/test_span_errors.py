@@ -219,7 +219,7 @@ class TestNothingToTrainOn:
         ([1, 1], ["sample_weight", "(3,)", "(2,)"]),
         ([1, -1, 1], ["sample_weight", "row 1", "-1.0"]),
         ([1, NAN, 1], ["sample_weight", "row 1", "nan"]),
-        ([0, 0, 0], ["sample_weight", "above 0"]),
+        ([0, 0, 0], ["sample_weight", "above zero"]),
     ],
 )
 def test_bad_weights(tiny_bert, weight, parts):

@@ -73,7 +73,8 @@ def test_data(tiny_bert, X, y, message):
         ({"K": -5.0}, "weight log10.* of class 'O' is undefined for K=-5.0"),
         ({"K": "x"}, "'K' parameter .*None or a float"),
         ({"class_weight": "x"}, "'class_weight' parameter .*one of"),
-        ({"class_weight": {"B-XYZ": 2.0}}, "label 'B-XYZ', which is not in y"),
+        ({"class_weight": {"B-XYZ": 2.0}}, "no label of y: it has 'B-XYZ'; y has 'B-LOC'"),
+        ({"class_weight": {"O": 1.0, "B-XYZ": -2.0}}, "'B-XYZ' .*Got -2.0"),
         ({"class_weight": {"O": -1.0}}, "Got -1.0"),
         ({"max_epochs": 0}, r"'max_epochs' parameter .*int in the range \[1, inf\)\. Got 0"),
         ({"batch_size": 1.5}, "'batch_size' parameter .*Got 1.5"),
@@ -175,7 +176,7 @@ def test_ctrl_c_is_not_swallowed(tiny_bert):
 def test_failed_refit_is_not_half_of_two(tiny_bert):
     tagger = DiceTokenTagger(tiny_bert, **FAST).fit(X, Y)
     other = [[tag.replace("PER", "ORG") for tag in row] for row in Y]
-    with pytest.raises(ValueError, match="which is not in y"):
+    with pytest.raises(ValueError, match="class_weight has no label of y"):
         tagger.set_params(class_weight={"B-PER": 2.0}).fit(X, other)
     with pytest.raises(NotFittedError):
         tagger.predict(X)

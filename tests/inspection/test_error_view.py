@@ -238,3 +238,23 @@ def test_from_estimator(tiny_bert):
     totals = errors.summary().iloc[0]
     n_entities = 2 * totals.sum() - totals["missed"] - totals["spurious"]
     assert 2 * totals["correct"] / n_entities == pytest.approx(tagger.score(sentences, tags))
+
+
+@pytest.mark.parametrize("kind", ["word", "label"])
+def test_lone_surrogates(kind):
+    """pandas' own str cannot hold them."""
+    odd = "a\ud800b"
+    word, label = (odd, "PER") if kind == "word" else ("ann", odd)
+    X, y = [[word, "left"], ["oslo"]], [[f"B-{label}", "O"], ["B-LOC"]]
+    errors = TaggingErrors.from_predictions(X, y, [["O", "O"], ["B-LOC"]])
+    frame = errors.frame
+    assert frame["text"].tolist() == [word, "oslo"]
+    assert frame["gold_label"].tolist() == [label, "LOC"]
+    assert frame["predicted_label"].isna().tolist() == [True, False]
+    assert frame["kind"].tolist() == ["missed", "correct"]
+    plain = TaggingErrors.from_predictions([["ann", "left"], ["oslo"]], y, y).frame
+    numbers = ["row", "kind", *(name for name in frame if name.endswith(("start", "end")))]
+    assert frame[numbers].dtypes.equals(plain[numbers].dtypes)
+    assert errors.summary().loc[label, "missed"] == 1
+    assert "\ufffd" not in repr(frame)
+    assert "&#55296;" in errors.to_html()

@@ -19,6 +19,7 @@ from skdice.model_selection import compare_losses, tune_decision
 from skdice.model_selection._loss_runs import Protocol, split_rows
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..tiny_models import change_weights
 
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8}
 TWO = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
@@ -370,6 +371,30 @@ def test_lambdas_have_no_names_to_be_kept_under(guess, pairs, tmp_path):
     compare_losses(pipeline, *pairs, **TWO)
 
 
+def test_columns_of_the_test_labels_are_those_of_the_training_labels(tiny_bert):
+    X, Y = easy_labels(12)
+    Y = pd.DataFrame(Y, columns=["person", "place"])
+    classifier = DiceTextClassifier(tiny_bert, **FAST)
+    with pytest.raises(ValueError, match=r"\['person', 'place'\]; got \['place', 'person'\]"):
+        compare_losses(classifier, X, Y, X, Y[["place", "person"]], **TWO)
+
+
+def test_other_weights_at_the_same_path_are_other_runs(own_bert, pairs, tmp_path):
+    options = TWO | {"cache_dir": tmp_path / "runs"}
+    guess = Guess(own_bert)
+    Guess.fits.clear()
+    for n_fits in (4, 4):
+        compare_losses(guess, *pairs, **options)
+        assert len(Guess.fits) == n_fits
+    change_weights(own_bert)
+    compare_losses(guess, *pairs, **options)
+    assert len(Guess.fits) == 8
+    compare_losses(Pipeline([("guess", guess)]), *pairs, **options)
+    change_weights(own_bert)
+    compare_losses(Pipeline([("guess", guess)]), *pairs, **options)
+    assert len(Guess.fits) == 16
+
+
 def test_cache_dir_that_is_a_file(guess, pairs, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="cache_dir must be a directory"):
@@ -386,7 +411,7 @@ def test_processes(tiny_bert, pairs, tmp_path):
     pd.testing.assert_frame_equal(one.table(), two.table())
     assert len(list(tmp_path.iterdir())) == 4
     # Fails in fit, in another process; every loss before it is fine.
-    with pytest.raises(ValueError, match="class_weight has the label 7") as caught:
+    with pytest.raises(ValueError, match="class_weight has no label of y: it has 7") as caught:
         compare_losses(
             classifier, *pairs, seeds=(0,), n_jobs=2, verbose=0,
             losses={"ce": "ce", "bad": {"loss": "ce", "class_weight": {7: 1.0}}},

@@ -294,3 +294,21 @@ class TestErrors:
         ):
             cross_val_predict_proba(LogisticRegression(), X, y, cv=KFold(2), n_jobs=n_jobs)
         assert re.match(f"This was fold [{folds}] of 2", caught.value.__notes__[0])
+
+
+def test_parts_of_cv_as_lists_and_masks():
+    X, y = np.arange(8.0).reshape(-1, 1), np.array([0, 1] * 4)
+    weight = np.arange(1.0, 9.0)
+    first, second = np.arange(4), np.arange(4, 8)
+    arrays = [(first, second), (second, first)]
+    lists = [tuple(part.tolist() for part in split) for split in arrays]
+    masks = [tuple(np.isin(np.arange(8), part) for part in split) for split in arrays]
+    model = LogisticRegression()
+    for given in ({}, {"sample_weight": weight}):
+        expected = cross_val_predict_proba(model, X, y, cv=arrays, **given)
+        for cv in (lists, masks, [tuple(part.tolist() for part in split) for split in masks]):
+            got = cross_val_predict_proba(model, X, y, cv=cv, **given)
+            np.testing.assert_array_equal(got, expected)
+    for part in ([0.5, 1], [True, False], [[0, 1]], ["a"]):
+        with pytest.raises(ValueError, match="parts of cv must be row numbers"):
+            cross_val_predict_proba(model, X, y, cv=[(part, [0])])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import torch
 from scipy import sparse
@@ -30,6 +31,14 @@ RAGGED = object_array(SENTENCES)
         ([("a", "b")], np.array([["a", "b"]], dtype=object)),
         (["a", "b"], np.array(["a", "b"])),
         ([np.str_("a")], ["a"]),
+        ([np.int64(1)], [1]),
+        ([np.float64(1), np.float32(2)], [1.0, 2.0]),
+        ([np.bool_(True)], np.array([True])),
+        ([np.int64(1), None, "a"], [1, None, "a"]),
+        (pd.DataFrame({"a": [np.int64(1)]}, dtype=object), pd.DataFrame({"a": [1]})),
+        (pd.array(["a", "b"]), ["a", "b"]),
+        (pl.Series(["a", "b"]), ["a", "b"]),
+        (pl.DataFrame({"a": ["b"]}), pl.DataFrame([["b"]], schema=["a"])),
         ([0, 1], np.array([0, 1])),
         ([0, 1], pd.Series([0, 1])),
         (1.5, np.float64(1.5)),
@@ -76,6 +85,12 @@ DIFFERENT = [
     {"text": ["a"], "answer_start": [0]},
     pd.DataFrame({"question": ["a"], "context": ["b"]}),
     pd.DataFrame({"context": ["a"], "question": ["b"]}),
+    pl.DataFrame({"question": ["a"], "context": ["b"]}),
+    pl.DataFrame({"context": ["b"], "question": ["a"]}),
+    # Of these the repr leaves out what differs.
+    *(pd.array([*map(str, range(50)), word, *map(str, range(50))]) for word in "xy"),
+    *(pl.Series([*map(str, range(50)), word, *map(str, range(50))]) for word in "zu"),
+    *(pl.DataFrame({"a": [*map(str, range(50)), w, *map(str, range(50))]}) for w in "vw"),
     sparse.csr_array(np.eye(3)),
     DiceTokenTagger(),
     DiceTokenTagger(lr=1e-4),

@@ -31,9 +31,11 @@ from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.estimators._reuse import active_reuse
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
+from skdice.model_selection._fingerprint import BASE_MODEL, differences
 from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs
+from ..tiny_models import change_weights
 from .searched import Peak, X, Y, make_search, space
 
 matplotlib.use("Agg")
@@ -304,6 +306,39 @@ class TestSpaces:
             other.fit(X, Y)
 
 
+DISTRIBUTIONS = {
+    "float": lambda trial: {"x": trial.suggest_float("x", 0.1, 1)},
+    "log": lambda trial: {"x": trial.suggest_float("x", 0.1, 1, log=True)},
+    "int": lambda trial: {"x": trial.suggest_int("x", 0, 1)},
+    "two": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b"])},
+    "three": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b", "c"])},
+}
+
+
+@pytest.mark.parametrize(
+    "one, other, message",
+    [
+        ("float", "int", "fit trial 0 of the study: it gives other parameters"),
+        ("int", "two", r"fit trial 0 of the study: '1' not in \('a', 'b'\)\. It"),
+        ("float", "log", "under the same name.*'x': FloatDistribution.*log=False"),
+        ("two", "three", r"under the same name.*'x': CategoricalDistribution\(choices=\('a', 'b'"),
+    ],
+)
+def test_the_same_name_with_another_distribution(one, other, message, tmp_path):
+    storage = tmp_path / "study.journal"
+    make_search(storage, space=DISTRIBUTIONS[one], n_trials=1).fit(X, Y)
+    with pytest.raises(ValueError, match=f"{message}.*another study_name"):
+        make_search(storage, space=DISTRIBUTIONS[other], n_trials=2).fit(X, Y)
+
+
+def test_a_distribution_that_changes_within_a_search():
+    def changing(trial):
+        return DISTRIBUTIONS["int" if trial.number else "float"](trial)
+
+    with pytest.raises(ValueError, match=r"in another way .*'x': FloatDistribution"):
+        make_search(space=changing, n_trials=2).fit(X, Y)
+
+
 class TestPruning:
     def test_auto(self):
         search = make_search(n_trials=20, pruner="auto").fit(X, Y)
@@ -321,6 +356,38 @@ class TestPruning:
         assert search.study_.best_trial.number == results["trial_number"][search.best_index_]
         # What was stopped had been worse than the middle of those that were not.
         assert pruned["split0_test_score"].median() < complete["split0_test_score"].median()
+
+    def test_an_easy_first_fold_does_not_switch_it_off(self):
+        """There all trials score 1; from the second fold on the bad ones are behind."""
+
+        class EasyStart(Peak):
+            def score(self, X, y):
+                return 1.0 if X[0, 0] == 0 else super().score(X, y)
+
+        options = {"estimator": EasyStart(), "cv": KFold(4), "n_trials": 20}
+        results = pd.DataFrame(make_search(**options, pruner="auto").fit(X, Y).cv_results_)
+        pruned = results[results["state"] == "PRUNED"]
+        assert len(pruned) >= 3
+        assert pruned["split0_test_score"].eq(1).all()
+        assert pruned["split1_test_score"].notna().all()
+        assert pruned["split3_test_score"].isna().all()
+
+    def test_late_folds_that_are_bad_stop_a_trial(self):
+        """The mean so far counts, not the best one: trial 5 is ahead after the first fold."""
+        scores = {number: [0.5, 0.5, 0.5, 0.5] for number in range(5)} | {5: [0.6, 0.1, 0.9, 0.9]}
+
+        class Listed(Peak):
+            def score(self, X, y):
+                return scores[int(self.x)][int(X[0, 0]) // 3]
+
+        def listed(trial):
+            return {"x": float(trial.number), "kind": trial.suggest_categorical("kind", ["plain"])}
+
+        options = {"estimator": Listed(), "cv": KFold(4), "n_trials": 6, "pruner": "auto"}
+        results = make_search(**options, space=listed).fit(X, Y).cv_results_
+        assert results["state"].tolist() == ["COMPLETE"] * 5 + ["PRUNED"]
+        assert results["split1_test_score"][5] == 0.1
+        assert np.isnan(results["split2_test_score"][5])
 
     def test_a_pruned_trial_is_never_best(self):
         class PruneTheGood(optuna.pruners.BasePruner):
@@ -630,6 +697,36 @@ class TestWithModels:
             n_trials=2,
         ).fit(X, y)
         assert search.best_estimator_.loss.gamma == search.best_params_["loss__gamma"]
+
+
+def test_other_weights_at_the_same_path_are_another_search(tiny_bert, own_bert, tmp_path):
+    X, y = easy_pairs(12)
+    storage = tmp_path / "study.journal"
+    classifier = DicePairClassifier(own_bert, **FAST, verbose=0)
+    plain = {"estimator": classifier, "space": lambda trial: {"lr": 1e-3}}
+    piped = {"estimator": Pipeline([("classify", classifier)]), "space": lambda trial: {}}
+    chosen = {
+        "estimator": DicePairClassifier(tiny_bert, **FAST, verbose=0),
+        "space": lambda trial: {"model": trial.suggest_categorical("model", [str(own_bert)])},
+    }
+    named = {"plain": plain, "piped": piped, "chosen": chosen}
+    options = {"cv": 2, "refit": False, "storage": storage}
+    for name, search in named.items():
+        for n_trials in (1, 2):
+            make_search(**search, **options, study_name=name, n_trials=n_trials).fit(X, y)
+    change_weights(own_bert)
+    messages = dict.fromkeys(("plain", "piped"), "differs in the files of the base model")
+    messages["chosen"] = "trial 0 .* files of model='.*own-bert' have changed"
+    for name, message in messages.items():
+        with pytest.raises(ValueError, match=message):
+            make_search(**named[name], **options, study_name=name, n_trials=3).fit(X, y)
+
+
+def test_a_model_that_comes_to_the_machine_in_mid_study():
+    """A hub id that is not in the cache yet; from the second call on its files count."""
+    unknown, known = {"X": "1"}, {"X": "1", BASE_MODEL: "2"}
+    assert differences(unknown, known) == differences(known, unknown) == []
+    assert differences(known, {**known, BASE_MODEL: "3"}) == [BASE_MODEL]
 
 
 def test_trials_share_the_frozen_layers(tiny_bert, monkeypatch):

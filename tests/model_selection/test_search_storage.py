@@ -13,9 +13,11 @@ import optuna
 import pytest
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
+from sqlalchemy import event
 
 from skdice.model_selection import _budget, _liveness
 from skdice.model_selection._journal_lock import FlockLock, journal_lock
+from skdice.model_selection._retrying_storage import StorageLostError
 from skdice.model_selection._storage import is_shared, open_storage, open_study, show_storage
 
 from ..distributed.postgresql import server
@@ -343,6 +345,23 @@ class TestStorages:
             with pytest.raises(ValueError, match="cannot be opened"):
                 make_search(f"sqlite:///{path}").fit(X, Y)
 
+    def test_a_database_that_may_not_be_written_to(self, tmp_path):
+        """As on a file system that is mounted read-only."""
+        path = tmp_path / "study.db"
+        make_search(f"sqlite:///{path}", n_trials=1).fit(X, Y)
+        url = f"sqlite:///file:{path}?mode=ro&uri=true"
+        for name in ("skdice", "new"):
+            with pytest.raises(ValueError, match="can be read, but not written to"):
+                make_search(url, n_trials=2, study_name=name).fit(X, Y)
+
+    def test_a_database_that_becomes_read_only(self, tmp_path):
+        study = open_study(f"sqlite:///{tmp_path}/study.db", "one")
+        engine = study._storage.storage._backend.engine
+        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA query_only = ON"))
+        engine.dispose()
+        with pytest.raises(StorageLostError, match="written to it: attempt to write a readonly"):
+            study.set_user_attr("a", 1)
+
     def test_no_server(self, tmp_path):
         pytest.importorskip("psycopg2")
         url = f"postgresql+psycopg2://me:secret@/x?host={tmp_path}"
@@ -402,3 +421,57 @@ class TestJournalLock:
         lock = journal_lock(str(path))
         assert lock.acquire()
         lock.release()
+
+
+TORN = {
+    "a part": lambda content: content + b'{"op_code":6,"worker_id":"ab',
+    "a few letters": lambda content: content + b'{"op',
+    "no line end": lambda content: content + b'{"op_code":1}',
+    "NULs": lambda content: content + bytes(100),
+    "a part and NULs": lambda content: content + b'{"op_code":6,"wor' + bytes(100),
+    "an empty line": lambda content: content + b"\n",
+    "blank lines": lambda content: content + b"\n\r\n \n",
+    "two parts": lambda content: content + b'{"op_code":6,"wor{"op_code":6,"worker_id":"ab"}\n',
+    "the last record": lambda content: content[:-10],
+}
+
+
+class TestTornJournals:
+    @pytest.mark.parametrize("tear", TORN)
+    def test_the_study_goes_on(self, tear, tmp_path):
+        """Whatever a machine that went down left at the end; in a process of its own."""
+        path = tmp_path / "study.journal"
+        whole = make_search(tmp_path / "whole.journal", n_trials=5).fit(X, Y)
+        first = start_search("plain", str(path), n_trials=2)
+        _, errors = first.communicate(timeout=60)
+        assert first.returncode == 0, errors
+        path.write_bytes(TORN[tear](path.read_bytes()))
+        for n_trials in (3, 5, 5):
+            search = make_search(path, n_trials=n_trials).fit(X, Y)
+        n_lost = tear == "the last record"
+        assert len(trials_of(path)) == 5 + n_lost
+        if not n_lost:
+            assert search.cv_results_["params"] == whole.cv_results_["params"]
+        for line in path.read_bytes().splitlines():
+            assert line.startswith(b'{"op_code":')
+
+    def test_a_torn_file_without_a_record(self, tmp_path):
+        path = tmp_path / "study.journal"
+        path.write_bytes(b'{"op_code":0,"wor')
+        assert len(make_search(path, n_trials=2).fit(X, Y).study_.trials) == 2
+
+    @pytest.mark.parametrize("content", [b"a note without a line end", b"\n\nnote"])
+    def test_a_file_of_another_kind_is_left_alone(self, content, tmp_path):
+        path = tmp_path / "note"
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="ends in a line that is no record of a study: b'"):
+            make_search(path).fit(X, Y)
+        assert path.read_bytes() == content
+
+    def test_damage_in_the_middle_is_explained(self, tmp_path):
+        path = tmp_path / "study.journal"
+        make_search(path, n_trials=1).fit(X, Y)
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([*lines[:4], lines[4][:-9], *lines[5:]]))
+        with pytest.raises(ValueError, match=r"line 5 of the journal '.*' is damaged .* delete"):
+            make_search(path, n_trials=2).fit(X, Y)

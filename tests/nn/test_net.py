@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from skorch.callbacks import Callback
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, SelfAdjustingDiceLoss
@@ -24,6 +25,15 @@ from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 LENGTHS = [2 + i % 5 for i in range(20)]
 STEP_SIZE = 4
 N_STEPS = 5  # per epoch
+
+
+def test_a_clone_has_the_same_parameters():
+    net = TextNet(ToyModule, DiceLoss, module__n_classes=N_CLASSES, lr=1e-3, criterion__gamma=2.0)
+    again = clone(net.initialize())
+    assert again.get_params()["lr"] == 1e-3
+    assert again.module is ToyModule
+    assert again.optimizer is torch.optim.AdamW
+    assert again.initialize().criterion_.gamma == 2.0
 
 
 class Spy(Callback):
