@@ -280,9 +280,7 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             self.loss_ = loss_of(net)
             self.interrupted_ = True
             self._n_training_rows = dataset.n_texts
-            batcher = self._batcher(dataset, net.precision)
-            batch_size = self.batch_size if self.batch_tokens is None else self.batch_tokens
-            sampler = StepSampler(batcher, batch_size * self.accumulate, rng, ranks)
+            sampler = self._sampler(self._batcher(dataset, net.precision), rng, ranks)
             try:
                 with ranks.left_on_error(NotFiniteError):
                     net.fit(
@@ -381,6 +379,15 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             batch_tokens=self.batch_tokens,
             pads=getattr(self, "_pads", True),
         )
+
+    def _sampler(self, batcher: Batcher, rng: np.random.Generator, ranks: Ranks) -> StepSampler:
+        batch_size = self.batch_size if self.batch_tokens is None else self.batch_tokens
+        return StepSampler(batcher, batch_size * self.accumulate, rng, ranks)
+
+    def _count_steps(self, dataset: EncodedDataset) -> int:
+        """Return the optimiser steps of an epoch."""
+        ranks = current_ranks(resolve_device(self.device))
+        return len(self._sampler(self._padding(dataset), np.random.default_rng(), ranks))
 
     def _probe(self) -> Batcher:
         """Return a few tiny windows, to try out what the model does."""

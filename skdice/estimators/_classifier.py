@@ -173,7 +173,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         is_binary = n_classes == 2 and not self._is_multilabel
         background = 1 - self._positive() if is_binary else None
         labels_ = self.classes_.tolist()
-        loss = self._make_loss(labels_, self._count(dataset), background, binary=is_binary)
+        counts, n_steps = self._count(dataset), self._count_steps(dataset)
+        loss = self._make_loss(labels_, counts, background, binary=is_binary, n_steps=n_steps)
         held_out = (valid_set.fingerprint, y_valid)
         self._train(dataset, loss, n_classes, seed, rng, validate if len(valid) else None, held_out)
         self.interrupted_ = False

@@ -5,6 +5,9 @@ from typing import Any
 
 from ..losses._set import SetLoss
 
+# As large as was of any use in our measurements.
+_LARGE_MEMORY = 30
+
 
 def warn_of_collapse(what: str, loss: Any) -> None:
     """Warn that a fit found nothing in the training rows of the epoch that is kept.
@@ -19,8 +22,9 @@ def warn_of_collapse(what: str, loss: Any) -> None:
     helps = ["more epochs or another lr"]
     if loss.class_weight is None:
         helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")
-    if isinstance(loss, SetLoss) and loss.level == "batch" and loss.memory < 30:
-        helps.insert(0, "a larger memory (memory=30)")
+    is_pooled = isinstance(loss, SetLoss) and loss.level == "batch"
+    if is_pooled and float(loss.memory) < _LARGE_MEMORY:
+        helps.insert(0, f"a larger memory (memory={_LARGE_MEMORY})")
     warnings.warn(
         f"This fit {what}, in the training rows of its epoch that is kept. What helps: "
         f"{', '.join(helps)}.",

@@ -18,6 +18,9 @@ _IGNORED = -100
 # from 880 on; with 80 words outside for one inside, or 160, weighted cross-entropy was ahead.
 _FEW_ENTITIES = 800
 _RARE_ENTITIES = 40
+# What memory="auto" goes by (benchmarks/RESULTS.md).
+_ENOUGH_POSITIVES = 40
+_MOST_STEPS = 10.0
 
 
 def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> dict[str, Any]:
@@ -37,6 +40,38 @@ def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float)
     if n_outside >= _RARE_ENTITIES * n_inside:
         return {"loss": "dice", "class_weight": "log"}
     return {"loss": "dice" if n_entities <= _FEW_ENTITIES else "ce"}
+
+
+def memory_for(n_positives: float, n_steps: int) -> float:
+    """Return what ``memory="auto"`` is: as many steps as have about 40 positives, at most 10.
+
+    Where a step by itself has that many, a memory gained nothing in our measurements, and made some
+    fits too eager: its F1 is that of a network that knew less. So it is no more than a quarter of
+    an epoch either.
+
+    Parameters
+    ----------
+    n_positives : float
+        Of the training data, all in one set or those of the rarest class.
+    n_steps : int
+        Optimiser steps of an epoch.
+    """
+    if not n_positives:
+        return 0.0
+    memory = min(_ENOUGH_POSITIVES * n_steps / n_positives, _MOST_STEPS, n_steps / 4)
+    return round(memory, 1) if memory > 1 else 0.0
+
+
+def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
+    """Return how many positives the set has or, of the sets of each class, the smallest."""
+    if counts.ndim == 2:
+        of_class = counts[:, 1]
+    else:
+        of_class = counts if background is None else np.delete(counts, background)
+    of_class = of_class[of_class > 0]
+    if average == "micro" or not len(of_class):
+        return float(of_class.sum())
+    return float(of_class.min())
 
 
 class LossMixin:
@@ -88,6 +123,7 @@ class LossMixin:
         counts: np.ndarray,
         background: int | None,
         binary: bool,
+        n_steps: int,
         recommended: dict[str, Any] | None = None,
     ) -> Loss:
         """Return the loss of one fit, on a private copy.
@@ -101,6 +137,8 @@ class LossMixin:
             What ``background="auto"`` means here.
         binary : bool
             Whether one class is searched among the rest.
+        n_steps : int
+            Optimiser steps of an epoch.
         recommended : dict, optional
             Parameters that ``loss="recommended"`` means here; cross-entropy by default.
         """
@@ -125,6 +163,9 @@ class LossMixin:
             loss = make_loss(name, binary=binary, class_weight=class_weight, **parameters)
         if isinstance(getattr(loss, "background", None), str):
             loss.set_params(background=background)
+        if isinstance(loss.memory, str):
+            n_positives = _fewest_positives(counts, background, loss.average)
+            loss.set_params(memory=memory_for(n_positives, n_steps))
         reason = loss.known_collapse()
         if reason:
             warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)

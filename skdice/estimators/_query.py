@@ -265,6 +265,7 @@ class DiceQueryTagger(WordTagger):
                 _count(encoded, train_spans),
                 background=0,
                 binary=True,
+                n_steps=self._count_steps(encoded.dataset),
                 recommended={"loss": "dice"},
             ),
             tuple(self.span_weights),

@@ -250,7 +250,13 @@ class DiceSpanExtractor(TextEstimator):
             return self._metric(y_valid, self._pick(found, valid_contexts))
 
         loss = SpanLoss(
-            self._make_loss([0, 1], questions_.count_starts(), background=0, binary=True)
+            self._make_loss(
+                [0, 1],
+                questions_.count_starts(),
+                background=0,
+                binary=True,
+                n_steps=self._count_steps(questions_.dataset),
+            )
         )
         held_out = (take(questions, valid), valid_contexts, y_valid)
         self._train(

@@ -220,7 +220,14 @@ class DiceTokenTagger(WordTagger):
             n_inside = counts.sum() - n_outside
             n_entities = sum(len(get_entities(tags[row])) for row in train)
             recommended = recommended_for_entities(n_entities, n_outside, n_inside)
-        loss = self._make_loss(classes, counts, background, binary=False, recommended=recommended)
+        loss = self._make_loss(
+            classes,
+            counts,
+            background,
+            binary=False,
+            n_steps=self._count_steps(dataset),
+            recommended=recommended,
+        )
         held_out = (valid_sentences, valid_tags)
         self._train(dataset, loss, len(classes), seed, rng, validate, held_out)
         if self.background_bias == "auto":

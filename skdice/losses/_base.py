@@ -55,7 +55,7 @@ class Loss(BaseEstimator, nn.Module):
     class_weight: Any
     ignore_index: int
     reduction: str
-    memory: float = 0.0
+    memory: float | str = 0.0
 
     def forward(
         self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None

@@ -17,10 +17,11 @@ class DiceLoss(SetLoss):
     square_denominator : bool, default=True
         Whether p is squared in the denominator. The square lets go of easy negatives: their
         gradient is proportional to p.
-    memory : float, default=10.0
+    memory : float or "auto", default="auto"
         About how many optimiser steps the sums are formed over in training, see
         :class:`SumsMemory`; 0 is the step alone. A loss that is called on one batch is of that
-        batch. At example level there is nothing to remember.
+        batch, and at example level there is nothing to remember. "auto" is 0 for the loss alone; an
+        estimator takes as many steps as have about 40 positives, 10 at most.
     level : {"batch", "example"}, default="batch"
         Pool the sums over the batch, or form one loss per item and take the mean.
     average : {"micro", "macro", "sum"}, default="micro"
@@ -59,7 +60,7 @@ class DiceLoss(SetLoss):
         *,
         gamma: float = 1.0,
         square_denominator: bool = True,
-        memory: float = 10.0,
+        memory: float | str = "auto",
         level: str = "batch",
         average: str = "micro",
         background: int | str | None = "auto",

@@ -25,10 +25,11 @@ class SelfAdjustingDiceLoss(DiceLoss):
     detach_weight : bool, default=False
         Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from
         negatives to positives.
-    memory : float, default=10.0
+    memory : float or "auto", default="auto"
         About how many optimiser steps the sums are formed over in training, see
         :class:`SumsMemory`; 0 is the step alone. A loss that is called on one batch is of that
-        batch. At example level there is nothing to remember.
+        batch, and at example level there is nothing to remember. "auto" is 0 for the loss alone; an
+        estimator takes as many steps as have about 40 positives, 10 at most.
     level : {"batch", "example"}, default="batch"
         Pool the sums over the batch, or form one loss per item and take the mean.
     average : {"micro", "macro", "sum"}, default="micro"
@@ -69,7 +70,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
         gamma: float = 1.0,
         square_denominator: bool = True,
         detach_weight: bool = False,
-        memory: float = 10.0,
+        memory: float | str = "auto",
         level: str = "batch",
         average: str = "micro",
         background: int | str | None = "auto",

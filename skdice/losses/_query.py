@@ -78,7 +78,7 @@ class QueryLoss(BaseEstimator, nn.Module):
         return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
 
     @property
-    def memory(self) -> float:
+    def memory(self) -> float | str:
         """About how many steps the sums are formed over in training."""
         return self.loss.memory
 

@@ -26,7 +26,7 @@ class SetLoss(Loss):
 
     gamma: float
     square_denominator: bool
-    memory: float
+    memory: float | str
     level: str
     average: str
     background: Any
@@ -198,7 +198,10 @@ class SetLoss(Loss):
         owner = type(self).__name__
         check_number(owner, "gamma", self.gamma, low=0)
         check_bool(owner, "square_denominator", self.square_denominator)
-        check_number(owner, "memory", self.memory, low=0)
+        if isinstance(self.memory, str):
+            check_option(owner, "memory", self.memory, ("auto",))
+        else:
+            check_number(owner, "memory", self.memory, low=0)
         check_option(owner, "level", self.level, ("batch", "example"))
         check_option(owner, "average", self.average, ("micro", "macro", "sum"))
         check_number(owner, "ohem_ratio", self.ohem_ratio, low=0)

@@ -72,7 +72,7 @@ class SpanLoss(BaseEstimator, nn.Module):
         return self.loss.total_weight(start, sample_weight)
 
     @property
-    def memory(self) -> float:
+    def memory(self) -> float | str:
         """About how many steps the sums are formed over in training."""
         return self.loss.memory
 

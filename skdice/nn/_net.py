@@ -184,7 +184,8 @@ class TextNet(NeuralNet):
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
         is_gpu = torch.device(self.device).type == "cuda"
         self.guard_ = FiniteGuard(self.optimizer_, not is_gpu or self.scaler_.is_enabled())
-        self.memory_ = SumsMemory(self.criterion_.memory)
+        memory = self.criterion_.memory
+        self.memory_ = SumsMemory(0 if isinstance(memory, str) else memory)
         progress = Progress(self.max_epochs, patience)
         if resume_from is not None:
             restore_training_state(self, progress, sampler.rng, resume_from)

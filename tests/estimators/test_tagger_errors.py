@@ -150,7 +150,8 @@ class Poison(Callback):
         self.seen += 1
         if len(net.history) == self.epoch and self.seen == self.batch:
             self.before = net.module_.transformer.classifier.bias.detach().clone()
-            net.criterion_.register_forward_hook(lambda module, inputs, loss: loss * float("nan"))
+            value = net.criterion_.value
+            net.criterion_.value = lambda sums: value(sums) * float("nan")
 
 
 def test_nan_loss_names_epoch_and_batch_and_keeps_the_weights(tiny_bert):

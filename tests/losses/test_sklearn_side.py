@@ -250,7 +250,7 @@ PRESETS = [
     *(("recommended", binary, DiceLoss, {"gamma": 1.0}) for binary in (False, True)),
 ]
 SET_DEFAULTS = {
-    "memory": 10.0,
+    "memory": "auto",
     "level": "batch",
     "average": "micro",
     "background": "auto",
