@@ -21,6 +21,7 @@ BATCH_SIZE = 8
 # Two steps of two batches of eight, and one of a single text, which one process gets.
 N_ROWS = 33
 OHEM = DiceLoss(ohem_ratio=1.0, background=0)
+REMEMBERED = DiceLoss(ohem_ratio=1.0, background=0, memory=3)
 QUERIES = {"PER": "who ?", "LOC": "where ?"}
 # So small a rate that all steps meet the same weights, nearly.
 PLAIN = {
@@ -68,6 +69,9 @@ EXACT = {
     "focal": (tagger, {"loss": "focal"}),
     "dice": (tagger, {"loss": "dice"}),
     "dsc": (tagger, {"loss": "dsc"}),
+    "memory": (tagger, {"loss": "dice", "memory": 3}),
+    "memory of hard examples": (tagger, {"loss": REMEMBERED}),
+    "memory of windows": (extractor, {"loss": "dsc", "memory": 3}),
     "tversky with ce": (tagger, {"loss": "tversky", "ce_weight": 0.3}),
     "ohem": (tagger, {"loss": OHEM}),
     "example level": (tagger, {"loss": SelfAdjustingDiceLoss(level="example", average="sum")}),

@@ -94,7 +94,8 @@ def assert_same_fit(one, other):
         assert torch.equal(weight, expected[name]), name
     shown = [fit.history_.drop(columns="dur") for fit in (one, other)]
     pd.testing.assert_frame_equal(*shown)
-    skip = {"net_", "tokenizer_", "history_", *other.get_params(deep=False)}
+    np.testing.assert_equal(one.loss_.get_params(), other.loss_.get_params())
+    skip = {"net_", "loss_", "tokenizer_", "history_", *other.get_params(deep=False)}
     for name in sorted(set(vars(other)) - skip):
         np.testing.assert_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
@@ -114,6 +115,7 @@ def test_bit_for_bit(case, tiny_bert, tmp_path):
 PARAMETERS = {
     "patience": {"patience": 1, "validation_fraction": 0.25, "lr": 3e-2},
     "accumulate": {"accumulate": 2, "loss": "dice"},
+    "memory": {"memory": 5, "loss": "dice"},
     "frozen": {"n_frozen_layers": 1},
     "cosine": {"schedule": "cosine", "warmup": 3},
     "bf16": {"precision": "bf16"},
