@@ -1,5 +1,6 @@
 """The loss of an estimator: its parameters, their checks, and the object that a fit trains with."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,8 @@ _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 _IGNORED = -100
 # In our study (benchmarks/STUDY.md) dice was ahead with 210 to 800 entities, and level or behind
-# from 880 on; with 80 words outside for one inside, or 160, weighted cross-entropy was ahead.
+# from 880 on. With 80 words outside for one inside, or 160, dice with memory and class weights is
+# ahead of it (benchmarks/RESULTS.md).
 _FEW_ENTITIES = 800
 _RARE_ENTITIES = 40
 # What memory="auto" goes by (benchmarks/RESULTS.md).
@@ -63,7 +65,12 @@ def memory_for(n_positives: float, n_steps: int) -> float:
 
 
 def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
-    """Return how many positives the set has or, of the sets of each class, the smallest."""
+    """Return how many positives the set has or, of the sets of each class, the smallest.
+
+    Infinite where every item is one, so that no step has few.
+    """
+    if counts.ndim == 1 and background is None and average == "micro":
+        return math.inf
     if counts.ndim == 2:
         of_class = counts[:, 1]
     else:
@@ -164,8 +171,11 @@ class LossMixin:
         if isinstance(getattr(loss, "background", None), str):
             loss.set_params(background=background)
         if isinstance(loss.memory, str):
-            n_positives = _fewest_positives(counts, background, loss.average)
-            loss.set_params(memory=memory_for(n_positives, n_steps))
+            memory = 0.0
+            if not loss.separable:
+                n_positives = _fewest_positives(counts, background, loss.average)
+                memory = memory_for(n_positives, n_steps)
+            loss.set_params(memory=memory)
         reason = loss.known_collapse()
         if reason:
             warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)
