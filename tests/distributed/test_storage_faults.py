@@ -140,9 +140,7 @@ class TestSearch:
                 connection.exec_driver_sql("DROP TABLE trial_user_attributes")
 
         start = time.monotonic()
-        with pytest.raises(
-            StorageLostError, match="does not take what is written .* no such table"
-        ):
+        with pytest.raises(StorageLostError, match=r"not take what is .* no such table"):
             make_search(storage, n_trials=2, estimator=Peak(act=drop)).fit(X, Y)
         assert time.monotonic() - start < 5
 

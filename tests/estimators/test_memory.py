@@ -56,6 +56,7 @@ def rare_positives(n):
         (DiceTokenTagger, "dice", sparse(16, 2), 2),
         (DiceTokenTagger, TverskyLoss(), sparse(80, 1), 10),
         (DiceTokenTagger, DiceLoss(average="macro"), easy_corpus(80), 10),
+        (DiceTokenTagger, DiceLoss(level="example"), sparse(80, 1), 0),
         (DiceTokenTagger, DiceLoss(memory=3), sparse(80, 1), 3),
         (DiceTokenTagger, DiceLoss(memory=0), sparse(80, 1), 0),
         (DicePairClassifier, "dsc", rare_positives(80), 10),
