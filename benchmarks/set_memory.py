@@ -26,6 +26,7 @@ from skdice.datasets import read_conll
 from skdice.metrics import entity_f1_score, get_entities, tag_f1_score
 from skdice.model_selection import tune_decision
 
+from .loss_variants import variant
 from .study.corpora import (
     CORPORA,
     Corpus,
@@ -39,7 +40,7 @@ from .study.runs import ESTIMATORS, MAX_LENGTH, RECIPE, count, remember_logits, 
 
 ROOT = Path(__file__).parent / "results" / "set_memory"
 N_DEV = 250
-N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "questions": 300}
+N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "questions": 500}
 
 
 class Cell(NamedTuple):
@@ -50,6 +51,7 @@ class Cell(NamedTuple):
     epochs: int
     lr: float = 2e-4
     ratio: float | None = None
+    recipe: dict[str, Any] = {}  # noqa: RUF012
 
 
 CELLS = {
@@ -64,55 +66,42 @@ CELLS = {
     "Amazon-Google 1000": Cell("Amazon-Google", 1000, 5),
     "tweets": Cell("tweets", 551, 5),
     "EWT 600": Cell("EWT", 600, 5),
-    "SQuAD 1.1 1000": Cell("SQuAD 1.1", 1000, 3),
-    "Quoref 450": Cell("Quoref", 450, 3),
+    "SQuAD 1.1 1000": Cell("SQuAD 1.1", 1000, 3, 3e-4, recipe={"n_frozen_layers": 2}),
+    "Quoref 450": Cell("Quoref", 450, 3, 3e-4, recipe={"n_frozen_layers": 2}),
 }
+DICE = {"loss": "dice", "memory": 10}
 FITS: dict[str, dict[str, Any]] = {
     "ce": {"loss": "ce"},
     "wce": {"loss": "wce", "K": 3.0},
+    "dice": {"loss": "dice"},
     "dice, step alone": {"loss": "dice", "memory": 0},
-    "dice, 10 steps": {"loss": "dice", "memory": 10},
+    "dice, 10 steps": DICE,
     "dice, 30 steps": {"loss": "dice", "memory": 30},
-    "dice, step alone, weights": {"loss": "dice", "memory": 0, "K": 3.0},
-    "dice, 10 steps, weights": {"loss": "dice", "memory": 10, "K": 3.0},
-    "dice, 30 steps, weights": {"loss": "dice", "memory": 30, "K": 3.0},
-    "dice, 10 steps, ce .3": {"loss": "dice", "memory": 10, "ce_weight": 0.3},
-    "dice, 10 steps, ce .7": {"loss": "dice", "memory": 10, "ce_weight": 0.7},
-    "dice, 10 steps, ce .95": {"loss": "dice", "memory": 10, "ce_weight": 0.95},
-    "tversky .3 .7, step alone": {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "memory": 0},
-    "tversky .3 .7, 10 steps": {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "memory": 10},
-    "tversky .05 .95, 10 steps": {"loss": "tversky", "alpha": 0.05, "beta": 0.95, "memory": 10},
-    "dsc, step alone": {"loss": "dsc", "memory": 0},
-    "dsc, 10 steps": {"loss": "dsc", "memory": 10},
+    "dice, 10 steps, weights": {**DICE, "K": 3.0},
+    "recommended": {"loss": "recommended"},
+    "dice, 10 steps, ce .95": {**DICE, "ce_weight": 0.95},
+    # Forms of the loss that were tried, of benchmarks.loss_variants.
+    "dice, 10 steps, ce .3 over positives": {
+        **DICE,
+        "ce_weight": 0.3,
+        "variant": "share over positives",
+    },
+    "dice, 10 steps, without no-answer": {**DICE, "variant": "without no-answer"},
+    "dice, 10 steps, over positions": {**DICE, "variant": "over positions"},
+    "tversky .05 .95, 10 steps, without no-answer": {
+        "loss": "tversky",
+        "alpha": 0.05,
+        "beta": 0.95,
+        "memory": 10,
+        "variant": "without no-answer",
+    },
 }
-MACRO = ("dice, step alone", "dice, 10 steps", "dice, 30 steps")
-
-
-def fits_of(cell: str) -> list[str]:
-    """Return the fits that are tried in a cell, the most telling ones first."""
-    task = corpus_of(CELLS[cell]).task
-    if task == "tags":
-        return ["ce", *MACRO]
-    if CELLS[cell].ratio is not None:
-        return [
-            "wce",
-            "dice, 10 steps",
-            "dice, 10 steps, weights",
-            "dice, 30 steps",
-            "dice, step alone",
-            "ce",
-            "dice, 30 steps, weights",
-        ]
-    if task == "questions":
-        return ["ce", "dice, step alone", "dice, 10 steps"]
-    return [
-        "ce",
-        "dice, step alone",
-        "dice, 10 steps",
-        "dice, 30 steps",
-        "dice, 10 steps, weights",
-        "wce",
-    ]
+# Tried in each cell unless others are named.
+BASIC = ("ce", "wce", "dice, step alone", "dice, 10 steps", "dice, 10 steps, weights")
+BASIC_BY_TASK = {
+    "tags": ("ce", "dice, step alone", "dice, 10 steps", "dice, 30 steps"),
+    "questions": ("ce", "dice, step alone", "dice, 10 steps"),
+}
 
 
 def corpus_of(cell: Cell) -> Corpus:
@@ -164,11 +153,12 @@ def run(name: str, fit: str, seed: int, data: Path) -> dict[str, Any]:
     corpus = corpus_of(cell)
     parts, thinned = draw(cell, seed, data)
     parameters = dict(FITS[fit])
+    form = parameters.pop("variant", None)
     if corpus.task == "tags" and parameters["loss"] == "dice":
         parameters["loss"] = _macro_dice(parameters.pop("memory"))
     estimator = ESTIMATORS[corpus.task](
         get_model_path(),
-        **RECIPE | parameters,
+        **RECIPE | cell.recipe | parameters,
         lr=cell.lr,
         max_epochs=cell.epochs,
         max_length=MAX_LENGTH.get(corpus.task),
@@ -176,7 +166,7 @@ def run(name: str, fit: str, seed: int, data: Path) -> dict[str, Any]:
         random_state=seed,
     )
     start = time.perf_counter()
-    with warnings.catch_warnings():
+    with variant(form), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         estimator.fit(parts.train.X, parts.train.y)
     result: dict[str, Any] = {"seconds": time.perf_counter() - start}
@@ -253,7 +243,8 @@ def main() -> None:
     torch.set_num_threads(1)
     for seed in args.seeds:
         for cell in args.cells:
-            for fit in args.fits or fits_of(cell):
+            task = corpus_of(CELLS[cell]).task
+            for fit in args.fits or BASIC_BY_TASK.get(task, BASIC):
                 file = path_of(cell, fit, seed)
                 if file.exists():
                     continue
