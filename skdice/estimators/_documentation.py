@@ -13,8 +13,8 @@ _SHARED_PARAMETERS = """\
         learn from; in a query tagger dice; else cross-entropy. ``loss_`` is what it was.
     alpha, beta, gamma, memory, ce_weight : float, optional
         Parameters of a loss given by name; None is the loss's own default. ``memory`` is about how
-        many optimiser steps a set loss is formed over (0: each step alone); see
-        :class:`skdice.losses.SumsMemory`.
+        many optimiser steps a set loss is formed over (0: each step alone), by default as many as
+        have about 40 positives, 10 at most; see :class:`skdice.losses.SumsMemory`.
     class_weight : {"balanced", "log"} or dict of label to weight, optional
         Weight of each gold class, from the counts of the training data (words of a tagger, rows of
         a classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.

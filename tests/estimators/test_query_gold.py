@@ -13,6 +13,7 @@ from ..corpora import easy_corpus
 
 FAST = {
     "loss": "dice",
+    "memory": 0,
     "queries": {"PER": "john mary", "LOC": "oslo paris"},
     "max_epochs": 8,
     "lr": 1e-2,

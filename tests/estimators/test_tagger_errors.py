@@ -124,7 +124,7 @@ def test_loss_parameter_on_a_name(tiny_bert):
         ([1.0], r"shape \(12,\)"),
         ([-1.0] * 12, "row 0 has -1.0"),
         ([1.0] * 11 + [np.nan], "row 11 has nan"),
-        ([0.0] * 12, "all rows have 0"),
+        ([0.0] * 12, "it is zero in all rows"),
     ],
 )
 def test_sample_weight(tiny_bert, weight, message):

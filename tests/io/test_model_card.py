@@ -143,7 +143,7 @@ def test_a_run(tiny_bert, tmp_path):
     tagger.save_pretrained(tmp_path)
     facts = table((tmp_path / "README.md").read_text())
     score = tagger.history_.loc[2, "valid_score"]
-    assert facts["Loss"] == "`DiceLoss(background=2, gamma=0.5)`"
+    assert facts["Loss"] == "`DiceLoss(background=2, gamma=0.5, memory=0.0)`"
     assert facts["Training rows"] == "12"
     assert facts["Epochs"] == "2"
     assert facts["Validation score"] == f"F1 {score:.4f} (epoch 2)"
