@@ -8,9 +8,9 @@ _SHARED_PARAMETERS = """\
     loss : str or skdice.losses.Loss, default="dsc"
         ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
         (``"dsc-paper"``, ``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" is
-        what our study found best: in a token tagger dice with "log" class weights if 40 words or
-        more are outside entities for one inside, else dice if there are at most 800 entities to
-        learn from; in a query tagger dice; else cross-entropy. ``loss_`` is what it was.
+        what our study found best: in a token tagger "wce" if 40 words or more are outside entities
+        for one inside, else dice if there are at most 800 entities to learn from; in a query tagger
+        dice; else cross-entropy. ``loss_`` is what it was.
     alpha, beta, gamma, memory, ce_weight : float, optional
         Parameters of a loss given by name; None is the loss's own default. ``memory`` is about how
         many optimiser steps a set loss is formed over (0: each step alone), by default as many as

@@ -16,8 +16,8 @@ _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 _IGNORED = -100
 # In our study (benchmarks/STUDY.md) dice was ahead with 210 to 800 entities, and level or behind
-# from 880 on. With 80 words outside for one inside, or 160, dice with memory and class weights is
-# ahead of it (benchmarks/RESULTS.md).
+# from 880 on; with 80 words outside for one inside, or 160, weighted cross-entropy was ahead. Dice
+# with memory and class weights is as good there on most draws, but failed on one (RESULTS.md).
 _FEW_ENTITIES = 800
 _RARE_ENTITIES = 40
 # What memory="auto" goes by (benchmarks/RESULTS.md).
@@ -25,7 +25,7 @@ _ENOUGH_POSITIVES = 40
 _MOST_STEPS = 10.0
 
 
-def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> dict[str, Any]:
+def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> str:
     """Return what ``loss="recommended"`` is for a tagger of words, from what it learns from.
 
     Parameters
@@ -33,15 +33,10 @@ def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float)
     n_entities : int
     n_outside, n_inside : float
         Words outside and inside of entities.
-
-    Returns
-    -------
-    dict
-        Parameters of the estimator.
     """
     if n_outside >= _RARE_ENTITIES * n_inside:
-        return {"loss": "dice", "class_weight": "log"}
-    return {"loss": "dice" if n_entities <= _FEW_ENTITIES else "ce"}
+        return "wce"
+    return "dice" if n_entities <= _FEW_ENTITIES else "ce"
 
 
 def memory_for(n_positives: float, n_steps: int) -> float:
@@ -131,7 +126,7 @@ class LossMixin:
         background: int | None,
         binary: bool,
         n_steps: int,
-        recommended: dict[str, Any] | None = None,
+        recommended: str = "ce",
     ) -> Loss:
         """Return the loss of one fit, on a private copy.
 
@@ -146,16 +141,12 @@ class LossMixin:
             Whether one class is searched among the rest.
         n_steps : int
             Optimiser steps of an epoch.
-        recommended : dict, optional
-            Parameters that ``loss="recommended"`` means here; cross-entropy by default.
+        recommended : str, default="ce"
+            Name of what ``loss="recommended"`` means here.
         """
-        given: dict[str, Any] = {"loss": self.loss}
-        if self.loss == "recommended":
-            given = {"loss": "ce"} if recommended is None else recommended
-        name = given["loss"]
+        name = recommended if self.loss == "recommended" else self.loss
         weigh = self.K is not None or name == "wce"
-        default = "log" if weigh else given.get("class_weight")
-        class_weight = self._class_weight_values(labels, counts, default)
+        class_weight = self._class_weight_values(labels, counts, "log" if weigh else None)
         if isinstance(self.loss, Loss):
             # What counts in training is the estimator's to say, and it marks the rest by -100.
             loss = clone(self.loss).set_params(ignore_index=_IGNORED)

@@ -266,7 +266,7 @@ class DiceQueryTagger(WordTagger):
                 background=0,
                 binary=True,
                 n_steps=self._count_steps(encoded.dataset),
-                recommended={"loss": "dice"},
+                recommended="dice",
             ),
             tuple(self.span_weights),
             self.match_candidates,

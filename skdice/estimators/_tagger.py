@@ -214,7 +214,7 @@ class DiceTokenTagger(WordTagger):
             def validate() -> float:
                 return self._score(valid_tags, self._predict(valid_set))
 
-        counts, background, recommended = self._count(dataset), self._background(), None
+        counts, background, recommended = self._count(dataset), self._background(), "ce"
         if background is not None:
             n_outside = counts[background]
             n_inside = counts.sum() - n_outside

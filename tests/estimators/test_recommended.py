@@ -17,8 +17,6 @@ from skdice.losses import DiceLoss
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
 
-RARE = {"loss": "dice", "class_weight": "log"}
-
 
 def tagged(n, others):
     """The easy corpus with another tag in place of "O"."""
@@ -38,7 +36,7 @@ def rare(n):
         (DiceTokenTagger, easy_corpus(800), {"loss": "dice"}),
         (DiceTokenTagger, easy_corpus(801), {"loss": "ce"}),
         (DiceTokenTagger, rare(39), {"loss": "dice"}),
-        (DiceTokenTagger, rare(40), {"loss": "dice", "K": 3.0}),
+        (DiceTokenTagger, rare(40), {"loss": "wce", "K": 3.0}),
         (DiceTokenTagger, tagged(16, "B-PER"), {"loss": "ce"}),
         (DiceTokenTagger, tagged(16, "NOUN"), {"loss": "ce"}),
         (DiceQueryTagger, easy_corpus(16), {"loss": "dice"}),
@@ -97,11 +95,11 @@ def test_has_no_parameters_to_set(tiny_bert):
 @pytest.mark.parametrize(
     "n_entities, n_outside, expected",
     [
-        (800, 39, {"loss": "dice"}),
-        (801, 39, {"loss": "ce"}),
-        (800, 40, RARE),
-        (801, 40, RARE),
-        (10**6, 1000, RARE),
+        (800, 39, "dice"),
+        (801, 39, "ce"),
+        (800, 40, "wce"),
+        (801, 40, "wce"),
+        (10**6, 1000, "wce"),
     ],
 )
 def test_rarity_comes_before_the_number_of_entities(n_entities, n_outside, expected):
