@@ -44,7 +44,7 @@ class SumsMemory:
     tensor(0.1086)
     >>> without_positives = torch.tensor([0.5, -1.0, 0.0]), torch.tensor([0, 0, 0])
     >>> loss.value(memory(loss.sums(*without_positives)))
-    tensor(0.2221)
+    tensor(0.2176)
     """
 
     def __init__(self, n_steps: float) -> None:

@@ -93,7 +93,7 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
     >>> from skdice.losses import make_loss
     >>> make_loss("dsc-paper")
     SelfAdjustingDiceLoss(alpha=1.0, average='macro', background=None,
-                          level='example', square_denominator=False)
+                          level='example', memory=0.0, square_denominator=False)
     """
     loss_parameters(name)
     preset: dict[str, Any] = {}

@@ -218,7 +218,7 @@ class TestSpaces:
         drawn = search._make_plan().space
         assert "wce" not in drawn.keywords["losses"]
         assert "wce" in DiceSearchCV(DiceTokenTagger())._make_plan().space.keywords["losses"]
-        with pytest.raises(ValueError, match="dsc_ce_weight"):
+        with pytest.raises(ValueError, match="dsc_memory"):
             drawn(trial)
 
     def test_default_space_needs_loss_parameters(self):
