@@ -42,6 +42,8 @@ class TverskyLoss(SetLoss):
         all. Batch level only.
     ce_weight : float in [0, 1], default=0.0
         ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``.
+        Cross-entropy is the mean over all items, so where positives are rare a small share of it
+        says little.
     class_weight : array-like of shape (n_classes,), optional
         Weight of the items of each gold class. Of shape (2,) for one binary column,
         (n_classes, 2) if multi-label.
