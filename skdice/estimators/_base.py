@@ -64,13 +64,15 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
         """Return what is predicted of a batch, for :meth:`_missed`."""
         return predicted_classes(logits, target)
 
-    def _missed(self, predicted: np.ndarray) -> str | None:
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         """Say what a fit never predicted in an epoch, or predicted alone.
 
         Parameters
         ----------
         predicted : ndarray, bool
             What :meth:`_predicted` had for a batch of the epoch.
+        target : ndarray
+            Of the training data.
         """
         raise NotImplementedError
 
@@ -302,11 +304,11 @@ class TextEstimator(LossMixin, PersistenceMixin, BaseEstimator):
             finally:
                 self.history_ = _history(net)
                 self.best_epoch_ = int(net.best_epoch_)
-        self._warn_of_collapse()
+        self._warn_of_collapse(dataset.target)
 
-    def _warn_of_collapse(self) -> None:
-        epoch = self.net_.history[self.best_epoch_ - 1]
-        missed = self._missed(np.array(epoch["predicted"])) if "predicted" in epoch else None
+    def _warn_of_collapse(self, target: Any) -> None:
+        predicted = np.array(self.net_.history[self.best_epoch_ - 1]["predicted"])
+        missed = self._missed(predicted, target)
         if missed is not None:
             warn_of_collapse(missed, self.loss_)
 

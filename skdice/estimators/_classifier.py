@@ -184,8 +184,10 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         predicted = predicted_labels if self._is_multilabel else predicted_classes
         return predicted(logits, target)
 
-    def _missed(self, predicted: np.ndarray) -> str | None:
-        never = self.classes_[~predicted].tolist()
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
+        # A label of no training row is not expected.
+        is_searched = target.any(0) if self._is_multilabel else True
+        never = self.classes_[~predicted & is_searched].tolist()
         return f"never predicted {list_some(never)}" if never else None
 
     def _check_learnable(self, labels: np.ndarray, names: np.ndarray | None) -> None:

@@ -286,7 +286,7 @@ class DiceQueryTagger(WordTagger):
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         return predicted_entities(logits, target)
 
-    def _missed(self, predicted: np.ndarray) -> str | None:
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         return None if predicted.all() else "found no entity"
 
     def score(self, X: Any, y: Any) -> float:

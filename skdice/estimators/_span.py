@@ -270,7 +270,7 @@ class DiceSpanExtractor(TextEstimator):
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         return predicted_answers(logits, target)
 
-    def _missed(self, predicted: np.ndarray) -> str | None:
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         never_silent = self.null_threshold_ == math.inf
         return None if never_silent or predicted.any() else "answered no question"
 

@@ -242,7 +242,7 @@ class DiceTokenTagger(WordTagger):
             logits[:, background] += self.background_bias_
         return predicted_classes(logits, target)
 
-    def _missed(self, predicted: np.ndarray) -> str | None:
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         if self.scheme_ is not None:
             return "found no entity" if self.classes_[predicted].tolist() == ["O"] else None
         only = self.classes_[predicted].tolist()

@@ -82,12 +82,23 @@ def test_it_says_so(name, tiny_bert):
     ],
 )
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_it_is_silent_where_something_is_found(estimator, rows, accumulate, tiny_bert):
+def test_no_warning_where_something_is_found(estimator, rows, accumulate, tiny_bert):
     size = {"accumulate": accumulate, "batch_size": 4 // accumulate}
     parameters = {**FAST, "max_epochs": 20, "schedule": "constant", **size}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         estimator(tiny_bert, loss="ce", **parameters).fit(*rows)
+    assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
+
+
+def test_labels_of_no_training_row_are_not_expected(tiny_bert):
+    X, y = easy_labels(64)
+    y = np.column_stack([y, np.zeros(len(y), dtype=int)])
+    size = {**FAST, "max_epochs": 20, "schedule": "constant", "batch_size": 4}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DiceTextClassifier(tiny_bert, loss="ce", **size).fit(X, y)
+    assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
 
 
 def test_a_bias_of_the_user_is_part_of_what_is_predicted(tiny_bert):
