@@ -1,5 +1,6 @@
 """scikit-learn estimators for imbalanced text: transformers trained with F1-oriented losses."""
 
+from ._version import __version__
 from .estimators import (
     DicePairClassifier,
     DiceQueryTagger,
@@ -17,8 +18,8 @@ __all__ = [
     "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",
+    "__version__",
     "compare_losses",
     "imbalance_report",
     "suggest_loss",
 ]
-__version__ = "0.1.0.dev0"

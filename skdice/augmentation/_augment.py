@@ -4,8 +4,8 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from .._parameters import check_bool, check_number
 from .._random_state import RandomState, make_rng
-from ..losses._parameters import check_bool, check_number
 from ._gazetteer import check_gazetteer
 from ._labels import check_label, find_larger_label, read_labels
 from ._mentions import Spans, check_all_mentions

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from .._inputs import check_tags, check_token_lists, describe
 from ..metrics._entities import find_entities
-from ..metrics._validation import check_tags
 from ..text._tags import are_chunk_tags
-from ._rows import describe
 
 _APOSTROPHES = ("'", "’")
 _CLOSING = frozenset(",.;:!?)]}%")
@@ -58,29 +57,19 @@ def collect_mentions(X: Any, y: Any) -> dict[str, list[str]]:
     >>> collect_mentions(X, y)
     {'LOC': ['Oslo', "St. Olav's Church"], 'PER': ['Ann Lee', 'Bo']}
     """
-    sentences, tags = _list_rows(X, "X", "words"), _list_rows(y, "y", "tags")
-    if len(sentences) != len(tags):
-        raise ValueError(
-            "X and y must have the same number of rows; got "
-            f"{len(sentences)} sentences and {len(tags)} rows of tags."
-        )
+    sentences = check_token_lists(X)
+    tags = check_tags(y, sentences)
     collected: dict[str, set[str]] = {}
     distinct_tags: set[str] = set()
-    for i, (row, row_tags) in enumerate(zip(sentences, tags)):
-        words = _check_words(row, i)
-        checked = check_tags(row_tags, f"row {i} of y")
-        if len(words) != len(checked):
-            raise ValueError(
-                f"Every word needs one tag; row {i} has {len(words)} words and {len(checked)} tags."
-            )
-        for tag in set(checked) - distinct_tags:
+    for i, (words, row_tags) in enumerate(zip(sentences, tags)):
+        for tag in set(row_tags) - distinct_tags:
             if tag != "O" and not are_chunk_tags([tag]):
                 raise ValueError(
                     "y must have chunk tags, 'O' and 'B-x', 'I-x', ... (or another scheme); row "
                     f"{i} has {tag!r}."
                 )
             distinct_tags.add(tag)
-        for start, end, label in find_entities(checked, None, f"row {i} of y"):
+        for start, end, label in find_entities(row_tags, None, f"row {i} of y"):
             mention = _join_words(words[start:end])
             if mention:
                 collected.setdefault(label, set()).add(mention)
@@ -121,26 +110,6 @@ def fold(text: str) -> str:
 
 # The same entries are compared over and over.
 make_key = lru_cache(maxsize=2**16)(fold)
-
-
-def _list_rows(rows: Any, name: str, what: str) -> list[Any]:
-    if isinstance(rows, str | bytes | Mapping | set | frozenset) or not hasattr(rows, "__len__"):
-        raise TypeError(
-            f"{name} must be a list, Series or array of lists of {what}; got {describe(rows)}."
-        )
-    return list(rows)
-
-
-def _check_words(row: Any, i: int) -> list[str]:
-    if isinstance(row, str | bytes | Mapping | set) or not hasattr(row, "__len__"):
-        raise TypeError(f"Each row of X must be a list of words; row {i} is {describe(row)}.")
-    words = list(row)
-    for position, word in enumerate(words):
-        if not isinstance(word, str):
-            raise TypeError(
-                f"Words must be str; word {position} of row {i} of X is {describe(word)}."
-            )
-    return words
 
 
 def _join_words(words: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._rows import describe
+from .._inputs import describe
 
 _MAX_LISTED = 5
 

@@ -5,8 +5,9 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any, TypeAlias
 
+from .._inputs import describe
 from ..text._entities import Entity
-from ._rows import Rows, Texts, describe, read_rows
+from ._rows import Rows, Texts, read_rows
 
 # (start, end, label) of the mentions of one text, ascending.
 Spans: TypeAlias = list[tuple[int, int, str]]

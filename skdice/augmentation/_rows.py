@@ -1,11 +1,12 @@
 """Texts and pairs of texts in the containers of the user: read, taken from and added to."""
 
 from collections.abc import Hashable, Sequence
-from reprlib import repr as short_repr
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+
+from .._inputs import describe
 
 Row: TypeAlias = str | tuple[str, str]
 Rows: TypeAlias = "Sequence[Row] | np.ndarray[Any, Any] | pd.Series[Any] | pd.DataFrame"
@@ -114,11 +115,6 @@ def join_rows(first: Any, second: Any) -> Any:
     if isinstance(first, np.ndarray):
         return np.concatenate([first, second])
     return (*first, *second) if isinstance(first, tuple) else [*first, *second]
-
-
-def describe(value: Any) -> str:
-    """Return value and type for an error, in short."""
-    return f"{short_repr(value)} of type {type(value).__name__}"
 
 
 def _make_series(values: list[Any], like: pd.Series) -> pd.Series:

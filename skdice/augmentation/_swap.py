@@ -4,8 +4,8 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .._parameters import check_bool
 from .._random_state import RandomState, make_rng
-from ..losses._parameters import check_bool
 from ._gazetteer import check_gazetteer, fold, make_key
 from ._mentions import Spans, check_mentions
 from ._rows import Row, Texts, make_row, read_row

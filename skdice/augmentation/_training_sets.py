@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from .._parameters import check_number
 from .._random_state import RandomState, make_rng
-from ..losses._parameters import check_number
 from ._augment import make_new_rows
 from ._gazetteer import check_gazetteer
 from ._labels import find_positive_label, read_labels

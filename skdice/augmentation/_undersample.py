@@ -4,8 +4,8 @@ import random
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from .._parameters import check_number
 from .._random_state import RandomState, make_rng
-from ..losses._parameters import check_number
 from ._labels import find_positive_label, read_labels
 from ._rows import Labels, Rows, check_container, take_rows
 

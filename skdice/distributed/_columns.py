@@ -8,9 +8,9 @@ import pyarrow as pa
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from .._inputs import list_rows
 from ..estimators._base import TextEstimator
 from ..estimators._classifier import TextClassifier
-from ..estimators._inputs import list_rows
 from ..estimators._words import WordTagger
 
 _ROWS = {

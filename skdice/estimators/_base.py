@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._digest import digest
+from .._parameters import check_number, check_option
 from ..io._checkpoint import DirectoryCheckpoint, damaged_checkpoint
-from ..losses._parameters import check_number, check_option
 from ..nn._batching import Batcher, StepSampler
 from ..nn._finite_guard import NotFiniteError
 from ..nn._modules import position_limit

@@ -10,13 +10,13 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
+from .._inputs import check_sample_weight, list_rows, list_some
 from ..io._network import label_config
 from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
 from ..text._truncation import TRUNCATIONS
 from ._base import TextEstimator
-from ._inputs import check_sample_weight, list_rows, list_some
 from ._labels import check_known_columns, check_labels
 from ._thresholds import tune_thresholds
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._inputs import check_rows, check_tags, describe, list_items
 from ..metrics import get_entities
 from ..text._tags import are_chunk_tags, infer_scheme
-from ._inputs import check_rows, check_tags, describe, list_items
 
 Span = tuple[int, int, str]
 

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from ._inputs import check_rows, describe, is_table, list_items, list_rows
+from .._inputs import check_rows, describe, is_table, list_items, list_rows
 
 
 def is_indicator(y: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._inputs import list_some
+from .._parameters import check_number, check_option
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
-from ..losses._parameters import check_number, check_option
-from ._inputs import list_some
 
 _LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import f1_score
 
+from .._inputs import check_pairs
 from ..text._frame import Frame
 from ._classifier import TextClassifier
 from ._documentation import documented
-from ._inputs import check_pairs
 
 
 @documented

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ..losses._parameters import check_number, check_option
+from .._inputs import check_sample_weight, check_token_lists
+from .._parameters import check_number, check_option
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
@@ -19,7 +20,6 @@ from ..text._query_decoding import best_disjoint, find_spans, write_tags
 from ._default_queries import check_queries, choose_queries
 from ._documentation import documented
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
-from ._inputs import check_sample_weight, check_token_lists
 from ._rows import take
 from ._words import WordTagger
 

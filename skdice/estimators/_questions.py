@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..metrics._squad import read_answers
-from ..text._questions import Span
-from ._inputs import (
+from .._inputs import (
     check_rows,
     describe,
     describe_with_length,
@@ -19,6 +17,8 @@ from ._inputs import (
     list_items,
     list_rows,
 )
+from ..metrics._squad import read_answers
+from ..text._questions import Span
 
 _FIELDS = ("question", "context")
 

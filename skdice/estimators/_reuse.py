@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .._base_model import base_model_digest
 from .._digest import digest, weights_digest
-from ..losses._parameters import check_number
+from .._parameters import check_number
 from ..nn._batching import Batcher
 from ..nn._frozen_states import FrozenStates
 from ..nn._modules import TextModule

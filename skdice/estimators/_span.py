@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from .._inputs import check_sample_weight, list_rows
+from .._parameters import check_number, check_option
 from ..losses import Loss
-from ..losses._parameters import check_number, check_option
 from ..losses._span import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..metrics._squad import score_rows
@@ -22,7 +23,6 @@ from ..text._frame import Frame
 from ..text._questions import EncodedQuestions, encode_questions
 from ._base import TextEstimator
 from ._documentation import documented
-from ._inputs import check_sample_weight, list_rows
 from ._questions import GoldAnswers, check_questions
 from ._rows import object_array, take
 from ._thresholds import tune_thresholds

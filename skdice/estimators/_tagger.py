@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from .._inputs import check_sample_weight, check_tags, check_token_lists, list_some
+from .._parameters import check_number, check_option
 from ..io._network import label_config
-from ..losses._parameters import check_number, check_option
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
@@ -17,7 +18,6 @@ from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity
 from ..text._tags import are_chunk_tags, infer_scheme
 from ._documentation import documented
-from ._inputs import check_sample_weight, check_tags, check_token_lists, list_some
 from ._loss import recommended_for_entities
 from ._rows import object_array, take
 from ._words import WordTagger

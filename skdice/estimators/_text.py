@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 
+from .._inputs import check_texts
 from ._classifier import TextClassifier
 from ._documentation import documented
-from ._inputs import check_texts
 from ._labels import check_indicator, check_labels, is_indicator
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._inputs import check_texts, check_token_lists, describe
 from ..text._entities import Entity, Splitter, checked_split, split_words
 from ._base import TextEstimator
-from ._inputs import check_texts, check_token_lists, describe
 from ._rows import object_array
 
 # Sentences that predict_iter holds at a time.

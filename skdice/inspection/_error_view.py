@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from reprlib import repr as short_repr
 from typing import Any
 
 import pandas as pd
 
-from ..losses._parameters import check_number
+from .._inputs import check_token_lists
+from .._parameters import check_number
 from ..metrics._validation import TagSequences, check_tag_sequences
 from ..text._tags import are_chunk_tags
 from ._entity_pairs import ENTITY_KINDS, TAG_KINDS, EntityPair, pair_entities, pair_tags
@@ -292,20 +292,12 @@ def _make_record(row: int, words: Sequence[str], pair: EntityPair) -> tuple[Any,
 
 def _check_words(X: Any, tags: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the sentences as lists of words, as many as there are tags."""
-    if (
-        isinstance(X, str | bytes | dict | set)
-        or not hasattr(X, "__len__")
-        or hasattr(X, "columns")
-    ):
-        raise TypeError(
-            f"X must be a list, Series or object array of lists of words; got {_describe(X)}."
-        )
-    if len(X) != len(tags):
+    sentences = check_token_lists(X)
+    if len(sentences) != len(tags):
         raise ValueError(
             "X, y_true and y_pred must have the same number of sentences; "
-            f"got {len(X)} in X and {len(tags)} in y_true."
+            f"got {len(sentences)} in X and {len(tags)} in y_true."
         )
-    sentences = [_check_sentence(words, row) for row, words in enumerate(X)]
     for row, (words, row_tags) in enumerate(zip(sentences, tags)):
         if len(words) != len(row_tags):
             raise ValueError(
@@ -313,20 +305,3 @@ def _check_words(X: Any, tags: Sequence[Sequence[str]]) -> list[list[str]]:
                 f"{len(row_tags)} tags."
             )
     return sentences
-
-
-def _check_sentence(words: Any, row: int) -> list[str]:
-    if isinstance(words, str | bytes | dict | set) or not hasattr(words, "__len__"):
-        raise TypeError(
-            f"Each row of X must be a list of words (str); row {row} is {_describe(words)}."
-        )
-    for position, word in enumerate(words):
-        if not isinstance(word, str):
-            raise TypeError(
-                f"Words must be str; word {position} of row {row} of X is {_describe(word)}."
-            )
-    return [str(word) for word in words]
-
-
-def _describe(value: object) -> str:
-    return f"{short_repr(value)} of type {type(value).__name__}"

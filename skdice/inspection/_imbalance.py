@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from .._inputs import describe
 from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
 
@@ -152,7 +153,7 @@ def _as_rows(y: Any) -> list[Any]:
         return list(y)
     raise TypeError(
         "y must be a list, Series or array of tag sequences or labels, or an indicator matrix. "
-        f"Got {_describe(y)} instead."
+        f"Got {describe(y)} instead."
     )
 
 
@@ -164,19 +165,13 @@ def _is_label(item: Any) -> bool:
     return pd.api.types.is_scalar(item) and not pd.isna(item)
 
 
-def _describe(item: Any) -> str:
-    if pd.api.types.is_scalar(item):
-        return repr(item)
-    return f"a {type(item).__name__}"
-
-
 def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:
     """Count the tags of all rows, or the rows themselves."""
     counts: Counter[Any] = Counter()
     for i, row in enumerate(rows):
         if _is_sequence(row) != has_tags:
             raise TypeError(
-                f"y, row {i}: got {_describe(row)}. Expected {_expected_row(has_tags)}, as row 0 "
+                f"y, row {i}: got {describe(row)}. Expected {_expected_row(has_tags)}, as row 0 "
                 "is one."
             )
         try:
@@ -207,7 +202,7 @@ def _raise_at_first_bad_item(rows: Sequence[Any], has_tags: bool) -> NoReturn:
                 )
             error = ValueError if pd.api.types.is_scalar(item) else TypeError
             raise error(
-                f"{where}: got {_describe(item)}. Expected a {'tag' if has_tags else 'label'}."
+                f"{where}: got {describe(item)}. Expected a {'tag' if has_tags else 'label'}."
             )
     raise AssertionError("called with good items only")
 
@@ -300,9 +295,9 @@ def _read_context(row: Any, i: int) -> str:
     elif isinstance(row, list | tuple | np.ndarray) and len(row) == 2:
         context = row[1]
     else:
-        raise TypeError(f"{_EXPECTED_QUESTIONS}. X, row {i}: got {_describe(row)}.")
+        raise TypeError(f"{_EXPECTED_QUESTIONS}. X, row {i}: got {describe(row)}.")
     if not isinstance(context, str):
-        raise TypeError(f"X, row {i}: got {_describe(context)} as context. Expected a str.")
+        raise TypeError(f"X, row {i}: got {describe(context)} as context. Expected a str.")
     return context
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._parameters import check_number, check_option
 from ..losses import Loss, make_loss
-from ..losses._parameters import check_number, check_option
 
 # Of a curve that runs off to infinity, such as -1 / p, this multiple of its median is shown.
 _SHOWN_MEDIANS = 1.5

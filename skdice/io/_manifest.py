@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from .._version import __version__
 from ._values import from_json, to_json
 
 MANIFEST = "skdice.json"
@@ -23,8 +24,6 @@ _ENTRIES = {"estimator": str, "versions": dict, "files": dict, **dict.fromkeys(_
 
 def installed_versions() -> dict[str, str]:
     """Return the versions of skdice and of what it builds on."""
-    from .. import __version__
-
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"skdice": __version__, **versions}
 

@@ -7,7 +7,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from ._parameters import check_number, check_option
+from .._parameters import check_number, check_option
 
 
 class Items(NamedTuple):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from .._parameters import check_bool, check_number
 from ._dice import DiceLoss
-from ._parameters import check_bool, check_number
 
 
 class SelfAdjustingDiceLoss(DiceLoss):

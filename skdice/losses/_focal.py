@@ -5,8 +5,8 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from .._parameters import check_number
 from ._base import Items, Loss
-from ._parameters import check_number
 from ._softmax import gold_logits
 
 

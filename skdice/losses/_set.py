@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from .._parameters import check_bool, check_number, check_option
 from ._base import Items, Loss, accumulator
 from ._cross_entropy import cross_entropy
 from ._ohem import kept_weight
-from ._parameters import check_bool, check_number, check_option
 from ._scores import adjusted_sigmoid
 from ._softmax import OtherCells, gold_logits_and_sums
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ._parameters import check_number
+from .._parameters import check_number
 from ._set import SetLoss
 
 

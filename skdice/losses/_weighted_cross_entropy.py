@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from .._parameters import check_number
 from ._base import Items
 from ._cross_entropy import CrossEntropyLoss, cross_entropy
-from ._parameters import check_number
 
 
 class WeightedCrossEntropyLoss(CrossEntropyLoss):

@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from ._validation import Tags, check_option, check_tags
+from .._parameters import check_option
+from ._validation import Tags, check_tags
 
 # What a prefix does, in the letters of IOBES: begins, is inside, ends, or is a single word.
 _IOB = {"B": "B", "I": "I"}
@@ -113,9 +114,9 @@ def check_scheme(mode: str | None, scheme: str | None) -> str | None:
     ValueError
         If `mode` or `scheme` is unknown, or `scheme` comes without ``mode="strict"``.
     """
-    check_option("mode", mode, (None, "strict"))
+    check_option("entity metrics", "mode", mode, (None, "strict"))
     if mode == "strict":
-        check_option("scheme (with mode='strict')", scheme, SCHEMES)
+        check_option("entity metrics with mode='strict'", "scheme", scheme, SCHEMES)
     elif scheme is not None:
         raise ValueError(
             f"scheme is used with mode='strict' only; got scheme={scheme!r} with mode=None."

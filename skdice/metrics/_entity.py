@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._parameters import check_number, check_option
 from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
 from ._entities import check_scheme, find_entities
-from ._validation import TagSequences, check_option, check_tag_sequences
+from ._validation import TagSequences, check_tag_sequences
 
 
 def entity_f1_score(
@@ -131,8 +131,8 @@ def entity_precision_recall_fscore_support(
     >>> entity_precision_recall_fscore_support(y_true, y_pred, average="macro")
     (0.5, 0.5, 0.5, 2)
     """
-    check_option("average", average, AVERAGES)
-    check_option("zero_division", zero_division, ZERO_DIVISIONS)
+    check_option("entity metrics", "average", average, AVERAGES)
+    check_option("entity metrics", "zero_division", zero_division, ZERO_DIVISIONS)
     counts = _count_entities(y_true, y_pred, mode, scheme)
     return average_scores(counts, average, zero_division)
 
@@ -195,9 +195,8 @@ def entity_classification_report(
     weighted avg       0.50      0.50      0.50         2
     <BLANKLINE>
     """
-    if not isinstance(digits, Integral) or digits < 0:
-        raise ValueError(f"digits must be an integer of at least 0; got {digits!r}.")
-    check_option("zero_division", zero_division, ZERO_DIVISIONS)
+    check_number("entity_classification_report", "digits", digits, low=0, integer=True)
+    check_option("entity_classification_report", "zero_division", zero_division, ZERO_DIVISIONS)
     counts = _count_entities(y_true, y_pred, mode, scheme)
     columns = (np.asarray(column) for column in average_scores(counts, None, zero_division))
     types = dict(zip(counts.labels, zip(*(column.tolist() for column in columns))))

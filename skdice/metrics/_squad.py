@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._validation import _as_list, _describe, check_option
+from .._inputs import describe, list_items
+from .._parameters import check_option
 
 Answer: TypeAlias = "str | Sequence[str] | Mapping[str, Any]"
 Answers: TypeAlias = "Sequence[Answer] | np.ndarray[Any, Any] | pd.Series[Any]"
@@ -276,15 +277,15 @@ def read_answers(row: Any, where: str) -> list[str]:
                 f"{where} must be {_ANSWER_KINDS}; got a dict with the keys {list(row)}."
             )
         values = row["text"]
-    texts = _as_list(values)
+    texts = list_items(values)
     if texts is None or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"{where} must be {_ANSWER_KINDS}; got {_describe(row)}.")
+        raise TypeError(f"{where} must be {_ANSWER_KINDS}; got {describe(row)}.")
     return texts
 
 
 def score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
     """Check the input and score every question."""
-    check_option("version", version, _VERSIONS)
+    check_option("squad_report", "version", version, _VERSIONS)
     true_rows = _list_rows(y_true, "y_true", "answers")
     predictions = _list_rows(y_pred, "y_pred", "str")
     if len(true_rows) != len(predictions):
@@ -300,12 +301,12 @@ def score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores
         i = int(np.argmin(has_answer))
         raise ValueError(
             f"With version='1.1' every row of y_true must have an answer; row {i} is "
-            f"{_describe(true_rows[i])}. Use version='2.0' for questions without an answer."
+            f"{describe(true_rows[i])}. Use version='2.0' for questions without an answer."
         )
     for i, text in enumerate(predictions):
         if not isinstance(text, str):
             raise TypeError(
-                f"row {i} of y_pred must be a str ('' is no answer); got {_describe(text)}."
+                f"row {i} of y_pred must be a str ('' is no answer); got {describe(text)}."
             )
     pairs = [_score_answer(*row, version) for row in zip(answers, predictions)]
     exact_match, f1 = np.array(pairs, dtype=float).T
@@ -358,11 +359,11 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def _list_rows(rows: Any, name: str, what: str) -> list[Any]:
-    values = _as_list(rows)
+    values = list_items(rows)
     if values is None:
         raise TypeError(
             f"{name} must be a list, tuple, Series or array of {what}, one row per question; "
-            f"got {_describe(rows)}."
+            f"got {describe(rows)}."
         )
     return values
 
@@ -376,7 +377,7 @@ def _check_numbers(no_answer_score: Any, n_rows: int) -> NDArray[np.float64]:
         )
     for i, value in enumerate(values):
         if not isinstance(value, Real):
-            raise TypeError(f"row {i} of no_answer_score must be a number; got {_describe(value)}.")
+            raise TypeError(f"row {i} of no_answer_score must be a number; got {describe(value)}.")
         if not math.isfinite(value):
             raise ValueError(f"row {i} of no_answer_score must be finite; got {value!r}.")
     return np.array(values, dtype=float)

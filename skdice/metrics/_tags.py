@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 
+from .._parameters import check_option
 from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
-from ._validation import TagSequences, check_option, check_tag_sequences
+from ._validation import TagSequences, check_tag_sequences
 
 
 def tag_f1_score(
@@ -57,8 +58,8 @@ def tag_f1_score(
     >>> tag_f1_score(y_true, y_pred, average=None)  # DET, NOUN, VERB
     array([1.        , 0.66666667, 0.66666667])
     """
-    check_option("average", average, AVERAGES)
-    check_option("zero_division", zero_division, ZERO_DIVISIONS)
+    check_option("tag_f1_score", "average", average, AVERAGES)
+    check_option("tag_f1_score", "zero_division", zero_division, ZERO_DIVISIONS)
     true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
     pairs = Counter(zip(chain.from_iterable(true_rows), chain.from_iterable(pred_rows)))
     correct: Counter[str] = Counter()

@@ -1,25 +1,19 @@
-"""Checks that all metrics share: named options and sentences of tags."""
+"""Checks that all metrics share: sentences of tags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from .._inputs import describe, list_items
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Tags: TypeAlias = "Sequence[str] | np.ndarray[Any, Any] | pd.Series[Any]"
 TagSequences: TypeAlias = "Sequence[Tags] | np.ndarray[Any, Any] | pd.Series[Any]"
-
-
-def check_option(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Raise ValueError unless `value` is one of `allowed`."""
-    if value not in allowed:
-        options = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {options}; got {short_repr(value)}.")
 
 
 def check_tags(tags: Any, name: str) -> list[str]:
@@ -43,15 +37,15 @@ def check_tags(tags: Any, name: str) -> list[str]:
     ValueError
         If a tag is the empty string.
     """
-    values = _as_list(tags)
+    values = list_items(tags)
     if values is None:
         raise TypeError(
             f"{name} must be a list of tags (list, tuple, Series or 1-D array), one per word; "
-            f"got {_describe(tags)}."
+            f"got {describe(tags)}."
         )
     for position, tag in enumerate(values):
         if not isinstance(tag, str):
-            raise TypeError(f"{name}: tag {position} must be a string; got {_describe(tag)}.")
+            raise TypeError(f"{name}: tag {position} must be a string; got {describe(tag)}.")
         if not tag:
             raise ValueError(
                 f"{name}: tag {position} must not be empty; a word outside any entity has the "
@@ -97,28 +91,10 @@ def check_tag_sequences(
 
 
 def _check_rows(sentences: Any, name: str) -> list[list[str]]:
-    rows = _as_list(sentences)
+    rows = list_items(sentences)
     if rows is None:
         raise TypeError(
             f"{name} must be a list, tuple, Series or array with one list of tags per sentence; "
-            f"got {_describe(sentences)}."
+            f"got {describe(sentences)}."
         )
     return [check_tags(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]
-
-
-def _as_list(values: Any) -> list[Any] | None:
-    """Return ordered `values` as a list, or None for a string or anything unordered."""
-    if isinstance(values, list):
-        return values
-    if isinstance(values, (str, bytes)):
-        return None
-    if isinstance(values, Sequence):
-        return list(values)
-    # Arrays and Series, of polars too; scalars and 0-d arrays convert to something that is no list.
-    convert = getattr(values, "tolist", None) or getattr(values, "to_list", None)
-    converted = None if convert is None else convert()
-    return converted if isinstance(converted, list) else None
-
-
-def _describe(value: object) -> str:
-    return f"{short_repr(value)} of type {type(value).__name__}"

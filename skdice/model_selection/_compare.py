@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from .._version import __version__
 from ..estimators._labels import check_known_columns
 from ..losses import Loss
 from ._compare_checks import (
@@ -127,7 +128,6 @@ def compare_losses(
     ... )  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
-    from .. import __version__  # Not there yet when this module is imported.
 
     entries, seeds = check_losses(losses), check_seeds(seeds)
     check_labels(

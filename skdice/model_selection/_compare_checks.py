@@ -6,9 +6,9 @@ from typing import Any
 
 from sklearn.utils.validation import _num_samples
 
+from .._inputs import check_rows, check_tags, check_token_lists
 from ..estimators._base import TextEstimator
 from ..estimators._classifier import TextClassifier
-from ..estimators._inputs import check_rows, check_tags, check_token_lists
 from ..estimators._questions import check_questions
 from ..losses import Loss
 from ..metrics._squad import read_answers

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..losses._parameters import check_option
+from .._parameters import check_option
 from ._bootstrap import resample_scores
 from ._comparison_formats import to_html, to_latex, to_markdown
 from ._row_counts import RowCounts

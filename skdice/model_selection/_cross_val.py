@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..estimators._inputs import check_sample_weight
+from .._inputs import check_sample_weight
 from ..estimators._rows import object_array
 
 _Split = tuple[np.ndarray, np.ndarray]

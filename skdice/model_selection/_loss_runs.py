@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from .._inputs import check_tags
 from ..estimators._base import TextEstimator
-from ..estimators._inputs import check_tags
 from ..estimators._labels import is_indicator
 from ..estimators._questions import check_questions
 from ._decision import tune_decision

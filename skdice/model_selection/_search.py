@@ -16,9 +16,9 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length
 
+from .._parameters import check_bool, check_number
 from .._random_state import make_rng
 from ..estimators._reuse import default_max_bytes
-from ..losses._parameters import check_bool, check_number
 from ..nn._ranks import count_processes
 from ._best_estimator import BestEstimatorMethods
 from ._cv_results import make_cv_results

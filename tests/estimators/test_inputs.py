@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skdice.estimators._entity_rows import check_entities
-from skdice.estimators._inputs import (
+from skdice._inputs import (
     check_pairs,
     check_sample_weight,
     check_tags,
     check_texts,
     check_token_lists,
 )
+from skdice.estimators._entity_rows import check_entities
 from skdice.estimators._labels import check_indicator, check_labels
 from skdice.estimators._questions import GoldAnswers, check_questions
 from skdice.text._entities import checked_split

@@ -12,7 +12,7 @@ from skdice import (
     DiceTokenTagger,
     imbalance_report,
 )
-from skdice.estimators._inputs import check_pairs, check_texts, check_token_lists
+from skdice._inputs import check_pairs, check_texts, check_token_lists
 from skdice.estimators._questions import check_questions
 from skdice.inspection import TaggingErrors
 from skdice.metrics import entity_f1_score, squad_f1_score

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence, Set
+from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
@@ -28,22 +29,6 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
             got = "a DataFrame. Pass one of its columns"
         raise TypeError(f"{name} must be a list, Series or object array of {what}; got {got}.")
     return items
-
-
-def list_items(value: Any) -> list[Any] | None:
-    """Return what an ordered container holds; None for texts, tables and anything else."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__len__"):
-        return None
-    if hasattr(value, "columns") or sparse.issparse(value):
-        return None
-    try:
-        # What polars and pyarrow hold comes out as Python values, lists among them.
-        convert = getattr(value, "to_pylist", None) or getattr(value, "to_list", None)
-        return list(value) if convert is None else convert()
-    except TypeError:  # A 0-d array has a length that fails.
-        return None
 
 
 def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
@@ -109,18 +94,6 @@ def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
             f"Texts of X must be str (empty ones are allowed); {where(bad[0])} is "
             f"{describe(texts[bad[0]])}.{others}"
         )
-
-
-def list_rows(rows: Sequence[int], most: int = 5) -> str:
-    """Return "row 3", "rows 3, 5, 9" or the first of many."""
-    shown = ", ".join(map(str, rows[:most]))
-    return f"row{'s' if len(rows) > 1 else ''} {shown}{', ...' if len(rows) > most else ''}"
-
-
-def list_some(labels: Sequence[Any], most: int = 20) -> str:
-    """Return the first labels and, if there are more, how many."""
-    shown = ", ".join(repr(label) for label in labels[:most])
-    return shown + (f", ... ({len(labels)} in all)" if len(labels) > most else "")
 
 
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -194,17 +167,6 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
     return [str(token) for token in tokens]
 
 
-def describe(value: Any) -> str:
-    """Say what a value is, for an error."""
-    if value is None:
-        return "None"
-    if isinstance(value, int) and value.bit_length() > 63:  # Python refuses to print the largest.
-        return f"an int of {value.bit_length()} bits"
-    if isinstance(value, numbers.Number):
-        return f"{value!r} ({type(value).__name__})"
-    return f"of type {type(value).__name__}"
-
-
 def describe_with_length(value: Any) -> str:
     """Say what a value is, and how long if it has a length."""
     try:
@@ -216,3 +178,40 @@ def describe_with_length(value: Any) -> str:
 def _shorten(text: str | bytes) -> str:
     shown = repr(text)
     return shown if len(shown) <= 40 else shown[:37] + "..."
+
+
+def list_items(value: Any) -> list[Any] | None:
+    """Return what an ordered container holds; None for texts, tables and anything else."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__len__"):
+        return None
+    if hasattr(value, "columns") or sparse.issparse(value):
+        return None
+    try:
+        # What polars and pyarrow hold comes out as Python values, lists among them.
+        convert = getattr(value, "to_pylist", None) or getattr(value, "to_list", None)
+        return list(value) if convert is None else convert()
+    except TypeError:  # A 0-d array has a length that fails.
+        return None
+
+
+def describe(value: Any) -> str:
+    """Say what a value is, for an error."""
+    if value is None:
+        return "None"
+    if isinstance(value, int) and value.bit_length() > 63:  # Python refuses to print the largest.
+        return f"an int of {value.bit_length()} bits"
+    return f"{' '.join(short_repr(value).split())} of type {type(value).__name__}"
+
+
+def list_rows(rows: Sequence[int], most: int = 5) -> str:
+    """Return "row 3", "rows 3, 5, 9" or the first of many."""
+    shown = ", ".join(map(str, rows[:most]))
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{', ...' if len(rows) > most else ''}"
+
+
+def list_some(labels: Sequence[Any], most: int = 20) -> str:
+    """Return the first labels and, if there are more, how many."""
+    shown = ", ".join(repr(label) for label in labels[:most])
+    return shown + (f", ... ({len(labels)} in all)" if len(labels) > most else "")

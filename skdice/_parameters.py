@@ -1,4 +1,4 @@
-"""Checks of constructor parameters, in scikit-learn's wording."""
+"""Checks of parameters, in scikit-learn's wording."""
 
 import math
 import numbers
@@ -44,8 +44,7 @@ def check_number(
 
 def check_option(owner: str, name: str, value: Any, options: Collection[Any]) -> None:
     """Raise a ValueError unless ``value`` is one of ``options``."""
-    # Compared by type too: 1 must not pass for True, nor an array for a string.
-    if any(isinstance(value, type(option)) and value == option for option in options):
+    if any(_is_option(value, option) for option in options):
         return
     allowed = ", ".join(repr(option) for option in options)
     raise ValueError(
@@ -58,3 +57,11 @@ def check_bool(owner: str, name: str, value: Any) -> None:
     # A grid over an array passes NumPy's bools.
     if not isinstance(value, np.bool_):
         check_option(owner, name, value, (True, False))
+
+
+def _is_option(value: Any, option: Any) -> bool:
+    """Whether both are equal and of one kind: 1 is not True, nor an array of one str that str."""
+    if isinstance(option, bool) != isinstance(value, bool):
+        return False
+    kind = numbers.Real if isinstance(option, numbers.Real) else type(option)
+    return isinstance(value, kind) and value == option
