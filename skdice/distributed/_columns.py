@@ -14,7 +14,7 @@ from ..estimators._classifier import TextClassifier
 from ..estimators._words import WordTagger
 
 _ROWS = {
-    "words": "one column of lists of str (the words of a sentence)",
+    "sentence": "one column of lists of str (the words of a sentence)",
     "text": "one column of str",
     "pair": "two columns of str (the texts of a pair)",
     "question": "two columns of str (question and context)",
@@ -69,7 +69,7 @@ class ColumnPlan:
             if count != 1:
                 what = f"{count} columns" if count else "no column"
                 raise ValueError(f"Part {part!r} has {what} {name!r}; it has {schema.names}.")
-        is_right = _is_words if self.kind == "words" else _is_text
+        is_right = _is_words if self.kind == "sentence" else _is_text
         for name in self.columns if self.is_checked else ():
             kind = schema.field(name).type
             if not is_right(kind):
@@ -126,7 +126,7 @@ def plan_columns(estimator: Any, columns: Any, keep: Any, output: Any) -> Column
         If the number of columns is not that of the estimator, or names are there twice.
     """
     final, is_checked = _final(estimator)
-    kind = "words" if isinstance(final, WordTagger) else getattr(final, "_row_name", "text")
+    kind = final._task.row
     columns = _names("columns", columns)
     keep = _names("keep", keep)
     if not isinstance(output, str) or not output:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ..io import load_pretrained
+from ..estimators import load_pretrained
 from ._columns import ColumnPlan, plan_columns
 from ._destination import Destination
 from ._part import PartReport, predict_part

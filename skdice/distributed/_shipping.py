@@ -10,8 +10,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from .._digest import digest, relevant_parameters, weights_digest
+from ..estimators import load_pretrained
 from ..estimators._base import TextEstimator
-from ..io import load_pretrained
 
 # What a fit tells of itself, on which no prediction depends.
 _NOT_PREDICTING = ("history_", "best_epoch_", "interrupted_", "_n_training_rows")

@@ -1,6 +1,7 @@
 """The estimators, one a file."""
 
 from ._checks import check_text_estimator, text_estimator_checks
+from ._load import load_pretrained
 from ._pair import DicePairClassifier
 from ._query import DiceQueryTagger
 from ._span import DiceSpanExtractor
@@ -14,5 +15,6 @@ __all__ = [
     "DiceTextClassifier",
     "DiceTokenTagger",
     "check_text_estimator",
+    "load_pretrained",
     "text_estimator_checks",
 ]

@@ -190,8 +190,9 @@ def _make_rows(estimator: Any) -> tuple[Any, Any]:
     """Return rows that suit an estimator of our kind by what it calls a row, else sentences."""
     from ..datasets import make_pairs, make_questions, make_tagging
 
-    kind = getattr(estimator, "_row_name", None)
-    if kind is None:
+    task = getattr(estimator, "_task", None)
+    kind = "sentence" if task is None else task.row
+    if kind == "sentence":
         return make_tagging(24, ratio=2, n_types=2, random_state=0)
     if kind == "question":
         return make_questions(16, ratio=14, unanswerable_share=0.25, random_state=0)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -15,105 +15,65 @@ from ..io._network import label_config
 from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
-from ..text._truncation import TRUNCATIONS
 from ._base import TextEstimator
-from ._labels import check_known_columns, check_labels
+from ._labels import check_known_columns
+from ._loss import check_loss_classes, make_training_loss
+from ._parameter import Parameter, estimator
+from ._shared_parameters import FITTED_ATTRIBUTES
+from ._split import split_rows
 from ._thresholds import tune_thresholds
+from ._windows import longest_window
 
 Metric = Callable[..., float]
 
+CLASSIFIER_STATE = {
+    "_is_multilabel": bool,
+    "classes_": np.ndarray,
+    "threshold_": (int, float, np.ndarray),
+}
+_POS_LABEL = """
+The positive one of two classes, the larger label by default: the set losses leave out the other
+one, and where ``score`` is F1 it is that of this one. None with more classes or several labels.
+"""
+_ATTRIBUTES = """\
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
+    threshold_ : float or ndarray of shape (n_classes,)
+        What the decision function is held against: 0 after ``fit``, see
+        :func:`skdice.model_selection.tune_decision`.
+    feature_names_in_ : ndarray of shape (n_columns,), object
+        Only if X was a DataFrame.
+"""
 
+
+def _check_stride(owner: str, name: str, value: Any) -> None:
+    if value is not None:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be None: texts that are too long are "
+            f"truncated, not cut into windows. Got {value!r} instead."
+        )
+
+
+@estimator
 class TextClassifier(ClassifierMixin, TextEstimator):
     """Base of the classifiers: a row of one or two texts gets a label, or several of them.
 
-    A subclass says how X is read, and which metric ``score`` is.
+    A subclass says how X and y are read, how long texts are cut (``truncation``), and which metric
+    ``score`` is.
     """
 
     _module_class = SequenceModule
-    _truncations: tuple[str, ...] = TRUNCATIONS
-    _row_name = "text"
+    _attributes = _ATTRIBUTES + FITTED_ATTRIBUTES
 
-    classes_: np.ndarray
-    threshold_: Any
-
-    def __init__(
-        self,
-        model: Any = "bert-base-cased",
-        *,
-        loss: Any = "dsc",
-        alpha: float | None = None,
-        beta: float | None = None,
-        gamma: float | None = None,
-        memory: float | None = None,
-        ce_weight: float | None = None,
-        class_weight: Any = None,
-        K: float | None = None,
-        max_epochs: int = 3,
-        batch_size: int = 16,
-        batch_tokens: int | None = None,
-        lr: float = 5e-5,
-        head_lr: float | None = None,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        schedule: str = "linear",
-        clip_norm: float | None = 1.0,
-        accumulate: int = 1,
-        max_length: int | None = None,
-        stride: int | None = None,
-        n_frozen_layers: int | None = None,
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        precision: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        verbose: int = 1,
-        callbacks: Any = None,
-        pos_label: Any = None,
-        truncation: str = "longest_first",
-    ) -> None:
-        self.model = model
-        self.loss = loss
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.memory = memory
-        self.ce_weight = ce_weight
-        self.class_weight = class_weight
-        self.K = K
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.lr = lr
-        self.head_lr = head_lr
-        self.weight_decay = weight_decay
-        self.warmup = warmup
-        self.schedule = schedule
-        self.clip_norm = clip_norm
-        self.accumulate = accumulate
-        self.max_length = max_length
-        self.stride = stride
-        self.n_frozen_layers = n_frozen_layers
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.pos_label = pos_label
-        self.truncation = truncation
+    stride: Annotated[
+        None, Parameter("None", "Not for classifiers, which truncate.", _check_stride)
+    ] = None
+    pos_label: Annotated[Any, Parameter("label", _POS_LABEL)] = None
+    truncation: Annotated[str, Parameter("str", "What is done with longer texts.")] = (
+        "longest_first"
+    )
 
     # -- what a subclass brings -------------------------------------------------------------------
-
-    def _check_rows(self, X: Any) -> list[tuple[str, ...]]:
-        """Return the rows of X as tuples of one or two texts."""
-        raise NotImplementedError
-
-    def _check_y(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return labels, (n_rows,), or a 0/1 matrix and the names of its columns."""
-        return check_labels(y, n_rows), None
 
     def _metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
@@ -147,36 +107,49 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             what was got, what is allowed, and which row.
         """
         self._check_parameters()
-        rows = self._check_rows(X)
-        labels, names = self._check_y(y, len(rows))
+        rows = self._task.read_X(X)
+        labels, names = self._task.read_y(y, rows)
         weight = check_sample_weight(sample_weight, len(rows))
         # Weight 0 is absence, from the classes and the validation part too.
         used = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
         self._check_learnable(labels[used], names)
+        classes = np.unique(labels[used]) if names is None else names
+        check_loss_classes(self.loss, len(classes), is_multilabel=names is not None)
         seed = self._draw_seed()
         rng = np.random.default_rng(seed)
-        self._load_tokenizer()
-        target = self._set_classes(labels, used, names)
+        self.tokenizer_ = self._load_tokenizer()
+        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
+        self._is_multilabel = names is not None
+        self.classes_ = classes
+        is_binary = len(self.classes_) == 2 and not self._is_multilabel
+        self.threshold_ = 0.0 if is_binary else np.zeros(len(self.classes_))
         self._keep_names(X)
 
+        target = labels if self._is_multilabel else self._target(labels)
         whole = self._encode(rows, target, weight).take(used)
-        train, valid = self._split(len(used), rng, None if self._is_multilabel else target[used])
-        dataset = whole.take(train)
-        valid_set = whole.take(valid)
-        y_valid = labels[used][valid]
+        strata = None if self._is_multilabel else target[used]
+        train, valid = split_rows(len(used), self.validation_fraction, rng, strata)
+        dataset, valid_set, y_valid = whole.take(train), whole.take(valid), labels[used][valid]
+        self._n_training_rows = dataset.n_texts
 
         def validate() -> float:
             predicted = self._decide(self._predict_logits(valid_set))
             return self._metric(y_valid, predicted, valid_set.weight)
 
-        n_classes = len(self.classes_)
-        is_binary = n_classes == 2 and not self._is_multilabel
-        background = 1 - self._positive() if is_binary else None
-        labels_ = self.classes_.tolist()
-        counts, n_steps = self._count(dataset), self._count_steps(dataset)
-        loss = self._make_loss(labels_, counts, background, binary=is_binary, n_steps=n_steps)
+        loss = make_training_loss(
+            self,
+            self.classes_.tolist(),
+            self._count(dataset),
+            background=1 - self._positive() if is_binary else None,
+            binary=is_binary,
+            n_steps=self._count_steps(dataset),
+        )
         held_out = (valid_set.fingerprint, y_valid)
-        self._train(dataset, loss, n_classes, seed, rng, validate if len(valid) else None, held_out)
+        begun = self._start(dataset, loss, len(self.classes_), seed, rng, held_out)
+        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
+        training = self._train(begun, dataset, rng, validate if len(valid) else None)
+        self.history_, self.best_epoch_ = training.history, training.best_epoch
+        training.check()
         self.interrupted_ = False
         return self
 
@@ -223,18 +196,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 f"Got {self.pos_label!r} instead."
             )
 
-    def _set_classes(
-        self, labels: np.ndarray, used: np.ndarray, names: np.ndarray | None
-    ) -> np.ndarray:
-        """Set ``classes_`` and the thresholds; return the target of every row."""
-        self._is_multilabel = names is not None
-        if names is not None:
-            self.classes_ = names
-            self.threshold_ = np.zeros(len(names))
-            return labels
-        self.classes_ = np.unique(labels[used])
-        self.threshold_ = 0.0 if len(self.classes_) == 2 else np.zeros(len(self.classes_))
-        # Labels of rows without weight may be no class; their targets are not used.
+    def _target(self, labels: np.ndarray) -> np.ndarray:
+        """Return the class of every row; those of rows without weight, if none, are not used."""
         target = np.searchsorted(self.classes_, labels)
         return np.minimum(target, len(self.classes_) - 1).astype(np.int64)
 
@@ -259,7 +222,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         )
         if len(cut):
             warnings.warn(
-                f"{len(cut)} of {len(rows)} {self._row_name}s are longer than max_length="
+                f"{len(cut)} of {len(rows)} {self._task.row}s are longer than max_length="
                 f"{self.max_length_} pieces and were cut (truncation={self.truncation!r}): "
                 f"{list_rows(cut.tolist())}.",
                 UserWarning,
@@ -289,20 +252,6 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             **label_config(self.classes_.tolist()),
             "problem_type": f"{kind}_label_classification",
         }
-
-    def _more_parameters(self) -> None:
-        owner = type(self).__name__
-        if self.truncation not in self._truncations:
-            allowed = ", ".join(map(repr, self._truncations))
-            raise ValueError(
-                f"The 'truncation' parameter of {owner} must be one of {{{allowed}}}. Got "
-                f"{self.truncation!r} instead."
-            )
-        if self.stride is not None:
-            raise ValueError(
-                f"The 'stride' parameter of {owner} must be None: texts that are too long are "
-                f"truncated, not cut into windows. Got {self.stride!r} instead."
-            )
 
     # -- prediction -------------------------------------------------------------------------------
 
@@ -372,7 +321,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             In [0, 1].
         """
         rows = self._known_rows(X)
-        labels = self._known_labels(y, len(rows))
+        labels = self._known_labels(y, rows)
         weight = check_sample_weight(sample_weight, len(rows))
         return self._metric(labels, self._decide(self._row_logits(rows)), weight)
 
@@ -386,19 +335,19 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 f"The columns of X must be those of the fit, in that order: {known.tolist()}; got "
                 f"{names.tolist()}."
             )
-        return self._check_rows(X)
+        return list(self._task.read_X(X))
 
-    def _known_labels(self, y: Any, n_rows: int) -> np.ndarray:
+    def _known_labels(self, y: Any, rows: Sequence[Any]) -> np.ndarray:
         """Return labels to compare predictions with; a table must have the columns of the fit."""
-        labels, names = self._check_y(y, n_rows)
-        if n_rows and (names is not None) != self._is_multilabel:
+        labels, names = self._task.read_y(y, rows)
+        if len(rows) and (names is not None) != self._is_multilabel:
             wanted, got = "a label per row", "a 0/1 matrix"
             if self._is_multilabel:
                 wanted, got = f"a 0/1 matrix of {len(self.classes_)} columns", wanted
             raise ValueError(f"y must be {wanted}, as in the fit; got {got}.")
         if names is not None:
             check_known_columns(y, len(names), self.classes_.tolist())
-        return labels
+        return np.asarray(labels)
 
     def _logits(self, X: Any) -> np.ndarray:
         return self._row_logits(self._known_rows(X))
@@ -424,7 +373,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     def _tune_decision(self, X: Any, y: Any, metric: Metric | None, sample_weight: Any) -> None:
         """Set ``threshold_`` to what is best on held-out rows."""
         rows = self._known_rows(X)
-        labels = self._known_labels(y, len(rows))
+        labels = self._known_labels(y, rows)
         weight = check_sample_weight(sample_weight, len(rows))
         decision = self._decision(self._row_logits(rows))
 

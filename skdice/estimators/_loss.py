@@ -2,17 +2,18 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.base import clone
 
 from .._inputs import list_some
-from .._parameters import check_number, check_option
+from .._parameters import check_number
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
 
-_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
+LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 _IGNORED = -100
 # In our study (benchmarks/STUDY.md) dice was ahead with 210 to 800 entities, and level or behind
@@ -76,129 +77,144 @@ def _fewest_positives(counts: np.ndarray, background: int | None, average: str) 
     return float(of_class.min())
 
 
-class LossMixin:
-    """Makes the loss from ``loss``, ``alpha``, ``beta``, ``gamma``, ``ce_weight`` and weights."""
+def check_loss(estimator: Any) -> None:
+    """Raise a ValueError unless the loss of an estimator and its parameters go together.
 
-    loss: Any
-    class_weight: Any
-    K: float | None
+    Errors about a loss given by name are in the words of the estimator.
+    """
+    given = [name for name in LOSS_PARAMETERS if getattr(estimator, name) is not None]
+    if isinstance(estimator.loss, Loss):
+        _check_loss_object(estimator, given)
+    else:
+        usable = loss_parameters(estimator.loss)
+        for name in given:
+            if name not in usable:
+                raise ValueError(_unusable(name, getattr(estimator, name), estimator.loss))
+        _named_loss(estimator, estimator.loss, class_weight=1.0).check_parameters(
+            type(estimator).__name__
+        )
+    if estimator.K is not None and estimator.class_weight not in (None, "log"):
+        raise ValueError(
+            f"K={estimator.K!r} means class_weight='log'; got "
+            f"class_weight={estimator.class_weight!r}. Drop one."
+        )
 
-    def _check_loss(self) -> None:
-        given = [name for name in _LOSS_PARAMETERS if getattr(self, name) is not None]
-        if isinstance(self.loss, Loss):
-            if self.K is not None:
-                given.append("K")
-            if given:
-                raise ValueError(
-                    f"{given[0]!r} must be None with a loss object, got "
-                    f"{getattr(self, given[0])!r}: set it on the object, for instance "
-                    f"loss={type(self.loss).__name__}(...), or with set_params(loss__...=...)."
-                )
-            if self.loss.reduction != "mean":
-                raise ValueError(
-                    f"A loss to train with must have reduction='mean', got {self.loss.reduction!r}."
-                )
-            _check_ignore_index(self.loss)
-            if self.class_weight is not None and self.loss.class_weight is not None:
-                raise ValueError(
-                    "class_weight is given on the estimator and on the loss object; set one of "
-                    "them to None."
-                )
-        else:
-            usable = loss_parameters(self.loss)
-            for name in given:
-                if name not in usable:
-                    raise ValueError(_unusable(name, getattr(self, name), self.loss))
-        owner = type(self).__name__
-        check_number(owner, "K", self.K, optional=True)
-        weight = self.class_weight
-        if not (weight is None or isinstance(weight, dict)):
-            check_option(owner, "class_weight", weight, (None, "balanced", "log"))
-        if self.K is not None and weight not in (None, "log"):
+
+def _check_loss_object(estimator: Any, given: list[str]) -> None:
+    loss = estimator.loss
+    if estimator.K is not None:
+        given = [*given, "K"]
+    if given:
+        raise ValueError(
+            f"{given[0]!r} must be None with a loss object, got {getattr(estimator, given[0])!r}: "
+            f"set it on the object, for instance loss={type(loss).__name__}(...), or with "
+            f"set_params(loss__...=...)."
+        )
+    if loss.reduction != "mean":
+        raise ValueError(
+            f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
+        )
+    _check_ignore_index(loss)
+    if estimator.class_weight is not None and loss.class_weight is not None:
+        raise ValueError(
+            "class_weight is given on the estimator and on the loss object; set one of them to "
+            "None."
+        )
+    if estimator.class_weight is not None:
+        loss = clone(loss).set_params(class_weight=1.0)
+    loss.check_parameters()
+
+
+def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False) -> None:
+    """Raise a ValueError unless a loss object, if it is one, is for so many classes."""
+    if not isinstance(loss, Loss) or loss.class_weight is None:
+        return
+    target = torch.zeros((1, n_classes) if is_multilabel else 1, dtype=torch.int64)
+    loss(torch.zeros(1, n_classes), target)
+
+
+def make_training_loss(
+    estimator: Any,
+    labels: list[Any],
+    counts: np.ndarray,
+    background: int | None,
+    *,
+    binary: bool,
+    n_steps: int,
+    recommended: str = "ce",
+) -> Loss:
+    """Return the loss of one fit, on a private copy.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``loss``, the parameters of a loss given by name, and its class weights.
+    labels : list of n_classes labels
+    counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
+        Training items of each class, or without and with each label.
+    background : int or None
+        What ``background="auto"`` means here.
+    binary : bool
+        Whether one class is searched among the rest.
+    n_steps : int
+        Optimiser steps of an epoch.
+    recommended : str, default="ce"
+        Name of what ``loss="recommended"`` means here.
+    """
+    name = recommended if estimator.loss == "recommended" else estimator.loss
+    kind = estimator.class_weight
+    if kind is None and (estimator.K is not None or name == "wce"):
+        kind = "log"
+    weights = None if kind is None else _class_weights(kind, estimator.K, labels, counts)
+    if isinstance(estimator.loss, Loss):
+        # What counts in training is the estimator's to say, and it marks the rest by -100.
+        loss = clone(estimator.loss).set_params(ignore_index=_IGNORED)
+        if weights is not None:
+            loss.set_params(class_weight=weights)
+    else:
+        loss = _named_loss(estimator, name, binary=binary, class_weight=weights)
+    if isinstance(getattr(loss, "background", None), str):
+        loss.set_params(background=background)
+    if isinstance(loss.memory, str):
+        memory = 0.0
+        if not loss.separable:
+            memory = memory_for(_fewest_positives(counts, background, loss.average), n_steps)
+        loss.set_params(memory=memory)
+    reason = loss.known_collapse()
+    if reason:
+        warnings.warn(f"loss={estimator.loss!r}: {reason}", UserWarning, stacklevel=3)
+    return loss
+
+
+def _named_loss(estimator: Any, name: str, **more: Any) -> Loss:
+    given = {name: getattr(estimator, name) for name in LOSS_PARAMETERS}
+    given = {name: value for name, value in given.items() if value is not None}
+    return make_loss(name, **given, **more)
+
+
+def _class_weights(
+    kind: str | Mapping[Any, float], K: float | None, labels: list[Any], counts: np.ndarray
+) -> np.ndarray:
+    """Return weights of the shape of the counts, 1 where there are no training items."""
+    weights = np.ones(counts.shape)
+    if isinstance(kind, Mapping):
+        # A fold may lack a rare label, so only weights that are all for others are a mistake.
+        if kind and not any(label in labels for label in kind):
             raise ValueError(
-                f"K={self.K!r} means class_weight='log'; got class_weight={weight!r}. Drop one."
+                f"class_weight has no label of y: it has {list_some(list(kind))}; y has "
+                f"{list_some(labels)}."
             )
-
-    def _make_loss(
-        self,
-        labels: list[Any],
-        counts: np.ndarray,
-        background: int | None,
-        binary: bool,
-        n_steps: int,
-        recommended: str = "ce",
-    ) -> Loss:
-        """Return the loss of one fit, on a private copy.
-
-        Parameters
-        ----------
-        labels : list of n_classes labels
-        counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
-            Training items of each class, or without and with each label.
-        background : int or None
-            What ``background="auto"`` means here.
-        binary : bool
-            Whether one class is searched among the rest.
-        n_steps : int
-            Optimiser steps of an epoch.
-        recommended : str, default="ce"
-            Name of what ``loss="recommended"`` means here.
-        """
-        name = recommended if self.loss == "recommended" else self.loss
-        weigh = self.K is not None or name == "wce"
-        class_weight = self._class_weight_values(labels, counts, "log" if weigh else None)
-        if isinstance(self.loss, Loss):
-            # What counts in training is the estimator's to say, and it marks the rest by -100.
-            loss = clone(self.loss).set_params(ignore_index=_IGNORED)
-            if class_weight is not None:
-                loss.set_params(class_weight=class_weight)
-        else:
-            parameters = {
-                name: getattr(self, name)
-                for name in _LOSS_PARAMETERS
-                if getattr(self, name) is not None
-            }
-            loss = make_loss(name, binary=binary, class_weight=class_weight, **parameters)
-        if isinstance(getattr(loss, "background", None), str):
-            loss.set_params(background=background)
-        if isinstance(loss.memory, str):
-            memory = 0.0
-            if not loss.separable:
-                n_positives = _fewest_positives(counts, background, loss.average)
-                memory = memory_for(n_positives, n_steps)
-            loss.set_params(memory=memory)
-        reason = loss.known_collapse()
-        if reason:
-            warnings.warn(f"loss={self.loss!r}: {reason}", UserWarning, stacklevel=3)
-        return loss
-
-    def _class_weight_values(
-        self, labels: list[Any], counts: np.ndarray, default: str | None
-    ) -> np.ndarray | None:
-        """Return weights of the shape of the counts, 1 where there are no training items."""
-        kind = default if self.class_weight is None else self.class_weight
-        if kind is None:
-            return None
-        weights = np.ones(counts.shape)
-        if isinstance(kind, dict):
-            # A fold may lack a rare label, so only weights that are all for others are a mistake.
-            if kind and not any(label in labels for label in kind):
-                raise ValueError(
-                    f"class_weight has no label of y: it has {list_some(list(kind))}; y has "
-                    f"{list_some(labels)}."
-                )
-            for label, value in kind.items():
-                check_number("class_weight", str(label), value, low=0)
-                if label in labels:
-                    weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
-            return weights
-        K = None if kind == "balanced" else _DEFAULT_K if self.K is None else self.K
-        if counts.ndim == 1:
-            return _weights_from_counts(labels, counts, K)
-        for row, label in enumerate(labels):
-            names = [f"without {label!r}", f"with {label!r}"]
-            weights[row] = _weights_from_counts(names, counts[row], K)
+        for label, value in kind.items():
+            if label in labels:
+                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
         return weights
+    K = None if kind == "balanced" else _DEFAULT_K if K is None else K
+    if counts.ndim == 1:
+        return _weights_from_counts(labels, counts, K)
+    for row, label in enumerate(labels):
+        names = [f"without {label!r}", f"with {label!r}"]
+        weights[row] = _weights_from_counts(names, counts[row], K)
+    return weights
 
 
 def _check_ignore_index(loss: Loss) -> None:

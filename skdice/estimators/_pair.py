@@ -1,17 +1,30 @@
 """Classification of pairs of texts: paraphrases, duplicates, records of one thing."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.metrics import f1_score
 
 from .._inputs import check_pairs
-from ..text._frame import Frame
-from ._classifier import TextClassifier
-from ._documentation import documented
+from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
+from ._classifier import CLASSIFIER_STATE, TextClassifier
+from ._labels import check_labels
+from ._parameter import estimator, number, option
+from ._task import Task
+
+_MAX_LENGTH = "Longest pair in pieces, special ones included; the model's limit by default."
+_TRUNCATION = """
+Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning
+that counts them, or are an error.
+"""
 
 
-@documented
+def _read_labels(y: Any, rows: Sequence[Any]) -> tuple[np.ndarray, None]:
+    return check_labels(y, len(rows)), None
+
+
+@estimator
 class DicePairClassifier(TextClassifier):
     """Classify pairs of texts with a fine-tuned transformer that reads both together.
 
@@ -21,21 +34,11 @@ class DicePairClassifier(TextClassifier):
 
     Parameters
     ----------
-    %(shared_parameters)s
-    max_length : int, optional
-        Longest pair in pieces, special ones included; the model's limit by default.
-    stride : None
-        Not for classifiers, which truncate.
-    pos_label : label, optional
-        The positive one of two classes, the larger label by default: ``score`` is its F1, and the
-        set losses leave out the other one. None with more classes.
-    truncation : {"longest_first", "second", "error"}, default="longest_first"
-        Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a
-        warning that counts them, or are an error.
+    %(parameters)s
 
     Attributes
     ----------
-    %(classifier_attributes)s
+    %(attributes)s
 
     See Also
     --------
@@ -57,14 +60,31 @@ class DicePairClassifier(TextClassifier):
     array([0])
     """
 
-    _task = "pair-classification"
-    _row_name = "pair"
+    _task = Task(
+        row="pair",
+        takes_words=False,
+        parts=("first", "second"),
+        is_classifier=True,
+        read_X=check_pairs,
+        read_y=_read_labels,
+        state=CLASSIFIER_STATE,
+        card=CardTexts(
+            "text-classification",
+            "classifies pairs of texts",
+            'model.predict([("Is it cold?", "Is it warm?")])',
+            PIPELINE.replace(
+                "{call}", 'model({{"text": "Is it cold?", "text_pair": "Is it warm?"}})'
+            ),
+            SOFTMAX,
+        ),
+    )
 
-    def _frame(self) -> Frame:
-        return self.tokenizer_.pair_frame
-
-    def _check_rows(self, X: Any) -> list[tuple[str, ...]]:
-        return list(check_pairs(X))
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
+    truncation: Annotated[str, option(_TRUNCATION, "longest_first", "second", "error")] = (
+        "longest_first"
+    )
 
     def _metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None

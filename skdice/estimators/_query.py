@@ -1,26 +1,30 @@
 """Entities by asking for each type: BERT-MRC named entity recognition."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from torch import Tensor
 
-from .._inputs import check_sample_weight, check_token_lists
-from .._parameters import check_number, check_option
+from .._inputs import check_sample_weight, check_tags, check_token_lists
+from .._parameters import check_number
+from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
 from ..text._entities import Entity
-from ..text._frame import Frame
 from ..text._queries import EncodedQueries, encode_queries
 from ..text._query_decoding import best_disjoint, find_spans, write_tags
 from ._default_queries import check_queries, choose_queries
-from ._documentation import documented
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
+from ._loss import check_loss_classes, make_training_loss
+from ._parameter import Parameter, estimator, number, option
 from ._rows import take
+from ._split import split_rows
+from ._task import Task
+from ._windows import longest_window
 from ._words import WordTagger
 
 # Numbers that stand for a word in the score of a match, as start and as end.
@@ -32,8 +36,49 @@ _THRESHOLDS = sorted(np.arange(-40, 41) / 10, key=abs)
 
 Found = list[list[tuple[float, Entity]]]
 
+_MAX_LENGTH = """
+Longest window in pieces, query and special ones included; the model's limit by default. Longer
+sentences are cut into windows, and every word is seen.
+"""
+_STRIDE = """
+Pieces of the sentence that neighbouring windows share; by default a quarter of what fits beside
+the query. An entity that no window has as a whole cannot be found.
+"""
+_QUERIES = """
+What to ask for each label. Labels without a query get a default one, if they are common (PER, LOC,
+ORG, Disease, ...), or else their name, with a warning.
+"""
+_CANDIDATES = """
+Pairs of words that the loss of matches is taken over: all of a window, those of a gold start and a
+gold end, those of a predicted or gold start and end, or these and some random ones. Those are drawn
+for each batch, as dropout is: with ``accumulate`` the loss is still exactly that of one large
+batch, but over other random pairs than that would draw.
+"""
+_RATIO = """
+Keep at most so many times as many (sentence, type) pairs without an entity as there are with one,
+drawn anew for each fit; None keeps all.
+"""
+_DECODE = """
+"flat" gives the best set of entities without overlap, "nested" all whose start, end and match are
+above the threshold. ``predict`` always gives flat tags.
+"""
 
-@documented
+
+def _check_queries(owner: str, name: str, value: Any) -> None:
+    check_queries(owner, value)
+
+
+def _check_span_weights(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, tuple | list) or len(value) != 3 or not any(value):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be three numbers that are not all 0: of "
+            f"starts, ends and matches. Got {value!r} instead."
+        )
+    for weight in value:
+        check_number(owner, name, weight, low=0)
+
+
+@estimator
 class DiceQueryTagger(WordTagger):
     """Find entities, also nested ones, by asking for each type in plain words (BERT-MRC).
 
@@ -43,30 +88,7 @@ class DiceQueryTagger(WordTagger):
 
     Parameters
     ----------
-    %(shared_parameters)s
-    max_length : int, optional
-        Longest window in pieces, query and special ones included; the model's limit by default.
-        Longer sentences are cut into windows, and every word is seen.
-    stride : int, optional
-        Pieces of the sentence that neighbouring windows share; by default a quarter of what fits
-        beside the query. An entity that no window has as a whole cannot be found.
-    queries : dict of label to str, optional
-        What to ask for each label. Labels without a query get a default one, if they are common
-        (PER, LOC, ORG, Disease, ...), or else their name, with a warning.
-    span_weights : tuple of 3 floats, default=(1, 1, 0.1)
-        Weights of the losses of starts, ends and matches; divided by their sum.
-    match_candidates : {"all", "gold", "pred_and_gold", "pred_gold_random"}, \
-            default="pred_gold_random"
-        Pairs of words that the loss of matches is taken over: all of a window, those of a gold
-        start and a gold end, those of a predicted or gold start and end, or these and some random
-        ones. Those are drawn for each batch, as dropout is: with ``accumulate`` the loss is still
-        exactly that of one large batch, but over other random pairs than that would draw.
-    negative_ratio : float, optional
-        Keep at most so many times as many (sentence, type) pairs without an entity as there are
-        with one, drawn anew for each fit; None keeps all.
-    decode : {"flat", "nested"}, default="flat"
-        "flat" gives the best set of entities without overlap, "nested" all whose start, end and
-        match are above the threshold. ``predict`` always gives flat tags.
+    %(parameters)s
 
     Attributes
     ----------
@@ -79,16 +101,7 @@ class DiceQueryTagger(WordTagger):
     threshold_ : float
         What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
-    loss_ : Loss
-        What was trained with, all parameters set.
-    history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
-    best_epoch_ : int
-        Epoch of the weights that are kept.
-    interrupted_ : bool
-        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
-    max_length_ : int
-    net_ : skorch net
+    %(attributes)s
 
     See Also
     --------
@@ -114,82 +127,47 @@ class DiceQueryTagger(WordTagger):
     """
 
     _module_class = QueryModule
-    _task = "query-tagging"
+    _task = Task(
+        row="sentence",
+        takes_words=True,
+        parts=("query", "words"),
+        is_classifier=False,
+        read_X=check_token_lists,
+        read_y=check_tags,
+        state={
+            "labels_": list,
+            "queries_": dict,
+            "scheme_": str,
+            "_roles": dict,
+            "threshold_": (int, float),
+        },
+        card=CardTexts(
+            "token-classification",
+            "finds the entities of a sentence by asking for each type",
+            'model.predict([["John", "lives", "in", "Oslo"]])',
+            None,
+            "The score of an entity is a sigmoid of the lowest of its three logits.",
+        ),
+    )
 
-    def __init__(
-        self,
-        model: Any = "bert-base-cased",
-        *,
-        loss: Any = "dsc",
-        alpha: float | None = None,
-        beta: float | None = None,
-        gamma: float | None = None,
-        memory: float | None = None,
-        ce_weight: float | None = None,
-        class_weight: Any = None,
-        K: float | None = None,
-        max_epochs: int = 3,
-        batch_size: int = 16,
-        batch_tokens: int | None = None,
-        lr: float = 5e-5,
-        head_lr: float | None = None,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        schedule: str = "linear",
-        clip_norm: float | None = 1.0,
-        accumulate: int = 1,
-        max_length: int | None = None,
-        stride: int | None = None,
-        n_frozen_layers: int | None = None,
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        precision: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        verbose: int = 1,
-        callbacks: Any = None,
-        queries: Any = None,
-        span_weights: Any = (1, 1, 0.1),
-        match_candidates: str = "pred_gold_random",
-        negative_ratio: float | None = None,
-        decode: str = "flat",
-    ) -> None:
-        self.model = model
-        self.loss = loss
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.memory = memory
-        self.ce_weight = ce_weight
-        self.class_weight = class_weight
-        self.K = K
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.lr = lr
-        self.head_lr = head_lr
-        self.weight_decay = weight_decay
-        self.warmup = warmup
-        self.schedule = schedule
-        self.clip_norm = clip_norm
-        self.accumulate = accumulate
-        self.max_length = max_length
-        self.stride = stride
-        self.n_frozen_layers = n_frozen_layers
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.queries = queries
-        self.span_weights = span_weights
-        self.match_candidates = match_candidates
-        self.negative_ratio = negative_ratio
-        self.decode = decode
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
+    stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
+    queries: Annotated[
+        dict[str, str] | None, Parameter("dict of label to str", _QUERIES, _check_queries)
+    ] = None
+    span_weights: Annotated[
+        tuple[float, float, float],
+        Parameter(
+            "tuple of 3 floats",
+            "Weights of the losses of starts, ends and matches; divided by their sum.",
+            _check_span_weights,
+        ),
+    ] = (1, 1, 0.1)
+    match_candidates: Annotated[str, option(_CANDIDATES, *MATCH_CANDIDATES)] = "pred_gold_random"
+    negative_ratio: Annotated[float | None, number(_RATIO, low=0, optional=True)] = None
+    decode: Annotated[str, option(_DECODE, "flat", "nested")] = "flat"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceQueryTagger":
         """Fine-tune the model.
@@ -226,16 +204,18 @@ class DiceQueryTagger(WordTagger):
             raise ValueError(
                 f"{type(self).__name__} needs an entity in y; got {len(used)} rows without any."
             )
+        check_loss_classes(self.loss, 1)
         seed = self._draw_seed()
         rng = np.random.default_rng(seed)
-        self._load_tokenizer()
+        self.tokenizer_ = self._load_tokenizer()
+        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
         self.labels_ = labels
         self.queries_ = choose_queries(labels, self.queries)
         self.scheme_ = gold.scheme or "IOB2"
         self._roles = gold.roles
         self.threshold_ = 0.0
 
-        train, valid = self._split(len(used), rng)
+        train, valid = split_rows(len(used), self.validation_fraction, rng)
         train, valid = used[train], used[valid]
         train_spans = take(gold.spans, train)
         encoded = self._encode(
@@ -244,6 +224,7 @@ class DiceQueryTagger(WordTagger):
             self._draw_asked(train_spans, rng),
             None if weight is None else weight[train],
         )
+        dataset = encoded.dataset
         if encoded.n_uncovered:
             warnings.warn(
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
@@ -252,34 +233,30 @@ class DiceQueryTagger(WordTagger):
                 UserWarning,
                 stacklevel=2,
             )
-        if not encoded.dataset.n_items:
+        if not dataset.n_items:
             raise ValueError("Found no word to train on: the training sentences have no words.")
+        self._n_training_rows = dataset.n_texts
         valid_sentences, valid_spans = take(sentences, valid), take(gold.spans, valid)
 
         def validate() -> float:
             return span_f1_score(valid_spans, _plain(self._decide(self._find(valid_sentences))))
 
-        loss = QueryLoss(
-            self._make_loss(
-                [0, 1],
-                _count(encoded, train_spans),
-                background=0,
-                binary=True,
-                n_steps=self._count_steps(encoded.dataset),
-                recommended="dice",
-            ),
-            tuple(self.span_weights),
-            self.match_candidates,
+        loss = make_training_loss(
+            self,
+            [0, 1],
+            _count(encoded, train_spans),
+            background=0,
+            binary=True,
+            n_steps=self._count_steps(dataset),
+            recommended="dice",
         )
-        self._train(
-            encoded.dataset,
-            loss,
-            2 + 2 * _MATCH_SIZE,
-            seed,
-            rng,
-            validate if len(valid) else None,
-            held_out=(valid_sentences, valid_spans),
-        )
+        criterion = QueryLoss(loss, self.span_weights, self.match_candidates)
+        held_out = (valid_sentences, valid_spans)
+        begun = self._start(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out)
+        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
+        training = self._train(begun, dataset, rng, validate if len(valid) else None)
+        self.history_, self.best_epoch_ = training.history, training.best_epoch
+        training.check()
         self.interrupted_ = False
         return self
 
@@ -411,28 +388,13 @@ class DiceQueryTagger(WordTagger):
                     f"which decode='flat' cannot give; take decode='nested'."
                 )
 
-    def _more_parameters(self) -> None:
-        owner = type(self).__name__
-        check_option(owner, "decode", self.decode, ("flat", "nested"))
-        check_option(owner, "match_candidates", self.match_candidates, MATCH_CANDIDATES)
-        check_number(owner, "negative_ratio", self.negative_ratio, low=0, optional=True)
-        check_queries(owner, self.queries)
-        if isinstance(self.class_weight, dict) and not self.class_weight.keys() <= {0, 1}:
+    def _check_together(self) -> None:
+        if isinstance(self.class_weight, Mapping) and not self.class_weight.keys() <= {0, 1}:
             raise ValueError(
-                f"The 'class_weight' parameter of {owner} must have the keys 0 (words that start "
-                f"no entity) and 1 (those that do), not labels. Got {self.class_weight!r} instead."
+                f"The 'class_weight' parameter of {type(self).__name__} must have the keys 0 "
+                f"(words that start no entity) and 1 (those that do), not labels. Got "
+                f"{self.class_weight!r} instead."
             )
-        weights = self.span_weights
-        if not isinstance(weights, tuple | list) or len(weights) != 3 or not any(weights):
-            raise ValueError(
-                f"The 'span_weights' parameter of {owner} must be three numbers that are not all "
-                f"0: of starts, ends and matches. Got {weights!r} instead."
-            )
-        for weight in weights:
-            check_number(owner, "span_weights", weight, low=0)
-
-    def _frame(self) -> Frame:
-        return self.tokenizer_.pair_frame
 
     def _windows_per_text(self) -> int:
         return len(self.labels_)

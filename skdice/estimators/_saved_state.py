@@ -1,6 +1,5 @@
 """What a saved directory says of a fit, checked before an estimator is made of it."""
 
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ from ..losses._span import SpanLoss
 from ..text._tags import are_chunk_tags
 
 _SCHEMES = (None, "IOB1", "IOB2", "IOBES")
-_NUMBER = (int, float)
 _NETWORK: dict[str, Any] = {
     "n_outputs": int,
     "criterion": (Loss, SpanLoss, QueryLoss),
     "word_prefix": str,
+    "pads": bool,
 }
 _COMMON: dict[str, Any] = {
     "max_length_": int,
@@ -25,33 +24,10 @@ _COMMON: dict[str, Any] = {
     "history_": pd.DataFrame,
     "best_epoch_": int,
 }
-_CLASSIFIER: dict[str, Any] = {
-    "_is_multilabel": bool,
-    "classes_": np.ndarray,
-    "threshold_": (*_NUMBER, np.ndarray),
-}
-_OF_TASK: dict[str, dict[str, Any]] = {
-    "token-classification": {
-        "stride_": int,
-        "classes_": np.ndarray,
-        "scheme_": (str, NoneType),
-        "background_bias_": _NUMBER,
-    },
-    "text-classification": _CLASSIFIER,
-    "pair-classification": _CLASSIFIER,
-    "question-answering": {"n_misaligned_": int, "null_threshold_": _NUMBER},
-    "query-tagging": {
-        "labels_": list,
-        "queries_": dict,
-        "scheme_": str,
-        "_roles": dict,
-        "threshold_": _NUMBER,
-    },
-}
 
 
 def check_saved_state(
-    kind: type, task: str, network: dict[str, Any], state: dict[str, Any], n_positions: int | None
+    kind: Any, network: dict[str, Any], state: dict[str, Any], n_positions: int | None
 ) -> None:
     """Raise a ValueError unless an estimator can predict with what was saved of it.
 
@@ -59,15 +35,13 @@ def check_saved_state(
     ----------
     kind : type
         Class of the estimator.
-    task : str
-        Its key in ``skdice.io._model_card.TASKS``.
     network, state : dict of str to object
         Of the manifest.
     n_positions : int or None
         How many the network has; None if it has no limit.
     """
     _check_kinds(network, _NETWORK)
-    _check_kinds(state, {**_COMMON, **_OF_TASK[task]})
+    _check_kinds(state, {**_COMMON, **kind._task.state})
     for name in state:
         if hasattr(kind, name):
             raise ValueError(f"{name!r} is no state of a fit, but a part of {kind.__name__}")
@@ -77,7 +51,7 @@ def check_saved_state(
     _check(state.get("scheme_") in _SCHEMES, "scheme_", state)
     if "classes_" in state:
         _check(state["classes_"].shape == (network["n_outputs"],), "classes_", state)
-    if task == "token-classification":
+    if kind._task.takes_words and "classes_" in state:
         _check(all(isinstance(tag, str) for tag in state["classes_"]), "classes_", state)
         _check(state["scheme_"] is None or are_chunk_tags(state["classes_"]), "scheme_", state)
     for name in ("threshold_", "null_threshold_", "background_bias_"):

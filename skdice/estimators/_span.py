@@ -3,32 +3,75 @@
 import math
 import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from torch import Tensor
 
-from .._inputs import check_sample_weight, list_rows
-from .._parameters import check_number, check_option
+from .._inputs import check_rows, check_sample_weight, list_rows
+from .._parameters import check_number
+from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
 from ..losses._span import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
-from ..metrics._squad import score_rows
+from ..metrics._squad import read_answers, score_rows
 from ..nn._modules import SpanModule
 from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
-from ..text._frame import Frame
 from ..text._questions import EncodedQuestions, encode_questions
 from ._base import TextEstimator
-from ._documentation import documented
+from ._loss import check_loss_classes, make_training_loss
+from ._parameter import Parameter, estimator, number, option
 from ._questions import GoldAnswers, check_questions
 from ._rows import object_array, take
+from ._split import split_groups
+from ._task import Task
 from ._thresholds import tune_thresholds
+from ._windows import longest_window
+
+_MAX_LENGTH = """
+Longest window in pieces, question and special ones included; the model's limit by default. Longer
+contexts are cut into windows, and nothing is lost.
+"""
+_STRIDE = """
+Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
+question.
+"""
+_NULL_THRESHOLD = """
+A question has no answer if the logit of "no answer" exceeds that of the best span by more. "auto":
+never, if all training questions have answers; otherwise what gives the best F1 on the validation
+part, 0 without one.
+"""
+_ON_MISALIGNED = """
+What ``fit`` does where the context has another text at an ``answer_start``: take the nearest place
+that has the text, raise, or leave the answer out (and its row, if it has no other one). Their
+number is in ``n_misaligned_`` and in a warning.
+"""
 
 
-@documented
+def _check_null_threshold(owner: str, name: str, value: Any) -> None:
+    if isinstance(value, str) and value == "auto":
+        return
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or math.isnan(value):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be 'auto' or a float in the range "
+            f"[-inf, inf]. Got {value!r} instead."
+        )
+
+
+def _read_questions(X: Any) -> list[tuple[str, str]]:
+    return list(zip(*check_questions(X)))
+
+
+def _read_answers(y: Any, rows: Sequence[tuple[str, str]]) -> list[Any]:
+    answers = check_rows(y, "y", "answers")
+    return [read_answers(row, f"row {i} of y") for i, row in enumerate(answers)]
+
+
+@estimator
 class DiceSpanExtractor(TextEstimator):
     """Answer questions by a part of their context with a fine-tuned transformer.
 
@@ -40,25 +83,7 @@ class DiceSpanExtractor(TextEstimator):
 
     Parameters
     ----------
-    %(shared_parameters)s
-    max_length : int, optional
-        Longest window in pieces, question and special ones included; the model's limit by default.
-        Longer contexts are cut into windows, and nothing is lost.
-    stride : int, optional
-        Pieces of the context that neighbouring windows share; by default a quarter of what fits
-        beside the question.
-    null_threshold : float or "auto", default="auto"
-        A question has no answer if the logit of "no answer" exceeds that of the best span by more.
-        "auto": never, if all training questions have answers; otherwise what gives the best F1 on
-        the validation part, 0 without one.
-    n_best : int, default=20
-        Answers that ``predict_spans`` gives for each question.
-    max_answer_length : int, default=30
-        Longest answer in pieces that is predicted.
-    on_misaligned : {"repair", "raise", "skip"}, default="repair"
-        What ``fit`` does where the context has another text at an ``answer_start``: take the
-        nearest place that has the text, raise, or leave the answer out (and its row, if it has no
-        other one). Their number is in ``n_misaligned_`` and in a warning.
+    %(parameters)s
 
     Attributes
     ----------
@@ -67,16 +92,7 @@ class DiceSpanExtractor(TextEstimator):
         Answers of y that did not lie at their ``answer_start``.
     feature_names_in_ : ndarray of shape (2,), object
         ``question`` and ``context``; only if X was a DataFrame.
-    loss_ : Loss
-        What was trained with, all parameters set.
-    history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
-    best_epoch_ : int
-        Epoch of the weights that are kept.
-    interrupted_ : bool
-        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
-    max_length_ : int
-    net_ : skorch net
+    %(attributes)s
 
     See Also
     --------
@@ -106,81 +122,39 @@ class DiceSpanExtractor(TextEstimator):
     """
 
     _module_class = SpanModule
-    _task = "question-answering"
-    _row_name = "question"
+    _task = Task(
+        row="question",
+        takes_words=False,
+        parts=("question", "context"),
+        is_classifier=False,
+        read_X=_read_questions,
+        read_y=_read_answers,
+        state={"n_misaligned_": int, "null_threshold_": (int, float)},
+        card=CardTexts(
+            "question-answering",
+            "answers questions by a part of a context",
+            'model.predict([("Where does John live?", "John lives in Oslo.")])',
+            QUESTION_ANSWERING,
+            "The scores of `predict_spans` are shares among all spans of the context and no "
+            "answer.",
+        ),
+    )
 
-    def __init__(
-        self,
-        model: Any = "bert-base-cased",
-        *,
-        loss: Any = "dsc",
-        alpha: float | None = None,
-        beta: float | None = None,
-        gamma: float | None = None,
-        memory: float | None = None,
-        ce_weight: float | None = None,
-        class_weight: Any = None,
-        K: float | None = None,
-        max_epochs: int = 3,
-        batch_size: int = 16,
-        batch_tokens: int | None = None,
-        lr: float = 5e-5,
-        head_lr: float | None = None,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        schedule: str = "linear",
-        clip_norm: float | None = 1.0,
-        accumulate: int = 1,
-        max_length: int | None = None,
-        stride: int | None = None,
-        n_frozen_layers: int | None = None,
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        precision: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        verbose: int = 1,
-        callbacks: Any = None,
-        null_threshold: Any = "auto",
-        n_best: int = 20,
-        max_answer_length: int = 30,
-        on_misaligned: str = "repair",
-    ) -> None:
-        self.model = model
-        self.loss = loss
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.memory = memory
-        self.ce_weight = ce_weight
-        self.class_weight = class_weight
-        self.K = K
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.lr = lr
-        self.head_lr = head_lr
-        self.weight_decay = weight_decay
-        self.warmup = warmup
-        self.schedule = schedule
-        self.clip_norm = clip_norm
-        self.accumulate = accumulate
-        self.max_length = max_length
-        self.stride = stride
-        self.n_frozen_layers = n_frozen_layers
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.null_threshold = null_threshold
-        self.n_best = n_best
-        self.max_answer_length = max_answer_length
-        self.on_misaligned = on_misaligned
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
+    stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
+    null_threshold: Annotated[
+        float | str, Parameter('float or "auto"', _NULL_THRESHOLD, _check_null_threshold)
+    ] = "auto"
+    n_best: Annotated[
+        int,
+        number("Answers that ``predict_spans`` gives for each question.", low=1, integer=True),
+    ] = 20
+    max_answer_length: Annotated[
+        int, number("Longest answer in pieces that is predicted.", low=1, integer=True)
+    ] = 30
+    on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceSpanExtractor":
         """Fine-tune the model.
@@ -215,9 +189,11 @@ class DiceSpanExtractor(TextEstimator):
             rows = rows[weight[rows] > 0]
         if not len(rows):
             raise ValueError(f"Found no question to train on; X has {len(questions)} rows.")
+        check_loss_classes(self.loss, 1)
         seed = self._draw_seed()
         rng = np.random.default_rng(seed)
-        self._load_tokenizer()
+        self.tokenizer_ = self._load_tokenizer()
+        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
         self._keep_names(X)
         self.n_misaligned_ = gold.n_misaligned
 
@@ -231,10 +207,11 @@ class DiceSpanExtractor(TextEstimator):
                 UserWarning,
                 stacklevel=2,
             )
-        train, valid = self._split_contexts(take(contexts, rows), rng)
+        train, valid = split_groups(take(contexts, rows), self.validation_fraction, rng)
         train, valid = rows[train], rows[valid]
-        questions_, valid_set = whole.take(train), whole.take(valid)
+        train_set, valid_set = whole.take(train), whole.take(valid)
         y_valid, valid_contexts = take(gold.y, valid), take(contexts, valid)
+        self._n_training_rows = len(train)
         tunes = self.null_threshold == "auto"
         if tunes:
             never = all(gold.spans[i] is not None for i in rows)
@@ -243,27 +220,32 @@ class DiceSpanExtractor(TextEstimator):
         else:
             self.null_threshold_ = float(self.null_threshold)
 
+        def best_threshold() -> float:
+            found = self._find(valid_set, n_best=1)
+            return self._tune_threshold(found, valid_contexts, y_valid, None)
+
         def validate() -> float:
             found = self._find(valid_set, n_best=1)
             if tunes:
-                self._tune_threshold(found, valid_contexts, y_valid, None)
+                self.null_threshold_ = self._tune_threshold(found, valid_contexts, y_valid, None)
             return self._metric(y_valid, self._pick(found, valid_contexts))
 
-        loss = SpanLoss(
-            self._make_loss(
-                [0, 1],
-                questions_.count_starts(),
-                background=0,
-                binary=True,
-                n_steps=self._count_steps(questions_.dataset),
-            )
+        loss = make_training_loss(
+            self,
+            [0, 1],
+            train_set.count_starts(),
+            background=0,
+            binary=True,
+            n_steps=self._count_steps(train_set.dataset),
         )
         held_out = (take(questions, valid), valid_contexts, y_valid)
-        self._train(
-            questions_.dataset, loss, 2, seed, rng, validate if len(valid) else None, held_out
-        )
+        begun = self._start(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out)
+        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
+        training = self._train(begun, train_set.dataset, rng, validate if len(valid) else None)
+        self.history_, self.best_epoch_ = training.history, training.best_epoch
+        training.check()
         if tunes:
-            validate()  # The threshold of the weights that were kept.
+            self.null_threshold_ = best_threshold()  # Of the weights that were kept.
         self.interrupted_ = False
         return self
 
@@ -379,7 +361,7 @@ class DiceSpanExtractor(TextEstimator):
             raise ValueError("sample_weight must be None for an extractor: its scores take none.")
         questions, contexts = check_questions(X)
         found = self._find(self._encode(questions, contexts), n_best=1)
-        self._tune_threshold(found, contexts, y, metric)
+        self.null_threshold_ = self._tune_threshold(found, contexts, y, metric)
 
     def _tune_threshold(
         self,
@@ -387,7 +369,8 @@ class DiceSpanExtractor(TextEstimator):
         contexts: list[str],
         y: Any,
         metric: Callable[..., float] | None,
-    ) -> None:
+    ) -> float:
+        """Return the threshold with the best score on held-out questions."""
         no_answer = np.array([candidates.no_answer for candidates in found])
         if metric is None:
             answered = score_rows(y, self._pick(found, contexts, math.inf), "2.0").f1
@@ -401,21 +384,10 @@ class DiceSpanExtractor(TextEstimator):
                 return float(metric(y, self._pick(found, contexts, threshold)))
 
         finite = no_answer[np.isfinite(no_answer)]
-        self.null_threshold_ = tune_thresholds(finite, score, is_multilabel=False)
+        return float(tune_thresholds(finite, score, is_multilabel=False))
 
-    def _more_parameters(self) -> None:
+    def _check_together(self) -> None:
         owner = type(self).__name__
-        threshold = self.null_threshold
-        if threshold != "auto":
-            is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
-            if not is_number or math.isnan(threshold):
-                raise ValueError(
-                    f"The 'null_threshold' parameter of {owner} must be 'auto' or a float in the "
-                    f"range [-inf, inf]. Got {threshold!r} instead."
-                )
-        check_number(owner, "n_best", self.n_best, low=1, integer=True)
-        check_number(owner, "max_answer_length", self.max_answer_length, low=1, integer=True)
-        check_option(owner, "on_misaligned", self.on_misaligned, ("repair", "raise", "skip"))
         is_ce = self.loss in ("ce", "recommended")
         if is_ce or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
             weights = {"K": self.K, "class_weight": self.class_weight}
@@ -429,24 +401,10 @@ class DiceSpanExtractor(TextEstimator):
                         f"loss='wce' and all others judge single positions."
                     )
 
-    def _frame(self) -> Frame:
-        return self.tokenizer_.pair_frame
-
     def _keep_names(self, X: Any) -> None:
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array(["question", "context"], dtype=object)
-
-    def _split_contexts(
-        self, contexts: list[str], rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Split rows; those with the same context go to the same part, if there are several."""
-        names: dict[str, int] = {}
-        group = np.array([names.setdefault(context, len(names)) for context in contexts])
-        if len(names) == 1:
-            return self._split(len(contexts), rng)
-        train, valid = self._split(len(names), rng)
-        return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
 
     def _encode(
         self,

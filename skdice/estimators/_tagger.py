@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any
 
 import numpy as np
 from torch import Tensor
 
 from .._inputs import check_sample_weight, check_tags, check_token_lists, list_some
-from .._parameters import check_number, check_option
+from .._parameters import check_number
+from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
+from ..losses import Loss
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
@@ -17,30 +20,41 @@ from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity
 from ..text._tags import are_chunk_tags, infer_scheme
-from ._documentation import documented
-from ._loss import recommended_for_entities
+from ._loss import check_loss_classes, make_training_loss, recommended_for_entities
+from ._parameter import Parameter, estimator, number, option
 from ._rows import object_array, take
+from ._split import split_rows
+from ._task import Task
+from ._windows import longest_window, shared_pieces
 from ._words import WordTagger
 
+_MAX_LENGTH = """
+Longest window in pieces, special ones included; the model's limit by default. Longer sentences are
+cut into windows, and nothing is lost.
+"""
+_STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
+_DECODE = """
+"constrained" gives the best sequence that is well-formed in the scheme of the training tags;
+"argmax" the best tag of each word.
+"""
+_BIAS = """
+Added to the logit of "O"; negative finds more entities. "auto" tunes it for the score on the
+validation part.
+"""
 
-@documented
+
+def _check_background_bias(owner: str, name: str, value: Any) -> None:
+    if not (isinstance(value, str) and value == "auto"):
+        check_number(owner, name, value, closed="neither")
+
+
+@estimator
 class DiceTokenTagger(WordTagger):
     """Tag every word of a sentence with a fine-tuned transformer.
 
     Parameters
     ----------
-    %(shared_parameters)s
-    max_length : int, optional
-        Longest window in pieces, special ones included; the model's limit by default. Longer
-        sentences are cut into windows, and nothing is lost.
-    stride : int, optional
-        Pieces that neighbouring windows share; a quarter of the window by default.
-    decode : {"constrained", "argmax"}, default="constrained"
-        "constrained" gives the best sequence that is well-formed in the scheme of the training
-        tags; "argmax" the best tag of each word.
-    background_bias : float or "auto", default=0.0
-        Added to the logit of "O"; negative finds more entities. "auto" tunes it for the score on
-        the validation part.
+    %(parameters)s
 
     Attributes
     ----------
@@ -49,16 +63,8 @@ class DiceTokenTagger(WordTagger):
     scheme_ : str or None
         Scheme of the training tags ("IOB1", "IOB2", "IOBES"), None if they are no chunk tags.
     background_bias_ : float
-    loss_ : Loss
-        What was trained with, all parameters set.
-    history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
-    best_epoch_ : int
-        Epoch of the weights that are kept.
-    interrupted_ : bool
-        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
-    max_length_, stride_ : int
-    net_ : skorch net
+    stride_ : int
+    %(attributes)s
 
     See Also
     --------
@@ -80,76 +86,36 @@ class DiceTokenTagger(WordTagger):
     """
 
     _module_class = TokenModule
-    _task = "token-classification"
+    _task = Task(
+        row="sentence",
+        takes_words=True,
+        parts=("words",),
+        is_classifier=False,
+        read_X=check_token_lists,
+        read_y=check_tags,
+        state={
+            "stride_": int,
+            "classes_": np.ndarray,
+            "scheme_": (str, NoneType),
+            "background_bias_": (int, float),
+        },
+        card=CardTexts(
+            "token-classification",
+            "tags every word of a sentence",
+            'model.predict([["John", "lives", "in", "Oslo"]])',
+            PIPELINE.replace("{call}", 'model("John lives in Oslo")'),
+            SOFTMAX,
+        ),
+    )
 
-    def __init__(
-        self,
-        model: Any = "bert-base-cased",
-        *,
-        loss: Any = "dsc",
-        alpha: float | None = None,
-        beta: float | None = None,
-        gamma: float | None = None,
-        memory: float | None = None,
-        ce_weight: float | None = None,
-        class_weight: Any = None,
-        K: float | None = None,
-        max_epochs: int = 3,
-        batch_size: int = 16,
-        batch_tokens: int | None = None,
-        lr: float = 5e-5,
-        head_lr: float | None = None,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        schedule: str = "linear",
-        clip_norm: float | None = 1.0,
-        accumulate: int = 1,
-        max_length: int | None = None,
-        stride: int | None = None,
-        n_frozen_layers: int | None = None,
-        validation_fraction: float | None = None,
-        patience: int | None = None,
-        precision: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        verbose: int = 1,
-        callbacks: Any = None,
-        decode: str = "constrained",
-        background_bias: Any = 0.0,
-    ) -> None:
-        self.model = model
-        self.loss = loss
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.memory = memory
-        self.ce_weight = ce_weight
-        self.class_weight = class_weight
-        self.K = K
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.lr = lr
-        self.head_lr = head_lr
-        self.weight_decay = weight_decay
-        self.warmup = warmup
-        self.schedule = schedule
-        self.clip_norm = clip_norm
-        self.accumulate = accumulate
-        self.max_length = max_length
-        self.stride = stride
-        self.n_frozen_layers = n_frozen_layers
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.decode = decode
-        self.background_bias = background_bias
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
+    stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
+    decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
+    background_bias: Annotated[
+        float | str, Parameter('float or "auto"', _BIAS, _check_background_bias)
+    ] = 0.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceTokenTagger":
         """Fine-tune the model.
@@ -192,48 +158,60 @@ class DiceTokenTagger(WordTagger):
                 f"{type(self).__name__} needs at least two different tags in y; got one class, "
                 f"{classes[0]!r}."
             )
+        check_loss_classes(self.loss, len(classes))
         seed = self._draw_seed()
         rng = np.random.default_rng(seed)
-        self._load_tokenizer()
-        self._set_stride()
+        self.tokenizer_ = self._load_tokenizer()
+        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
+        self.stride_ = shared_pieces(self, self.max_length_, self._frame())
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
-        self.background_bias_ = 0.0 if self.background_bias == "auto" else self.background_bias
+        tunes = self.background_bias == "auto"
+        self.background_bias_ = 0.0 if tunes else float(self.background_bias)
 
-        train, valid = self._split(len(sentences), rng)
+        train, valid = split_rows(len(sentences), self.validation_fraction, rng)
         dataset = self._encode(
             take(sentences, train), take(tags, train), None if weight is None else weight[train]
         )
         if dataset.n_items == 0:
             raise ValueError("Found no word to train on: the training sentences have no words.")
-        validate = None
+        self._n_training_rows = dataset.n_texts
         valid_sentences, valid_tags = take(sentences, valid), take(tags, valid)
-        if len(valid):
-            valid_set = self._encode(valid_sentences)
+        valid_set = self._encode(valid_sentences)
 
-            def validate() -> float:
-                return self._score(valid_tags, self._predict(valid_set))
+        def score(predicted: list[list[str]]) -> float:
+            return self._score(valid_tags, predicted)
 
+        def validate() -> float:
+            return score(self._predict(valid_set))
+
+        loss = self._make_loss(dataset, take(tags, train))
+        held_out = (valid_sentences, valid_tags)
+        begun = self._start(dataset, loss, len(classes), seed, rng, held_out)
+        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
+        training = self._train(begun, dataset, rng, validate if len(valid) else None)
+        self.history_, self.best_epoch_ = training.history, training.best_epoch
+        training.check()
+        if tunes:
+            self.background_bias_ = self._tune_bias(valid_set, score)
+        self.interrupted_ = False
+        return self
+
+    def _make_loss(self, dataset: EncodedDataset, tags: list[list[str]]) -> Loss:
         counts, background, recommended = self._count(dataset), self._background(), "ce"
         if background is not None:
             n_outside = counts[background]
-            n_inside = counts.sum() - n_outside
-            n_entities = sum(len(get_entities(tags[row])) for row in train)
-            recommended = recommended_for_entities(n_entities, n_outside, n_inside)
-        loss = self._make_loss(
-            classes,
+            n_entities = sum(len(get_entities(row)) for row in tags)
+            recommended = recommended_for_entities(n_entities, n_outside, counts.sum() - n_outside)
+        return make_training_loss(
+            self,
+            self.classes_.tolist(),
             counts,
             background,
             binary=False,
             n_steps=self._count_steps(dataset),
             recommended=recommended,
         )
-        held_out = (valid_sentences, valid_tags)
-        self._train(dataset, loss, len(classes), seed, rng, validate, held_out)
-        if self.background_bias == "auto":
-            self._tune_bias(valid_set, lambda predicted: self._score(valid_tags, predicted))
-        self.interrupted_ = False
-        return self
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         background = self._background()
@@ -299,21 +277,20 @@ class DiceTokenTagger(WordTagger):
         sentences = check_token_lists(X)
         tags = check_tags(y, sentences)
         score = self._score if metric is None else metric
-        self._tune_bias(self._encode(sentences), lambda predicted: float(score(tags, predicted)))
+        self.background_bias_ = self._tune_bias(
+            self._encode(sentences), lambda predicted: float(score(tags, predicted))
+        )
 
     def _tune_bias(
         self, dataset: EncodedDataset, score: Callable[[list[list[str]]], float]
-    ) -> None:
+    ) -> float:
+        """Return the bias of "O" with the best score on held-out sentences."""
         decoder = replace(self._decoder(), bias=0.0)
         logits = self._predict_logits(dataset)
-        self.background_bias_ = decoder.tune_bias(logits, dataset.item_offsets, score)
+        return decoder.tune_bias(logits, dataset.item_offsets, score)
 
-    def _more_parameters(self) -> None:
-        owner = type(self).__name__
-        check_option(owner, "decode", self.decode, ("constrained", "argmax"))
-        if self.background_bias != "auto":
-            check_number(owner, "background_bias", self.background_bias, closed="neither")
-        elif self.validation_fraction is None:
+    def _check_together(self) -> None:
+        if self.background_bias == "auto" and self.validation_fraction is None:
             raise ValueError(
                 "background_bias='auto' needs validation_fraction (a float in (0, 1)): it is tuned "
                 "on that part. Got validation_fraction=None."

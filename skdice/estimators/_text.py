@@ -1,17 +1,32 @@
 """Text classification, with one label or several."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_texts
-from ._classifier import TextClassifier
-from ._documentation import documented
+from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
+from ._classifier import CLASSIFIER_STATE, TextClassifier
 from ._labels import check_indicator, check_labels, is_indicator
+from ._parameter import estimator, number, option
+from ._task import Task
+
+_MAX_LENGTH = "Longest text in pieces, special ones included; the model's limit by default."
+_TRUNCATION = "Longer texts lose their end, with a warning that counts them, or are an error."
 
 
-@documented
+def _read_texts(X: Any) -> list[tuple[str]]:
+    return [(text,) for text in check_texts(X)]
+
+
+def _read_labels(y: Any, rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    n_rows = len(rows)
+    return check_indicator(y, n_rows) if is_indicator(y) else (check_labels(y, n_rows), None)
+
+
+@estimator
 class DiceTextClassifier(TextClassifier):
     """Classify texts with a fine-tuned transformer.
 
@@ -21,20 +36,11 @@ class DiceTextClassifier(TextClassifier):
 
     Parameters
     ----------
-    %(shared_parameters)s
-    max_length : int, optional
-        Longest text in pieces, special ones included; the model's limit by default.
-    stride : None
-        Not for classifiers, which truncate.
-    pos_label : label, optional
-        The positive one of two classes, the larger label by default: the set losses leave out the
-        other one. None with more classes or labels.
-    truncation : {"longest_first", "error"}, default="longest_first"
-        Longer texts lose their end, with a warning that counts them, or are an error.
+    %(parameters)s
 
     Attributes
     ----------
-    %(classifier_attributes)s
+    %(attributes)s
 
     See Also
     --------
@@ -58,14 +64,27 @@ class DiceTextClassifier(TextClassifier):
     array(['spam'], dtype=object)
     """
 
-    _task = "text-classification"
-    _truncations = ("longest_first", "error")
+    _task = Task(
+        row="text",
+        takes_words=False,
+        parts=("text",),
+        is_classifier=True,
+        read_X=_read_texts,
+        read_y=_read_labels,
+        state=CLASSIFIER_STATE,
+        card=CardTexts(
+            "text-classification",
+            "classifies texts",
+            'model.predict(["You have won a prize! Call now."])',
+            PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
+            SOFTMAX,
+        ),
+    )
 
-    def _check_rows(self, X: Any) -> list[tuple[str, ...]]:
-        return [(text,) for text in check_texts(X)]
-
-    def _check_y(self, y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
-        return check_indicator(y, n_rows) if is_indicator(y) else (check_labels(y, n_rows), None)
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
+    truncation: Annotated[str, option(_TRUNCATION, "longest_first", "error")] = "longest_first"
 
     def _metric_name(self) -> str:
         return "F1" if self._is_multilabel else "accuracy"

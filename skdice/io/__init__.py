@@ -1,5 +1,1 @@
-"""Fitted estimators as directories that skdice and transformers can load."""
-
-from ._load import load_pretrained
-
-__all__ = ["load_pretrained"]
+"""Directories of fitted estimators, which skdice and transformers can load."""

@@ -30,6 +30,7 @@ class DirectoryCheckpoint:
     """
 
     def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
+        self.directory = os.fspath(directory)
         self.path = as_path(directory) / fingerprint
 
     def load(self) -> dict[str, Any] | None:
@@ -43,6 +44,10 @@ class DirectoryCheckpoint:
         if not current(self.path).exists():
             return None
         return read_one_version(self.path, _read)
+
+    def damaged(self, error: Exception) -> ValueError:
+        """Return the error for a state that is of another fit, or of none."""
+        return _damaged(self.path, error)
 
     def save(self, state: dict[str, Any]) -> None:
         """Write a state, which takes the place of the last one when it is complete.
@@ -76,11 +81,10 @@ def _read(place: Path) -> dict[str, Any]:
             raise ValueError(f"{_TENSORS} was changed after it was saved")
         return dict(_join(content["state"], load_file(place / _TENSORS)))
     except Exception as error:  # Each of the libraries has errors of its own.
-        raise damaged_checkpoint(place, error) from error
+        raise _damaged(place, error) from error
 
 
-def damaged_checkpoint(place: Path, error: Exception) -> ValueError:
-    """Return the error for a state that cannot be read, or is of another fit."""
+def _damaged(place: Path, error: Exception) -> ValueError:
     return ValueError(
         f"The checkpoint {str(place)!r} is damaged ({error!r}). Delete it, and the fit starts "
         f"afresh."

@@ -10,8 +10,8 @@ _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
 
 
-class _Task(NamedTuple):
-    """How a kind of estimator is described; ``transformers`` is a code sample, if there is one."""
+class CardTexts(NamedTuple):
+    """What a card says of a kind of estimator; ``transformers`` is a code sample, if any."""
 
     pipeline_tag: str
     summary: str
@@ -20,62 +20,24 @@ class _Task(NamedTuple):
     scores: str
 
 
-_SOFTMAX = (
+SOFTMAX = (
     "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
     "multi-label model), whatever the loss was."
 )
 
-_PIPELINE = """\
+PIPELINE = """\
 from transformers import pipeline
 
 model = pipeline({tag!r}, model={name!r})
 {call}"""
 
-_QUESTION_ANSWERING = """\
+QUESTION_ANSWERING = """\
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained({name!r})
 model = AutoModelForQuestionAnswering.from_pretrained({name!r})
 inputs = tokenizer({texts}, return_tensors="pt")
 outputs = model(**inputs)  # start_logits, end_logits"""
-
-TASKS = {
-    "token-classification": _Task(
-        "token-classification",
-        "tags every word of a sentence",
-        'model.predict([["John", "lives", "in", "Oslo"]])',
-        _PIPELINE.replace("{call}", 'model("John lives in Oslo")'),
-        _SOFTMAX,
-    ),
-    "text-classification": _Task(
-        "text-classification",
-        "classifies texts",
-        'model.predict(["You have won a prize! Call now."])',
-        _PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
-        _SOFTMAX,
-    ),
-    "pair-classification": _Task(
-        "text-classification",
-        "classifies pairs of texts",
-        'model.predict([("Is it cold?", "Is it warm?")])',
-        _PIPELINE.replace("{call}", 'model({{"text": "Is it cold?", "text_pair": "Is it warm?"}})'),
-        _SOFTMAX,
-    ),
-    "question-answering": _Task(
-        "question-answering",
-        "answers questions by a part of a context",
-        'model.predict([("Where does John live?", "John lives in Oslo.")])',
-        _QUESTION_ANSWERING,
-        "The scores of `predict_spans` are shares among all spans of the context and no answer.",
-    ),
-    "query-tagging": _Task(
-        "token-classification",
-        "finds the entities of a sentence by asking for each type",
-        'model.predict([["John", "lives", "in", "Oslo"]])',
-        None,
-        "The score of an entity is a sigmoid of the lowest of its three logits.",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -84,8 +46,7 @@ class Run:
 
     Attributes
     ----------
-    task : str
-        Key of ``TASKS``.
+    texts : CardTexts
     estimator : str
         Name of its class.
     model : str
@@ -111,7 +72,7 @@ class Run:
         Whether a context comes before its question.
     """
 
-    task: str
+    texts: CardTexts
     estimator: str
     model: str
     loss: str
@@ -138,7 +99,7 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
     versions : dict of str to str
         Of the packages.
     """
-    task = TASKS[run.task]
+    task = run.texts
     sections = [
         _header(run, task),
         f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
@@ -154,7 +115,7 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _header(run: Run, task: _Task) -> str:
+def _header(run: Run, task: CardTexts) -> str:
     """Return the YAML block that hubs read; JSON strings are YAML strings."""
     lines = ["library_name: skdice", f"pipeline_tag: {task.pipeline_tag}"]
     if _is_hub_id(run.model):
@@ -203,7 +164,7 @@ def _classes(classes: list[Any]) -> str:
     return shown + (f", and {more} more" if more > 0 else "")
 
 
-def _usage(run: Run, task: _Task, name: str) -> str:
+def _usage(run: Run, task: CardTexts, name: str) -> str:
     parts = [
         f"```python\nfrom skdice import {run.estimator}\n\n"
         f"model = {run.estimator}.from_pretrained({name!r})\n{task.call}\n```"
@@ -222,7 +183,7 @@ def _usage(run: Run, task: _Task, name: str) -> str:
     return "\n\n".join(parts)
 
 
-def _scores(task: _Task) -> str:
+def _scores(task: CardTexts) -> str:
     return (
         f"{task.scores} They rank; they are not calibrated probabilities. Losses made for F1 push "
         f"scores to 0 and 1, so calibrate on held-out rows before reading them as frequencies."

@@ -85,7 +85,7 @@ class Loss(BaseEstimator, nn.Module):
             If a parameter, a shape or (on CPU) a target is not allowed.
         """
         if self.reduction == "none":
-            self._check_parameters()
+            self.check_parameters()
             items = self._prepare(logits, target, sample_weight)
             with _autocast_off(logits):
                 losses = self._weighted_losses(items)
@@ -104,7 +104,7 @@ class Loss(BaseEstimator, nn.Module):
             ``ohem_ratio > 0`` they are those of the items kept among the given ones, and do not add
             up (see ``additive``).
         """
-        self._check_parameters()
+        self.check_parameters()
         items = self._prepare(logits, target, sample_weight)
         with _autocast_off(logits):
             return self._sums(items)
@@ -155,8 +155,17 @@ class Loss(BaseEstimator, nn.Module):
         """Return the weights of what :meth:`_item_losses` returns, from those of the targets."""
         return weight
 
-    def _check_parameters(self) -> None:
-        owner = type(self).__name__
+    def check_parameters(self, owner: str | None = None) -> None:
+        """Raise a ValueError unless all parameters are allowed.
+
+        Parameters
+        ----------
+        owner : str, optional
+            Whose parameters the error says they are; the loss's by default.
+        """
+        self._check_parameters(type(self).__name__ if owner is None else owner)
+
+    def _check_parameters(self, owner: str) -> None:
         check_option(owner, "reduction", self.reduction, ("mean", "none"))
         check_number(owner, "ignore_index", self.ignore_index, integer=True)
 

@@ -111,7 +111,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
     def _adjustment(self) -> tuple[float, bool]:
         return float(self.alpha), bool(self.detach_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("SelfAdjustingDiceLoss", "alpha", self.alpha, low=0)
-        check_bool("SelfAdjustingDiceLoss", "detach_weight", self.detach_weight)
+    def _check_parameters(self, owner: str) -> None:
+        super()._check_parameters(owner)
+        check_number(owner, "alpha", self.alpha, low=0)
+        check_bool(owner, "detach_weight", self.detach_weight)

@@ -52,9 +52,9 @@ class FocalLoss(Loss):
         self.ignore_index = ignore_index
         self.reduction = reduction
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("FocalLoss", "gamma", self.gamma, low=0)
+    def _check_parameters(self, owner: str) -> None:
+        super()._check_parameters(owner)
+        check_number(owner, "gamma", self.gamma, low=0)
 
     def _item_losses(self, items: Items) -> Tensor:
         m = gold_logits(items)

@@ -193,9 +193,8 @@ class SetLoss(Loss):
         keep[self.background] = False
         return keep
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        owner = type(self).__name__
+    def _check_parameters(self, owner: str) -> None:
+        super()._check_parameters(owner)
         check_number(owner, "gamma", self.gamma, low=0)
         check_bool(owner, "square_denominator", self.square_denominator)
         if isinstance(self.memory, str):

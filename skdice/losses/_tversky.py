@@ -105,7 +105,7 @@ class TverskyLoss(SetLoss):
     def _other_scale(self) -> float:
         return float(self.alpha)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("TverskyLoss", "alpha", self.alpha, low=0)
-        check_number("TverskyLoss", "beta", self.beta, low=0)
+    def _check_parameters(self, owner: str) -> None:
+        super()._check_parameters(owner)
+        check_number(owner, "alpha", self.alpha, low=0)
+        check_number(owner, "beta", self.beta, low=0)

@@ -47,12 +47,12 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
     ) -> None:
         super().__init__(class_weight=class_weight, ignore_index=ignore_index, reduction=reduction)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, owner: str) -> None:
+        super()._check_parameters(owner)
         if self.class_weight is None:
             raise ValueError(
-                "The 'class_weight' parameter of WeightedCrossEntropyLoss must be an array of "
-                "shape (n_classes,). Got None instead; see skdice.losses.log_class_weight."
+                f"The 'class_weight' parameter of {owner} must be an array of shape (n_classes,). "
+                f"Got None instead; see skdice.losses.log_class_weight."
             )
 
     def _item_losses(self, items: Items) -> Tensor:

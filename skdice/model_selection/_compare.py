@@ -13,7 +13,6 @@ from sklearn.utils.validation import _num_samples
 
 from .._version import __version__
 from ..estimators._labels import check_known_columns
-from ..losses import Loss
 from ._compare_checks import (
     check_labels,
     check_losses,
@@ -145,7 +144,7 @@ def compare_losses(
     if labels is not None:
         check_same_kind(labels, test_labels)
         if labels.ndim == 2:
-            _, names = final._check_y(y, len(labels))
+            _, names = final._task.read_y(y, labels)
             check_known_columns(y_test, test_labels.shape[1], names.tolist())
     protocol = Protocol(find_task(final, y), X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
@@ -180,8 +179,6 @@ def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) 
     try:
         prepared = with_loss(estimator, parameters, seed)
         final_step(prepared)._check_parameters()
-        if isinstance(parameters["loss"], Loss):
-            parameters["loss"]._check_parameters()
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about losses[{label!r}].")
         raise

@@ -6,10 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, check_tags, check_token_lists
 from ..estimators._base import TextEstimator
-from ..estimators._classifier import TextClassifier
-from ..estimators._questions import check_questions
 from ..losses import Loss
 from ..metrics._squad import read_answers
 from ._loss_runs import Protocol
@@ -103,21 +100,13 @@ def check_part(
     if not n_rows:
         raise ValueError(f"{names[0]} and {names[1]} must have rows; got none.")
     try:
-        if isinstance(final, TextClassifier):
-            if not is_pipeline:
-                final._check_rows(X)
-            return final._check_y(y, n_rows)[0]
-        if getattr(final, "_row_name", None) == "question":
-            if not is_pipeline:
-                check_questions(X)
-            for i, row in enumerate(check_rows(y, "y", "answers")):
-                read_answers(row, f"row {i} of y")
-        else:
-            check_tags(y, y if is_pipeline else check_token_lists(X))
+        task = final._task
+        rows = range(n_rows) if task.is_classifier else y
+        labels = task.read_y(y, rows if is_pipeline else task.read_X(X))
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about {names[0]} and {names[1]}.")
         raise
-    return None
+    return labels[0] if task.is_classifier else None
 
 
 def check_same_kind(labels: Any, test_labels: Any) -> None:

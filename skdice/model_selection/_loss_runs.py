@@ -14,6 +14,8 @@ from .._inputs import check_tags
 from ..estimators._base import TextEstimator
 from ..estimators._labels import is_indicator
 from ..estimators._questions import check_questions
+from ..estimators._split import split_groups
+from ..estimators._split import split_rows as split_rows_
 from ._decision import tune_decision
 from ._row_counts import RowCounts, count_rows
 
@@ -129,15 +131,13 @@ def split_rows(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarr
     They depend on the rows and the seed alone. Classes have equal shares in both parts, and
     questions about one context stay together.
     """
-    final: TextEstimator = clone(final_step(estimator))
-    final.set_params(validation_fraction=HELD_OUT_FRACTION)
-    rng = np.random.default_rng(final.random_state)
+    rng = np.random.default_rng(final_step(estimator).random_state)
     if protocol.task == "questions" and not isinstance(estimator, Pipeline):
-        return final._split_contexts(check_questions(protocol.X)[1], rng)
+        return split_groups(check_questions(protocol.X)[1], HELD_OUT_FRACTION, rng)
     classes = None
     if protocol.task in ("pairs", "texts") and not is_indicator(protocol.y):
         classes = np.unique(np.asarray(protocol.y), return_inverse=True)[1].ravel()
-    return final._split(_num_samples(protocol.y), rng, classes)
+    return split_rows_(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes)
 
 
 def _transform(estimator: Any, X: Any) -> Any:
@@ -157,5 +157,5 @@ def _count(protocol: Protocol, final: Any, X_test: Any) -> RowCounts:
     if protocol.task in ("entities", "tags"):
         y_true = check_tags(y_true, y_pred)
     elif protocol.task in ("pairs", "texts"):
-        y_true = final._known_labels(y_true, len(y_pred))
+        y_true = final._known_labels(y_true, y_pred)
     return count_rows(protocol.task, final, y_true, y_pred)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..estimators._base import TextEstimator
-from ..estimators._classifier import TextClassifier
 from ..metrics import get_entities
 from ..metrics._squad import score_rows
 from ..text._tags import are_chunk_tags
@@ -79,10 +78,9 @@ class RowCounts:
 
 def find_task(estimator: TextEstimator, y: Any) -> str:
     """Return the key of ``METRICS`` for an estimator that is going to be fitted on y."""
-    if isinstance(estimator, TextClassifier):
-        return "pairs" if estimator._row_name == "pair" else "texts"
-    if getattr(estimator, "_row_name", None) == "question":
-        return "questions"
+    row = estimator._task.row
+    if row in ("pair", "text", "question"):
+        return f"{row}s"
     return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from ..losses import Loss, SumsMemory
 from ._batching import Batch
 from ._ranks import ALONE, Ranks
+from ._runtime import generator_states, set_generator_states
 
 
 def accumulate_gradient(
@@ -56,7 +57,7 @@ def accumulate_gradient(
     states, outputs = [], []
     with torch.set_grad_enabled(is_kept):
         for batch in batches:
-            states.append(_random_state(batch))
+            states.append(generator_states(batch["input_ids"].device))
             outputs.append(_output(loss, forward, batch))
     known = [output.detach() for output in outputs]
     if loss.additive:
@@ -67,7 +68,7 @@ def accumulate_gradient(
         gradients = list(gradient.split([len(logits) for logits in known]))
     for batch, state, output, gradient in zip(batches, states, outputs, gradients):
         if not is_kept:
-            _set_random_state(batch, state)
+            set_generator_states(batch["input_ids"].device, state)
             output = _output(loss, forward, batch)
         output.backward(gradient)
     return value
@@ -138,17 +139,3 @@ def _output(loss: Loss, forward: Callable[[Batch], Tensor], batch: Batch) -> Ten
 
 def _sums(loss: Loss, logits: Tensor, batch: Batch) -> Tensor:
     return loss.sums(logits, batch["target"], batch.get("weight"))
-
-
-def _random_state(batch: Batch) -> list[Tensor]:
-    device = batch["input_ids"].device
-    states = [torch.get_rng_state()]
-    if device.type == "cuda":
-        states.append(torch.cuda.get_rng_state(device))
-    return states
-
-
-def _set_random_state(batch: Batch, states: list[Tensor]) -> None:
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state(states[1], batch["input_ids"].device)

@@ -62,6 +62,7 @@ class TextNet(NeuralNet):
 
     # While it is trained, the processes that do so together.
     ranks_ = ALONE
+    best_epoch_ = 0
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
+from torch import Tensor
 
 _ONE_AT_A_TIME = threading.RLock()
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -64,6 +65,21 @@ def seed_generators(seed: int, device: str) -> None:
     torch.default_generator.manual_seed(seed)
     for index in _cuda_index(device):
         torch.cuda.default_generators[index].manual_seed(seed)
+
+
+def generator_states(device: Any) -> list[Tensor]:
+    """Return the states of torch's generators, on the CPU and the device."""
+    states = [torch.get_rng_state()]
+    if torch.device(device).type == "cuda":
+        states.append(torch.cuda.get_rng_state(device))
+    return states
+
+
+def set_generator_states(device: Any, states: list[Tensor]) -> None:
+    """Set what :func:`generator_states` returned."""
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state(states[1], device)
 
 
 def _cuda_index(device: str) -> list[int]:

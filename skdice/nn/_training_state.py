@@ -10,6 +10,8 @@ import torch
 from skorch.history import History
 from torch import Tensor
 
+from ._runtime import generator_states, set_generator_states
+
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
 
@@ -75,7 +77,7 @@ def training_state(net: Any, progress: Progress, rng: np.random.Generator) -> St
         state["scaler"] = net.scaler_.state_dict()
         state["memory"] = net.memory_.state_dict()
         state["rng"] = json.dumps(rng.bit_generator.state)
-        state["torch_rng"] = [net.ranks_.stack(part) for part in _generators(net.device)]
+        state["torch_rng"] = [net.ranks_.stack(part) for part in generator_states(net.device)]
     return state
 
 
@@ -115,7 +117,8 @@ def _restore(net: Any, progress: Progress, rng: np.random.Generator, state: Stat
         net.scaler_.load_state_dict(state["scaler"])
         net.memory_.load_state_dict(state["memory"])
         rng.bit_generator.state = json.loads(state["rng"])
-        _set_generators(net.device, [part[net.ranks_.index].clone() for part in state["torch_rng"]])
+        own = [part[net.ranks_.index].clone() for part in state["torch_rng"]]
+        set_generator_states(net.device, own)
 
 
 def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
@@ -126,16 +129,3 @@ def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
     progress.best_weights = saved["best_weights"]
     if not 1 <= progress.best_epoch <= progress.epoch <= progress.max_epochs:
         raise ValueError(f"epoch {progress.best_epoch} is the best of {progress.epoch}")
-
-
-def _generators(device: Any) -> list[Tensor]:
-    states = [torch.get_rng_state()]
-    if torch.device(device).type == "cuda":
-        states.append(torch.cuda.get_rng_state(device))
-    return states
-
-
-def _set_generators(device: Any, states: list[Tensor]) -> None:
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state(states[1], device)

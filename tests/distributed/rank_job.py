@@ -14,6 +14,7 @@ import torch
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from skdice.estimators._split import split_rows
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.nn._ranks import current_ranks, is_first_process
 
@@ -93,7 +94,7 @@ def validated(models, directory):
     """Return the score of the held-out rows in the fit, and by the fitted estimator."""
     estimator, X, y = tagger(models["dropout"], validation_fraction=0.4, **LEARNS)
     estimator.fit(X, y)
-    _, valid = estimator._split(len(X), np.random.default_rng(0))
+    _, valid = split_rows(len(X), 0.4, np.random.default_rng(0))
     alone = estimator.score([X[i] for i in valid], [y[i] for i in valid])
     return {"inside": estimator.history_["valid_score"].iloc[-1], "after": alone}
 

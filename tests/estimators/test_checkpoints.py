@@ -20,6 +20,7 @@ from skorch.callbacks import Callback
 
 from skdice import DiceTokenTagger
 from skdice.estimators import DiceTextClassifier
+from skdice.estimators._split import split_rows
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
 
@@ -219,7 +220,7 @@ def test_other_held_out_rows_are_another_fit(tiny_bert, tmp_path):
     )
     killed(tagger, X, y, epoch=2)
     rng = np.random.default_rng(0)
-    _, valid = tagger._split(len(X), rng)
+    _, valid = split_rows(len(X), 0.25, rng)
     X[valid[0]] = ["oslo"] * len(X[valid[0]])
     assert continued(tagger, X, y)[1] == 2
 

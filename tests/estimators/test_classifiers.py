@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
+from skdice.estimators._split import split_rows
 from skdice.losses import DiceLoss
 from skdice.model_selection import tune_decision
 
@@ -360,8 +361,8 @@ class TestValidation:
         y = np.array(["rare"] * 4 + ["often"] * 76)
         X = [f"the {label}" for label in y]
         classifier = make_texts(tiny_bert, validation_fraction=0.25, max_epochs=1)
-        train, valid = classifier._split(
-            80, np.random.default_rng(0), np.unique(y, return_inverse=True)[1]
+        train, valid = split_rows(
+            80, 0.25, np.random.default_rng(0), np.unique(y, return_inverse=True)[1]
         )
         assert sorted([*train, *valid]) == list(range(80))
         assert (y[train] == "rare").sum() == 3
@@ -372,9 +373,8 @@ class TestValidation:
 
     def test_all_classes_are_trained_on(self):
         classes = np.array([0, 1, 1, 2, 2, 2])
-        classifier = DiceTextClassifier(validation_fraction=0.8)
         for seed in range(20):
-            train, valid = classifier._split(6, np.random.default_rng(seed), classes)
+            train, valid = split_rows(6, 0.8, np.random.default_rng(seed), classes)
             assert set(classes[train]) == {0, 1, 2}
             assert len(valid) == 3
 

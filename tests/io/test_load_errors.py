@@ -11,8 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from skdice import DicePairClassifier, DiceTokenTagger
-from skdice.io import load_pretrained
+from skdice import DicePairClassifier, DiceTokenTagger, load_pretrained
 
 
 def change(directory, **entries):

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Callback, EpochTimer
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
-from skdice.io import load_pretrained
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger, load_pretrained
 from skdice.losses import DiceLoss, FocalLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import reuse_work, tune_decision
 

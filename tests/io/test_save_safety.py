@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdice import DiceTextClassifier, DiceTokenTagger
-from skdice.io import _network, _replace, _save, load_pretrained
+from skdice import DiceTextClassifier, DiceTokenTagger, load_pretrained
+from skdice.io import _network, _replace, _save
 from skdice.losses import DiceLoss
 
 from ..corpora import easy_labels, easy_texts
@@ -322,7 +322,7 @@ def test_nothing_is_run_unpickled_or_fetched(saved_tagger, fitted):
             (builtins, "input"),
         ]:
             setattr(module, name, forbidden)
-        tagger = skdice.io.load_pretrained(sys.argv[1])
+        tagger = skdice.load_pretrained(sys.argv[1])
         assert tagger.model != sys.argv[1]
         print(tagger.predict([["john", "saw", "oslo"], ["the"]]).tolist())
     """

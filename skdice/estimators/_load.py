@@ -1,0 +1,68 @@
+"""Loading of fitted estimators of any class."""
+
+import os
+from pathlib import Path
+
+from ..io._load import check_saved
+from ..io._manifest import read_estimator_name
+from ..io._replace import as_path, read_one_version
+from ._base import TextEstimator
+from ._pair import DicePairClassifier
+from ._query import DiceQueryTagger
+from ._span import DiceSpanExtractor
+from ._tagger import DiceTokenTagger
+from ._text import DiceTextClassifier
+
+_ESTIMATORS: tuple[type[TextEstimator], ...] = (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+
+
+def load_pretrained(
+    directory: str | os.PathLike[str], *, device: str | None = None
+) -> TextEstimator:
+    """Load the estimator that a directory holds, of whatever class it is.
+
+    Parameters
+    ----------
+    directory : str or PathLike
+        What ``save_pretrained`` of an estimator wrote.
+    device : str, optional
+        The ``device`` of the estimator; by default the one it was saved with.
+
+    Returns
+    -------
+    estimator
+        Fitted, as it was saved.
+
+    Raises
+    ------
+    ValueError
+        If there is no directory of skdice, or it is damaged, newer than this skdice, or has a
+        class that skdice does not have.
+
+    Examples
+    --------
+    >>> from skdice import load_pretrained
+    >>> tagger.save_pretrained("tagger")  # doctest: +SKIP
+    >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
+    array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
+    """
+    return read_one_version(as_path(directory), lambda place: _load(place, device))
+
+
+def _load(place: Path, device: str | None) -> TextEstimator:
+    check_saved(place)
+    name = read_estimator_name(place)
+    known = {cls.__name__: cls for cls in _ESTIMATORS}
+    if name not in known:
+        raise ValueError(
+            f"The directory {str(place)!r} holds a {name}, which this skdice does not have; it has "
+            f"{', '.join(known)}. Upgrade it, or call {name}.from_pretrained if the class is your "
+            f"own."
+        )
+    return known[name]._read(place, device)

@@ -1,0 +1,251 @@
+"""The parameters that all estimators share, and the attributes that every fit sets."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+
+from .._parameters import check_number, check_option
+from .._random_state import RandomState, make_rng
+from ..losses import Loss
+from ._parameter import Parameter, number, option
+
+
+def _check_model(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a hub id or a directory (str or PathLike). "
+            f"Got {value!r} instead."
+        )
+
+
+def _check_class_weight(owner: str, name: str, value: Any) -> None:
+    if isinstance(value, Mapping):
+        for label, weight in value.items():
+            check_number(name, str(label), weight, low=0)
+    elif value is not None:
+        check_option(owner, name, value, (None, "balanced", "log"))
+
+
+def _check_warmup(owner: str, name: str, value: Any) -> None:
+    is_count = isinstance(value, int | np.integer)
+    check_number(owner, name, value, low=0, high=np.inf if is_count else 1, integer=is_count)
+
+
+def _check_device(owner: str, name: str, value: Any) -> None:
+    try:
+        if value != "auto":
+            torch.device(value)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be 'auto' or a torch device, such as 'cpu' or "
+            f"'cuda:0'. Got {value!r} instead."
+        ) from error
+
+
+def _check_random_state(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, np.random.RandomState | np.random.Generator):
+        make_rng(value, owner)
+
+
+def _check_directory(owner: str, name: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, str | os.PathLike) or not os.fspath(value)):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a directory (str or PathLike) or None. Got "
+            f"{value!r} instead."
+        )
+
+
+_OWN_DEFAULT = "None is the default of the loss that has that name."
+_ALPHA = f"""
+Of Tversky, the weight of false positives; of DSC, how much less easy items count. {_OWN_DEFAULT}
+"""
+_BETA = f"Of Tversky, the weight of false negatives. {_OWN_DEFAULT}"
+_GAMMA = f"Of a set loss, its smoothing; of the focal loss, its focus. {_OWN_DEFAULT}"
+_CE_WEIGHT = f"Share of cross-entropy in a set loss. {_OWN_DEFAULT}"
+_LOSS = """
+``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset (``"dsc-paper"``,
+``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" is what our study found best:
+in a token tagger "wce" if 40 words or more are outside entities for one inside, else dice if there
+are at most 800 entities to learn from; in a query tagger dice; else cross-entropy. ``loss_`` is
+what it was.
+"""
+_MEMORY = """
+Over about how many optimiser steps a set loss given by name is formed (0: each step alone); by
+default as many as have about 40 positives, 10 at most; see :class:`skdice.losses.SumsMemory`.
+"""
+_CLASS_WEIGHT = """
+Weight of each gold class, from the counts of the training data (words of a tagger, rows of a
+classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of a dict
+that the training data lacks, as in a fold, are passed over.
+"""
+_BATCH_SIZE = """
+Texts per batch, and process. The smoothing ``gamma`` of a set loss is on the scale of one
+optimiser step, so this is a parameter of the loss too.
+"""
+_BATCH_TOKENS = """
+Pieces per batch, and process, instead of ``batch_size`` texts: all steps are about as large,
+whatever the lengths of the texts.
+"""
+_WEIGHT_DECAY = """
+Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in the
+training texts.
+"""
+_FROZEN = """
+Freeze the embeddings and the first so many layers, which then run without dropout; None trains
+everything, 0 freezes the embeddings only. A ValueError for models whose layers cannot be told
+apart (ALBERT, XLM).
+"""
+_PRECISION = """
+"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU with AMX, elsewhere in
+fp32, and predicts in fp32. What is named is used for both: "bf16" predicts faster where "auto" is
+bf16, but then a text gets slightly other scores among other texts, or with another ``batch_size``.
+"""
+_CHECKPOINT = """
+Where the state of a fit is kept after every epoch. After a crash the same call (same data,
+parameters, files of the base model and int ``random_state``) goes on from the last finished epoch
+and ends with the weights of an uninterrupted fit. Every fit has a place of its own there, also
+those of a cross-validation; finished ones keep their weights, so that they are not run again.
+Delete it when the work is done. Callbacks see the epochs that are left. Of several processes the
+first one writes, all have to see the directory, and their number has to be the same.
+"""
+
+FITTED_ATTRIBUTES = """\
+    loss_ : Loss
+        What was trained with, all parameters set.
+    history_ : DataFrame
+        A row per epoch: training loss, validation score, learning rate, seconds.
+    best_epoch_ : int
+        Epoch of the weights that are kept.
+    interrupted_ : bool
+        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
+    max_length_ : int
+    net_ : skorch net
+"""
+
+
+@dataclass(eq=False, repr=False)
+class SharedParameters(BaseEstimator):
+    """The parameters of all estimators."""
+
+    model: Annotated[
+        str | os.PathLike[str],
+        Parameter(
+            "str or PathLike",
+            "Hub id, or directory with a model that transformers can load.",
+            _check_model,
+        ),
+    ] = "bert-base-cased"
+    _: KW_ONLY
+    loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS)] = "dsc"
+    alpha: Annotated[float | None, Parameter("float", _ALPHA)] = None
+    beta: Annotated[float | None, Parameter("float", _BETA)] = None
+    gamma: Annotated[float | None, Parameter("float", _GAMMA)] = None
+    memory: Annotated[float | None, Parameter("float", _MEMORY)] = None
+    ce_weight: Annotated[float | None, Parameter("float", _CE_WEIGHT)] = None
+    class_weight: Annotated[
+        str | Mapping[Any, float] | None,
+        Parameter('{"balanced", "log"} or dict', _CLASS_WEIGHT, _check_class_weight),
+    ] = None
+    K: Annotated[
+        float | None,
+        number(
+            'Constant of the "log" class weight, which it implies; 3 by default.', optional=True
+        ),
+    ] = None
+    max_epochs: Annotated[int, number("Passes over the training rows.", low=1, integer=True)] = 3
+    batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
+    batch_tokens: Annotated[
+        int | None, number(_BATCH_TOKENS, low=1, integer=True, optional=True)
+    ] = None
+    lr: Annotated[float, number("Learning rate after the warm-up.", low=0, closed="neither")] = 5e-5
+    head_lr: Annotated[
+        float | None,
+        number(
+            "Learning rate of the new head; ``lr`` by default.",
+            low=0,
+            closed="neither",
+            optional=True,
+        ),
+    ] = None
+    weight_decay: Annotated[float, number(_WEIGHT_DECAY, low=0)] = 0.01
+    warmup: Annotated[
+        float,
+        Parameter(
+            "float or int",
+            "Warm-up as a share of all optimiser steps (float) or in steps (int).",
+            _check_warmup,
+        ),
+    ] = 0.1
+    schedule: Annotated[
+        str,
+        option("How the learning rate goes on after the warm-up.", "linear", "cosine", "constant"),
+    ] = "linear"
+    clip_norm: Annotated[
+        float | None,
+        number("Largest norm of the gradient.", low=0, closed="neither", optional=True),
+    ] = 1.0
+    accumulate: Annotated[
+        int,
+        number(
+            "Batches per optimiser step; the loss is that of one large batch, exactly.",
+            low=1,
+            integer=True,
+        ),
+    ] = 1
+    max_length: Annotated[
+        int | None,
+        number(
+            "Longest text in pieces, special ones included.", low=1, integer=True, optional=True
+        ),
+    ] = None
+    stride: Annotated[
+        int | None,
+        number("Pieces that neighbouring windows share.", low=0, integer=True, optional=True),
+    ] = None
+    n_frozen_layers: Annotated[int | None, number(_FROZEN, low=0, integer=True, optional=True)] = (
+        None
+    )
+    validation_fraction: Annotated[
+        float | None,
+        number(
+            "Share of the rows that is kept from training and scored after every epoch.",
+            low=0,
+            high=1,
+            closed="neither",
+            optional=True,
+        ),
+    ] = None
+    patience: Annotated[
+        int | None,
+        number(
+            "Stop after so many epochs without a better validation score and restore the best "
+            "weights.",
+            low=1,
+            integer=True,
+            optional=True,
+        ),
+    ] = None
+    precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16")] = "auto"
+    device: Annotated[
+        str, Parameter("str", 'A torch device; "auto" is a GPU if there is one.', _check_device)
+    ] = "auto"
+    random_state: Annotated[
+        RandomState,
+        Parameter(
+            "int, RandomState or Generator",
+            "Seed of everything random in a fit. Global generators are neither used nor changed.",
+            _check_random_state,
+        ),
+    ] = None
+    checkpoint_dir: Annotated[
+        str | os.PathLike[str] | None, Parameter("str or PathLike", _CHECKPOINT, _check_directory)
+    ] = None
+    verbose: Annotated[int, Parameter("int", "0 shows nothing.")] = 1
+    callbacks: Annotated[
+        Sequence[Any] | None, Parameter("list of skorch callbacks", "Told of steps and epochs.")
+    ] = None
