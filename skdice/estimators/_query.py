@@ -158,7 +158,7 @@ class DiceQueryTagger(WordTagger):
         dict[str, str] | None, Parameter("dict of label to str", _QUERIES, _check_queries)
     ] = None
     span_weights: Annotated[
-        tuple[float, float, float],
+        Sequence[float],
         Parameter(
             "tuple of 3 floats",
             "Weights of the losses of starts, ends and matches; divided by their sum.",
@@ -250,7 +250,7 @@ class DiceQueryTagger(WordTagger):
             n_steps=self._count_steps(dataset),
             recommended="dice",
         )
-        criterion = QueryLoss(loss, self.span_weights, self.match_candidates)
+        criterion = QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
         held_out = (valid_sentences, valid_spans)
         begun = self._start(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out)
         self.net_, self.loss_, self.interrupted_ = begun.net, loss, True

@@ -1,5 +1,7 @@
 """Where entities start, where they end, and which start belongs to which end: three losses."""
 
+from collections.abc import Sequence
+
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
@@ -33,7 +35,7 @@ class QueryLoss(BaseEstimator, nn.Module):
     def __init__(
         self,
         loss: Loss,
-        span_weights: tuple[float, float, float] = (1.0, 1.0, 0.1),
+        span_weights: Sequence[float] = (1.0, 1.0, 0.1),
         match_candidates: str = "pred_gold_random",
     ) -> None:
         super().__init__()
