@@ -111,10 +111,10 @@ class TaggingErrors:
         Raises
         ------
         TypeError
-            If an argument is no sequence, a sentence no list, or a word or tag no string.
+            If an argument is no sequence, or a row or tag of `y_true` or `y_pred` of another kind.
         ValueError
-            If the numbers of sentences, or of words and tags of a sentence, differ, or a tag is
-            empty; the message names the row.
+            If a sentence of X is no list of str, the numbers of sentences, or of words and tags of
+            a sentence, differ, or a tag is empty; the message names the row.
         """
         true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
         sentences = _check_words(X, true_rows)

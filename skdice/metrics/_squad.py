@@ -285,7 +285,7 @@ def read_answers(row: Any, where: str) -> list[str]:
 
 def score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
     """Check the input and score every question."""
-    check_option("squad_report", "version", version, _VERSIONS)
+    check_option("SQuAD metrics", "version", version, _VERSIONS)
     true_rows = _list_rows(y_true, "y_true", "answers")
     predictions = _list_rows(y_pred, "y_pred", "str")
     if len(true_rows) != len(predictions):
