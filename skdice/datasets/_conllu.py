@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+from .._parameters import check_option
 from ._files import read_lines, shorten
 
 _COLUMNS = {"upos": 3, "xpos": 4}
@@ -69,10 +70,7 @@ def read_conllu(
     >>> y
     [['AUX', 'PART', 'PUNCT']]
     """
-    if tag not in tuple(_COLUMNS):
-        raise ValueError(
-            f"The 'tag' parameter of read_conllu must be 'upos' or 'xpos'. Got {tag!r} instead."
-        )
+    check_option("read_conllu", "tag", tag, _COLUMNS)
     X: list[list[str]] = []
     y: list[list[str]] = []
     words: list[str] = []

@@ -192,7 +192,7 @@ X = [["a", "b"], ["c", "d"]]
 @pytest.mark.parametrize(
     "X, y_true, y_pred, error, message",
     [
-        (X[:1], TAGS, TAGS, ValueError, "same number of sentences; got 1 in X and 2 in y_true"),
+        (X[:1], TAGS, TAGS, ValueError, "got 1 sentences and 2 rows of tags"),
         (X, TAGS, TAGS[:1], ValueError, "same number of sentences; got 2 and 1"),
         ([["a", "b"], ["c"]], TAGS, TAGS, ValueError, "row 1 has 1 words and 2 tags"),
         (X, TAGS, [["O", "O"], ["O"]], ValueError, "row 1 has 2 and 1"),
