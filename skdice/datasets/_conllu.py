@@ -7,6 +7,8 @@ import sys
 from .._parameters import check_option
 from ._files import read_lines, shorten
 
+# The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
+# in any order; it also needs four times as long.
 _COLUMNS = {"upos": 3, "xpos": 4}
 _N_COLUMNS = 10
 _WORD = re.compile(r"[1-9][0-9]*")
