@@ -4,7 +4,7 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from .._parameters import check_bool, check_number
+from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ._gazetteer import check_gazetteer
 from ._labels import check_label, find_larger_label, read_labels
@@ -177,11 +177,7 @@ def _check_shared_only(
         check_bool("augment", "shared_only", shared_only)
         check_shared_only(bool(shared_only), n_texts)
         return bool(shared_only)
-    if shared_only != "auto":
-        raise ValueError(
-            "The 'shared_only' parameter of augment must be True, False or 'auto'. Got "
-            f"{shared_only!r} instead."
-        )
+    check_option("augment", "shared_only", shared_only, (True, False, "auto"))
     if n_texts == 1:
         return False
     advice = "Pass shared_only=True or False"

@@ -32,10 +32,10 @@ def collect_mentions(X: Any, y: Any) -> dict[str, list[str]]:
     Raises
     ------
     TypeError
-        If X, y or one of their rows is of another kind.
+        If X or y is of another kind.
     ValueError
-        If X and y differ in length, a row has more or fewer tags than words, or y has tags that
-        are no chunk tags.
+        If a row is no list of str, X and y differ in length, a row has more or fewer tags than
+        words, or y has tags that are no chunk tags.
 
     See Also
     --------

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._inputs import describe
-
-_MAX_LISTED = 5
+from .._inputs import describe, list_some
 
 
 def read_labels(y: Any, n_rows: int) -> list[Hashable]:
@@ -72,23 +70,21 @@ def find_larger_label(labels: Sequence[Hashable], setting: str, advice: str) -> 
     distinct = set(labels)
     rule = f"{setting} takes the larger of exactly two labels for the positive one"
     if len(distinct) != 2:
-        raise ValueError(f"{rule}; y has {len(distinct)}: {list_labels(labels)}. {advice}.")
+        raise ValueError(f"{rule}; y has {len(distinct)}: {_list_labels(labels)}. {advice}.")
     try:
         return sorted(distinct)[1]  # type: ignore[type-var]
     except TypeError as error:
-        raise ValueError(f"{rule}; {list_labels(labels)} cannot be ordered. {advice}.") from error
+        raise ValueError(f"{rule}; {_list_labels(labels)} cannot be ordered. {advice}.") from error
 
 
 def check_label(labels: Sequence[Hashable], label: Any, name: str) -> None:
     """Raise a ValueError unless `label` is one of the labels; `name` is the parameter's."""
     if not pd.api.types.is_scalar(label) or label not in set(labels):
         raise ValueError(
-            f"{name} must be a label of y, one of {list_labels(labels)}; got {label!r}."
+            f"{name} must be a label of y, one of {_list_labels(labels)}; got {label!r}."
         )
 
 
-def list_labels(labels: Sequence[Hashable]) -> str:
+def _list_labels(labels: Sequence[Hashable]) -> str:
     """Return the distinct labels for an error, the first few of them."""
-    distinct = sorted(set(labels), key=repr)
-    shown = ", ".join(map(repr, distinct[:_MAX_LISTED]))
-    return shown + (", ..." if len(distinct) > _MAX_LISTED else "")
+    return list_some(sorted(set(labels), key=repr), most=5)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any, TypeAlias
 
-from .._inputs import describe
+from .._inputs import check_rows, describe
 from ..text._entities import Entity
 from ._rows import Rows, Texts, read_rows
 
@@ -68,19 +68,15 @@ def find_mentions(tagger: Any, X: Rows) -> list[Any]:
 
 def check_all_mentions(rows: Sequence[Texts], mentions: Any) -> list[tuple[Spans, ...]]:
     """Return the spans of every row, as `check_mentions` does."""
-    if isinstance(mentions, str | dict | set) or not hasattr(mentions, "__len__"):
-        raise TypeError(
-            "mentions must be a list with the mentions of each row of X, as find_mentions gives "
-            f"it; got {describe(mentions)}."
-        )
-    if len(mentions) != len(rows):
+    listed = check_rows(mentions, "mentions", "the mentions of each row of X, as of find_mentions")
+    if len(listed) != len(rows):
         raise ValueError(
-            f"mentions must have one entry for each row of X; got {len(mentions)} for {len(rows)} "
+            f"mentions must have one entry for each row of X; got {len(listed)} for {len(rows)} "
             "rows."
         )
     return [
         check_mentions(texts, row_mentions, f"row {i}")
-        for i, (texts, row_mentions) in enumerate(zip(rows, mentions))
+        for i, (texts, row_mentions) in enumerate(zip(rows, listed))
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._inputs import describe
+from .._inputs import check_pairs, describe
 
 Row: TypeAlias = str | tuple[str, str]
 Rows: TypeAlias = "Sequence[Row] | np.ndarray[Any, Any] | pd.Series[Any] | pd.DataFrame"
@@ -49,9 +49,7 @@ def read_rows(X: Any) -> list[Texts]:
     """
     check_container(X)
     if getattr(X, "ndim", 1) == 2:
-        if X.shape[1] != 2:
-            raise ValueError(f"A two-dimensional X must have two columns; got {X.shape[1]}.")
-        X = list(zip(*np.asarray(X, dtype=object).T.tolist()))
+        return list(check_pairs(X))
     rows = [read_row(row, f"row {i} of X") for i, row in enumerate(X)]
     for i, texts in enumerate(rows):
         if len(texts) != len(rows[0]):

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from .._inputs import check_tags, check_token_lists
+
 
 def split_into_characters(
     X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]
@@ -34,10 +36,10 @@ def split_into_characters(
     Raises
     ------
     TypeError
-        If a sentence is no list (a bare string, None), or a word or a tag is no string.
+        If X or y is no list, Series or array.
     ValueError
-        If the numbers of sentences differ, a sentence has not one tag for each word, or a word or a
-        tag is empty.
+        If a sentence is no list of str, the numbers of sentences differ, a sentence has not one tag
+        for each word, or a word or a tag is empty.
 
     See Also
     --------
@@ -58,23 +60,21 @@ def split_into_characters(
     >>> [("".join(X[0][start:end]), tag) for start, end, tag in get_entities(y[0])]
     [('他們', 'PRON'), ('來', 'VERB')]
     """
-    if len(X) != len(y):
-        raise ValueError(
-            f"X and y must have the same number of sentences; got {len(X)} and {len(y)}."
-        )
-    pairs = [_split_sentence(words, tags, row) for row, (words, tags) in enumerate(zip(X, y))]
+    sentences = check_token_lists(X)
+    rows = zip(sentences, check_tags(y, sentences))
+    pairs = [_split_sentence(words, tags, row) for row, (words, tags) in enumerate(rows)]
     return [chars for chars, _ in pairs], [tags for _, tags in pairs]
 
 
 def _split_sentence(
     words: Sequence[str], tags: Sequence[str], row: int
 ) -> tuple[list[str], list[str]]:
-    _check_strings(words, "words", row)
-    _check_strings(tags, "tags", row)
-    if len(words) != len(tags):
-        raise ValueError(
-            f"Every word needs one tag; row {row} has {len(words)} words and {len(tags)} tags."
-        )
+    for what, values in (("words", words), ("tags", tags)):
+        if "" in values:
+            raise ValueError(
+                f"The {what} must not be empty strings; {what[:-1]} {values.index('')} of row "
+                f"{row} is ''."
+            )
     chars: list[str] = []
     char_tags: list[str] = []
     for word, tag in zip(words, tags):
@@ -83,21 +83,3 @@ def _split_sentence(
         char_tags.append(sys.intern(f"B-{tag}"))
         char_tags += [sys.intern(f"I-{tag}")] * (len(word) - 1)
     return chars, char_tags
-
-
-def _check_strings(values: Sequence[str], what: str, row: int) -> None:
-    if isinstance(values, str) or not hasattr(values, "__len__"):
-        raise TypeError(
-            f"Each sentence must be a list of {what}; row {row} is {values!r} of type "
-            f"{type(values).__name__}."
-        )
-    for i, value in enumerate(values):
-        if not isinstance(value, str):
-            raise TypeError(
-                f"The {what} must be strings; {what[:-1]} {i} of row {row} is {value!r} of type "
-                f"{type(value).__name__}."
-            )
-        if not value:
-            raise ValueError(
-                f"The {what} must not be empty strings; {what[:-1]} {i} of row {row} is ''."
-            )

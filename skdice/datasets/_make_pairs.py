@@ -3,12 +3,12 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from .._parameters import check_number
 from .._random_state import RandomState, make_rng
 from ._tagging_language import ADJECTIVES, PEOPLE, THINGS, make_language
 
@@ -162,12 +162,7 @@ def make_pairs(
     South Morton lies seventy-nine kilometres east of Lake Talwick.
     """
     n_positive = _count_positive(n_samples, positive_share)
-    is_real = isinstance(hard_share, Real) and not isinstance(hard_share, bool)
-    if not is_real or not 0 <= hard_share <= 1:
-        raise ValueError(
-            "The 'hard_share' parameter of make_pairs must be a float in the range [0, 1]. "
-            f"Got {hard_share!r} instead."
-        )
+    check_number("make_pairs", "hard_share", hard_share, low=0, high=1, closed="both")
     rng = make_rng(random_state, "make_pairs")
     writer = _PairWriter(rng, float(hard_share))
     rows: list[tuple[tuple[str, str], int]] = []
@@ -183,18 +178,8 @@ def make_pairs(
 
 
 def _count_positive(n_samples: int, positive_share: float) -> int:
-    is_int = isinstance(n_samples, Integral) and not isinstance(n_samples, bool)
-    if not is_int or n_samples < 2:
-        raise ValueError(
-            "The 'n_samples' parameter of make_pairs must be an int in the range [2, inf]. "
-            f"Got {n_samples!r} instead."
-        )
-    is_real = isinstance(positive_share, Real) and not isinstance(positive_share, bool)
-    if not is_real or not 0 < positive_share < 1:
-        raise ValueError(
-            "The 'positive_share' parameter of make_pairs must be a float in the range (0, 1). "
-            f"Got {positive_share!r} instead."
-        )
+    check_number("make_pairs", "n_samples", n_samples, low=2, integer=True)
+    check_number("make_pairs", "positive_share", positive_share, low=0, high=1, closed="neither")
     n_positive = round(float(positive_share) * int(n_samples))
     if not 1 <= n_positive < n_samples:
         raise ValueError(

@@ -4,13 +4,13 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .._parameters import check_number
 from .._random_state import RandomState, make_rng
 from ._squad import make_question_table
 from ._tagging_language import THINGS, make_language
@@ -162,18 +162,8 @@ def make_questions(
 
 
 def _count_unanswerable(n_samples: int, unanswerable_share: float) -> int:
-    is_int = isinstance(n_samples, Integral) and not isinstance(n_samples, bool)
-    if not is_int or n_samples < 1:
-        raise ValueError(
-            "The 'n_samples' parameter of make_questions must be an int in the range [1, inf]. "
-            f"Got {n_samples!r} instead."
-        )
-    is_real = isinstance(unanswerable_share, Real) and not isinstance(unanswerable_share, bool)
-    if not is_real or not 0 <= unanswerable_share < 1:
-        raise ValueError(
-            "The 'unanswerable_share' parameter of make_questions must be a float in the range "
-            f"[0, 1). Got {unanswerable_share!r} instead."
-        )
+    check_number("make_questions", "n_samples", n_samples, low=1, integer=True)
+    check_number("make_questions", "unanswerable_share", unanswerable_share, low=0, high=1)
     n_unanswerable = round(float(unanswerable_share) * int(n_samples))
     if n_unanswerable == n_samples:
         raise ValueError(
@@ -184,12 +174,7 @@ def _count_unanswerable(n_samples: int, unanswerable_share: float) -> int:
 
 
 def _find_mean_length(n_samples: int, n_unanswerable: int, ratio: float) -> float:
-    is_real = isinstance(ratio, Real) and not isinstance(ratio, bool)
-    if not is_real or not 10 <= ratio <= 10_000:
-        raise ValueError(
-            "The 'ratio' parameter of make_questions must be a float in the range [10, 10000]. "
-            f"Got {ratio!r} instead."
-        )
+    check_number("make_questions", "ratio", ratio, low=10, high=10_000, closed="both")
     n_positive = 2 * (n_samples - n_unanswerable)
     mean_length = (1 + float(ratio)) * n_positive / n_samples
     if mean_length < _MIN_MEAN_LENGTH:

@@ -3,9 +3,9 @@
 import math
 import random
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ._nested_names import Span, write_nested_name
 from ._tagging_language import (
@@ -121,14 +121,12 @@ def make_tagging(
     >>> y[0]
     [(3, 5, 'PER'), (3, 6, 'ORG')]
     """
-    _check_parameters(
-        n_sentences=n_sentences,
-        ratio=ratio,
-        n_types=n_types,
-        ambiguity=ambiguity,
-        scheme=scheme,
-        nested=nested,
-    )
+    check_number("make_tagging", "n_sentences", n_sentences, low=1, integer=True)
+    check_number("make_tagging", "ratio", ratio, low=0.5, high=10_000, closed="both")
+    check_number("make_tagging", "n_types", n_types, low=1, high=20, closed="both", integer=True)
+    check_number("make_tagging", "ambiguity", ambiguity, low=0, high=1, closed="both")
+    check_option("make_tagging", "scheme", scheme, _PREFIXES)
+    check_bool("make_tagging", "nested", nested)
     rng = make_rng(random_state, "make_tagging")
     writer = _Writer(rng, make_language(n_types, ambiguity), nested)
     sentences: list[_Sentence] = []
@@ -150,30 +148,6 @@ def make_tagging(
     return X, [
         [tag for chunk in sentence for tag in _make_tags(chunk, scheme)] for sentence in sentences
     ]
-
-
-def _check_parameters(**parameters: Any) -> None:
-    ranges = {
-        "n_sentences": (Integral, "an int", 1, math.inf),
-        "ratio": (Real, "a float", 0.5, 10_000),
-        "n_types": (Integral, "an int", 1, 20),
-        "ambiguity": (Real, "a float", 0, 1),
-    }
-    for name, value in parameters.items():
-        if name == "scheme":
-            allowed = f"a str among {list(_PREFIXES)}"
-            is_valid = isinstance(value, str) and value in _PREFIXES
-        elif name == "nested":
-            allowed, is_valid = "a bool", isinstance(value, bool)
-        else:
-            kind, kind_name, low, high = ranges[name]
-            allowed = f"{kind_name} in the range [{low}, {high}]"
-            is_valid = isinstance(value, kind) and not isinstance(value, bool)
-            is_valid = is_valid and low <= value <= high
-        if not is_valid:
-            raise ValueError(
-                f"The {name!r} parameter of make_tagging must be {allowed}. Got {value!r} instead."
-            )
 
 
 def _draw_entity_lengths(

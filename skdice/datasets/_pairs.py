@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from .._parameters import check_option
 from ._files import read_text, shorten
 from ._tables import drop_header, is_integer, make_labels, split_records
 
@@ -110,11 +111,7 @@ def read_pairs(
     >>> y
     array([1, 0])
     """
-    if not isinstance(layout, str) or layout not in ("auto", *_LAYOUTS):
-        raise ValueError(
-            f"The 'layout' parameter of read_pairs must be a str among {['auto', *_LAYOUTS]}. "
-            f"Got {layout!r} instead."
-        )
+    check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
     if layout == "auto":
         layout = _find_layout(path, text)

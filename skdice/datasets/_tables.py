@@ -85,6 +85,8 @@ def _parse_lines(text: str, separator: str) -> Iterator[Record]:
 
 
 def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
+    # Not pandas.read_csv: it fills short rows, has no numbers of lines, takes text after a closing
+    # quote, and either ends rows at a lone CR or leaves the CR of "\r\n" in the last column.
     # To the csv module a lone CR ends a row, but only there: it stands aside while that reads.
     mark = next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
     lines = io.StringIO(_LONE_CR.sub(mark, text), newline="\n")

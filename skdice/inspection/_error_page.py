@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import escape
-from importlib.resources import files
 from itertools import groupby, pairwise
 from operator import itemgetter
-from string import Template
+from typing import NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ._entity_pairs import TAG_KINDS, EntityPair
 
@@ -17,6 +17,30 @@ _UNSPACED = re.compile(
     "\U00020000-\U0003ffff]"
 )
 _Owners = tuple[int | None, int | None]  # index of the pair of the gold, the predicted entity
+_PAGES = Environment(
+    loader=PackageLoader(__package__, ""),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+class _Mark(NamedTuple):
+    """What a ``<mark>`` says."""
+
+    lanes: str  # the classes: gold, predicted or both
+    entity: int  # number of the pair on the page
+    kind: str
+    gold_label: str | None  # where a gold entity begins that is not predicted as it is
+
+
+class _Segment(NamedTuple):
+    """Words with the same owners, and the marks around them from the outer one to the inner one."""
+
+    text: str
+    marks: list[_Mark]
+    predicted_label: str | None  # where a predicted entity ends
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -66,23 +90,17 @@ def render_page(
     """
     all_pairs = [pair for row_pairs in pairs for pair in row_pairs]
     has_entities = tuple(kinds) != TAG_KINDS
-    fields = {
-        "title": escape(title),
-        "caption": escape(_caption(all_pairs, len(sentences), has_entities)),
-        "note": escape(_note(len(rows), len(sentences), all_pairs, has_entities)),
-        "unit": "entities" if has_entities else "words",
-        "kinds": _kind_filters(all_pairs, kinds, has_entities),
-        "labels": _label_filters(all_pairs),
-        "only_errors": "checked" if any(pair.kind != "correct" for pair in all_pairs) else "",
-        "sentences": "\n".join(_items(sentences, pairs, rows)),
-        "style": _read("_error_page.css"),
-        "script": _read("_error_page.js"),
-    }
-    return Template(_read("_error_page.html")).substitute(fields)
-
-
-def _read(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    page = _PAGES.get_template("_error_page.html").render(
+        title=title,
+        caption=_caption(all_pairs, len(sentences), has_entities),
+        note=_note(len(rows), len(sentences), all_pairs, has_entities),
+        unit="entities" if has_entities else "words",
+        kinds=_count_kinds(all_pairs, kinds, has_entities),
+        labels=_count_labels(all_pairs),
+        has_errors=any(pair.kind != "correct" for pair in all_pairs),
+        sentences=_sentences(sentences, pairs, rows),
+    )
+    return f"{page}\n"
 
 
 def _caption(pairs: Sequence[EntityPair], n_sentences: int, has_entities: bool) -> str:
@@ -109,25 +127,18 @@ def _note(n_shown: int, n_sentences: int, pairs: Sequence[EntityPair], has_entit
     return f"This page has {n_shown:,} of {n_sentences:,} sentences, those with errors first."
 
 
-def _kind_filters(pairs: Sequence[EntityPair], kinds: Sequence[str], has_entities: bool) -> str:
+def _count_kinds(
+    pairs: Sequence[EntityPair], kinds: Sequence[str], has_entities: bool
+) -> list[tuple[str, int, bool]]:
+    """Return each kind, how often it occurs and whether it is shown at first."""
     counts = Counter(pair.kind for pair in pairs)
     # Most words are tagged right, and marking them all would hide the wrong ones.
-    unchecked = () if has_entities or not counts["wrong"] else ("correct",)
-    return "\n".join(
-        _checkbox("kind", kind, _sample(kind), f"{counts[kind]:,}", checked=kind not in unchecked)
-        for kind in kinds
-    )
+    hidden = () if has_entities or not counts["wrong"] else ("correct",)
+    return [(kind, counts[kind], kind not in hidden) for kind in kinds]
 
 
-def _sample(kind: str) -> str:
-    """Return the name of the kind, marked as its entities are."""
-    lanes = {"missed": "gold", "spurious": "predicted"}.get(kind, "gold predicted")
-    before = '<sup aria-hidden="true"></sup>' if kind == "missed" else ""
-    after = "" if kind in ("correct", "missed") else '<sub aria-hidden="true"></sub>'
-    return f'<span class="mark {lanes}" data-kind="{kind}">{before}{kind}{after}</span>'
-
-
-def _label_filters(pairs: Sequence[EntityPair]) -> str:
+def _count_labels(pairs: Sequence[EntityPair]) -> list[tuple[str, int, int]]:
+    """Return each label and its numbers of errors and of all entities."""
     totals: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for pair in pairs:
@@ -135,63 +146,41 @@ def _label_filters(pairs: Sequence[EntityPair]) -> str:
         totals.update(labels)
         if pair.kind != "correct":
             wrong.update(labels)
-    return "\n".join(
-        _checkbox("label", label, f"<bdi>{escape(label)}</bdi>", f"{wrong[label]:,} / {total:,}")
-        for label, total in sorted(totals.items())
-    )
+    return [(label, wrong[label], total) for label, total in sorted(totals.items())]
 
 
-def _checkbox(name: str, value: str, text: str, count: str, *, checked: bool = True) -> str:
-    return (
-        f'<label><input type="checkbox" name="{name}" value="{escape(value)}"'
-        f'{" checked" if checked else ""}> {text} <span class="count">{count}</span></label>'
-    )
-
-
-def _items(
+def _sentences(
     sentences: Sequence[Sequence[str]],
     pairs: Sequence[Sequence[EntityPair]],
     rows: Sequence[int],
-) -> Iterator[str]:
+) -> Iterator[tuple[int, list[_Segment]]]:
     first_entity = 0
     for row in rows:
-        text = _render_sentence(sentences[row], pairs[row], first_entity)
-        yield f'<li><span class="row">{row}</span><p dir="auto">{text}</p></li>'
+        yield row, _mark(sentences[row], pairs[row], first_entity)
         first_entity += len(pairs[row])
 
 
-def _render_sentence(words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int) -> str:
-    """Return the sentence with its marks; `first_entity` is the number of its first pair."""
+def _mark(words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int) -> list[_Segment]:
+    """Return the parts of a sentence; `first_entity` is the number of its first pair."""
     segments = list(_segments(words, _find_owners(len(words), pairs)))
     first_segment = {gold: k for k, ((gold, _), _) in reversed(list(enumerate(segments)))}
     last_segment = {predicted: k for k, ((_, predicted), _) in enumerate(segments)}
-    parts = []
+    marked = []
     for k, ((gold, predicted), text) in enumerate(segments):
-        content = escape(text)
-        if predicted is not None:
-            content += _predicted_label(pairs[predicted]) if last_segment[predicted] == k else ""
-            if predicted != gold:
-                number, kind = first_entity + predicted, pairs[predicted].kind
-                content = _mark("predicted", number, kind, content)
+        marks, predicted_label = [], None
         if gold is not None:
-            content = (_gold_label(pairs[gold]) if first_segment[gold] == k else "") + content
+            pair, is_start = pairs[gold], first_segment[gold] == k
+            label = pair.label if is_start and pair.kind != "correct" else None
             lanes = "gold predicted" if predicted == gold else "gold"
-            content = _mark(lanes, first_entity + gold, pairs[gold].kind, content)
-        parts.append(content)
-    return "".join(parts)
-
-
-def _gold_label(pair: EntityPair) -> str:
-    is_shown = pair.gold is not None and pair.kind != "correct"
-    return f"<sup>{escape(pair.label)}</sup>" if is_shown else ""
-
-
-def _predicted_label(pair: EntityPair) -> str:
-    return "" if pair.predicted is None else f"<sub>{escape(pair.predicted.label)}</sub>"
-
-
-def _mark(lanes: str, entity: int, kind: str, content: str) -> str:
-    return f'<mark class="{lanes}" data-entity="{entity}" data-kind="{kind}">{content}</mark>'
+            marks.append(_Mark(lanes, first_entity + gold, pair.kind, label))
+        if predicted is not None:
+            pair = pairs[predicted]
+            if predicted != gold:
+                marks.append(_Mark("predicted", first_entity + predicted, pair.kind, None))
+            if last_segment[predicted] == k and pair.predicted is not None:
+                predicted_label = pair.predicted.label
+        marked.append(_Segment(text, marks, predicted_label))
+    return marked
 
 
 def _find_owners(n_words: int, pairs: Sequence[EntityPair]) -> list[_Owners]:

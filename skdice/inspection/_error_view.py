@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._inputs import check_token_lists
+from .._inputs import check_tags, check_token_lists, describe
 from .._parameters import check_number
 from ..metrics._validation import TagSequences, check_tag_sequences
 from ..text._tags import are_chunk_tags
@@ -111,13 +111,14 @@ class TaggingErrors:
         Raises
         ------
         TypeError
-            If an argument is no sequence, a sentence no list, or a word or tag no string.
+            If an argument is no sequence, or a row or tag of `y_true` or `y_pred` of another kind.
         ValueError
-            If the numbers of sentences, or of words and tags of a sentence, differ, or a tag is
-            empty; the message names the row.
+            If a sentence of X is no list of str, the numbers of sentences, or of words and tags of
+            a sentence, differ, or a tag is empty; the message names the row.
         """
         true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
-        sentences = _check_words(X, true_rows)
+        sentences = check_token_lists(X)
+        check_tags(true_rows, sentences)
         tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
         # Sentences without any entity are as likely those of an entity tagger.
         has_entities = tags <= {_OUTSIDE} or are_chunk_tags(sorted(tags))
@@ -222,7 +223,7 @@ class TaggingErrors:
             If `title` is no str.
         """
         if not isinstance(title, str):
-            raise TypeError(f"title must be a str; got {title!r} of type {type(title).__name__}.")
+            raise TypeError(f"title must be a str; got {describe(title)}.")
         rows: Sequence[int] = range(len(self.sentences))
         if max_sentences is not None:
             check_number("to_html", "max_sentences", max_sentences, low=1, integer=True)
@@ -288,20 +289,3 @@ def _make_record(row: int, words: Sequence[str], pair: EntityPair) -> tuple[Any,
         predicted_end,
         join_words(words[pair.start : pair.end]),
     )
-
-
-def _check_words(X: Any, tags: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the sentences as lists of words, as many as there are tags."""
-    sentences = check_token_lists(X)
-    if len(sentences) != len(tags):
-        raise ValueError(
-            "X, y_true and y_pred must have the same number of sentences; "
-            f"got {len(sentences)} in X and {len(tags)} in y_true."
-        )
-    for row, (words, row_tags) in enumerate(zip(sentences, tags)):
-        if len(words) != len(row_tags):
-            raise ValueError(
-                f"Every word needs one tag; row {row} has {len(words)} words and "
-                f"{len(row_tags)} tags."
-            )
-    return sentences

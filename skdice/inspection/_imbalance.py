@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from .._inputs import describe
+from .._inputs import check_rows, describe
 from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
 
@@ -109,7 +109,8 @@ def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
     start      1          9          1   9.00
     """
     matrix, names = _as_matrix(y)
-    rows = _as_rows(y) if matrix is None else []
+    what = "tag sequences or labels, or an indicator matrix"
+    rows = check_rows(y, "y", what) if matrix is None else []
     n_rows = len(rows) if matrix is None else len(matrix)
     if n_rows == 0:
         raise ValueError("y is empty. At least one row is needed to count classes.")
@@ -142,19 +143,6 @@ def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
         # Tag sequences that happen to have one length, which numpy took for a matrix.
         return None, []
     return y, names or list(range(y.shape[1]))
-
-
-def _as_rows(y: Any) -> list[Any]:
-    if isinstance(y, np.ndarray) and y.ndim > 0:
-        return y.tolist()
-    if hasattr(y, "to_list"):  # A Series, of pandas or polars.
-        return y.to_list()
-    if isinstance(y, list | tuple | pd.api.extensions.ExtensionArray):
-        return list(y)
-    raise TypeError(
-        "y must be a list, Series or array of tag sequences or labels, or an indicator matrix. "
-        f"Got {describe(y)} instead."
-    )
 
 
 def _is_sequence(row: Any) -> bool:

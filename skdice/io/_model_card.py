@@ -1,10 +1,11 @@
 """The model card: what was trained, on how much, how well it does, and how to load it."""
 
-import json
 import os
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from huggingface_hub import EvalResult, ModelCardData
 
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
@@ -101,7 +102,7 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
     """
     task = run.texts
     sections = [
-        _header(run, task),
+        _header(run, task, name),
         f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
         f"fine-tuned from {_base_model(run.model)}.",
         f"## Training\n\n{_training(run)}",
@@ -115,14 +116,27 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _header(run: Run, task: CardTexts) -> str:
-    """Return the YAML block that hubs read; JSON strings are YAML strings."""
-    lines = ["library_name: skdice", f"pipeline_tag: {task.pipeline_tag}"]
-    if _is_hub_id(run.model):
-        lines.append(f"base_model: {json.dumps(run.model)}")
-    tags = ["skdice", "scikit-learn", "transformers", task.pipeline_tag, "imbalanced-data"]
-    lines += ["tags:", *(f"- {tag}" for tag in tags)]
-    return "\n".join(["---", *lines, "---"])
+def _header(run: Run, task: CardTexts, name: str) -> str:
+    """Return the YAML block that hubs read."""
+    data = ModelCardData(
+        base_model=run.model if _is_hub_id(run.model) else None,
+        library_name="skdice",
+        pipeline_tag=task.pipeline_tag,
+        tags=["skdice", "scikit-learn", "transformers", task.pipeline_tag, "imbalanced-data"],
+    )
+    if run.valid_score is not None:
+        # Hubs list a result only with a data set, and only the user knows its name.
+        result = EvalResult(
+            task_type=task.pipeline_tag,
+            dataset_type="held-out",
+            dataset_name="Rows held out of the training data",
+            dataset_split="validation",
+            metric_type=run.metric.lower(),
+            metric_name=run.metric,
+            metric_value=run.valid_score,
+        )
+        data.model_name, data.eval_results = _line(name), [result]
+    return f"---\n{data.to_yaml()}\n---"
 
 
 def _base_model(model: str) -> str:

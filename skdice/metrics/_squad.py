@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._inputs import describe, list_items
+from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 
 Answer: TypeAlias = "str | Sequence[str] | Mapping[str, Any]"
@@ -285,9 +285,9 @@ def read_answers(row: Any, where: str) -> list[str]:
 
 def score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
     """Check the input and score every question."""
-    check_option("squad_report", "version", version, _VERSIONS)
-    true_rows = _list_rows(y_true, "y_true", "answers")
-    predictions = _list_rows(y_pred, "y_pred", "str")
+    check_option("SQuAD metrics", "version", version, _VERSIONS)
+    true_rows = check_rows(y_true, "y_true", "answers, one row per question")
+    predictions = check_rows(y_pred, "y_pred", "str, one row per question")
     if len(true_rows) != len(predictions):
         raise ValueError(
             "y_true and y_pred must have the same number of rows; "
@@ -358,18 +358,8 @@ def _mean(values: NDArray[np.float64]) -> float:
     return float(np.mean(values)) if len(values) else math.nan
 
 
-def _list_rows(rows: Any, name: str, what: str) -> list[Any]:
-    values = list_items(rows)
-    if values is None:
-        raise TypeError(
-            f"{name} must be a list, tuple, Series or array of {what}, one row per question; "
-            f"got {describe(rows)}."
-        )
-    return values
-
-
 def _check_numbers(no_answer_score: Any, n_rows: int) -> NDArray[np.float64]:
-    values = _list_rows(no_answer_score, "no_answer_score", "numbers")
+    values = check_rows(no_answer_score, "no_answer_score", "numbers, one per question")
     if len(values) != n_rows:
         raise ValueError(
             f"no_answer_score must have one number per row; got {len(values)} numbers and "

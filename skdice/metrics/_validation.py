@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._inputs import describe, list_items
+from .._inputs import check_rows, describe, list_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def check_tag_sequences(
     ValueError
         If the numbers of sentences or the lengths of a sentence differ, or a tag is empty.
     """
-    true_rows, pred_rows = _check_rows(y_true, "y_true"), _check_rows(y_pred, "y_pred")
+    true_rows, pred_rows = _check_tags(y_true, "y_true"), _check_tags(y_pred, "y_pred")
     if len(true_rows) != len(pred_rows):
         raise ValueError(
             "y_true and y_pred must have the same number of sentences; "
@@ -90,11 +90,6 @@ def check_tag_sequences(
     return true_rows, pred_rows
 
 
-def _check_rows(sentences: Any, name: str) -> list[list[str]]:
-    rows = list_items(sentences)
-    if rows is None:
-        raise TypeError(
-            f"{name} must be a list, tuple, Series or array with one list of tags per sentence; "
-            f"got {describe(sentences)}."
-        )
+def _check_tags(sentences: Any, name: str) -> list[list[str]]:
+    rows = check_rows(sentences, name, "lists of tags, one per sentence")
     return [check_tags(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]

@@ -226,7 +226,7 @@ def test_random_state(make_state):
         ({"label": 2}, ValueError, "label must be a label of y, one of 0, 1; got 2"),
         ({"label": None}, ValueError, "got None"),
         ({"label": "1"}, ValueError, "got '1'"),
-        ({"shared_only": "yes"}, ValueError, "must be True, False or 'auto'. Got 'yes'"),
+        ({"shared_only": "yes"}, ValueError, "of {True, False, 'auto'}. Got 'yes'"),
         ({"shared_only": 1}, ValueError, "'shared_only' parameter of augment .* Got 1"),
         ({"y": [0, 1, 2, 0] * 5}, ValueError, "shared_only='auto' .* y has 3: 0, 1, 2. Pass sha"),
         ({"y": [1] * 20}, ValueError, "shared_only='auto' .* y has 1: 1."),

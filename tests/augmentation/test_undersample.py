@@ -131,7 +131,7 @@ def test_random_state(make_state):
         ({"pos_label": [1]}, ValueError, r"pos_label must be a label of y.*got \[1\]"),
         ({"y": [0, 1, 2] * 4}, ValueError, "exactly two labels.* y has 3: 0, 1, 2. Pass pos_la"),
         ({"y": [1] * 12}, ValueError, "exactly two labels.* y has 1: 1."),
-        ({"y": list(range(12))}, ValueError, r"y has 12: 0, 1, 10, 11, 2, \.\.\.\."),
+        ({"y": list(range(12))}, ValueError, r"y has 12: 0, 1, 10, 11, 2, \.\.\. \(12 in all\)\."),
         ({"y": [1] * 12, "pos_label": 1}, ValueError, "12 positives; there are 0"),
         ({"y": [0, "a"] * 6}, ValueError, "'a', 0 cannot be ordered. Pass pos_label"),
         ({"y": LABELS[:-1]}, ValueError, "same number of rows; got 12 and 11"),

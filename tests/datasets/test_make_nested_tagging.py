@@ -170,5 +170,5 @@ def test_flat_sentences_are_what_they_were():
 
 @pytest.mark.parametrize("nested", [1, 0, "yes", None])
 def test_errors(nested):
-    with pytest.raises(ValueError, match=r"'nested' parameter .* must be a bool\. Got "):
+    with pytest.raises(ValueError, match=r"'nested' parameter .* must be one of .* Got "):
         make_tagging(nested=nested)

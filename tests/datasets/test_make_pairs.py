@@ -192,7 +192,7 @@ def test_global_random_states_are_untouched():
 @pytest.mark.parametrize(
     "name, values, allowed",
     [
-        ("n_samples", [1, 0, -1, 10.0, True, None, "9"], r"an int in the range \[2, inf\]"),
+        ("n_samples", [1, 0, -1, 10.0, True, None, "9"], r"an int in the range \[2, inf\)"),
         (
             "positive_share",
             [0, 1, -0.1, 1.5, float("nan"), None, "0.5", True],

@@ -295,7 +295,7 @@ def test_global_random_states_are_untouched():
 @pytest.mark.parametrize(
     "name, values, allowed",
     [
-        ("n_samples", [0, -1, 10.0, True, None, "9"], r"an int in the range \[1, inf\]"),
+        ("n_samples", [0, -1, 10.0, True, None, "9"], r"an int in the range \[1, inf\)"),
         (
             "ratio",
             [9.9, 0, -1, 10_001, float("nan"), float("inf"), None, "20", True],

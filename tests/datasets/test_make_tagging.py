@@ -254,7 +254,7 @@ def test_seeds_share_a_language():
 @pytest.mark.parametrize(
     "name, values, allowed",
     [
-        ("n_sentences", [0, -1, 1.0, True, None, "9"], r"an int in the range \[1, inf\]"),
+        ("n_sentences", [0, -1, 1.0, True, None, "9"], r"an int in the range \[1, inf\)"),
         (
             "ratio",
             [0.4, -1, float("inf"), float("nan"), None, "1", True],
@@ -262,7 +262,7 @@ def test_seeds_share_a_language():
         ),
         ("n_types", [0, 21, 2.0, True, None], r"an int in the range \[1, 20\]"),
         ("ambiguity", [-0.1, 1.1, float("nan"), None, "1"], r"a float in the range \[0, 1\]"),
-        ("scheme", ["IOB", "iob2", None, 1, ["IOB2"]], r"a str among \['IOB1', 'IOB2', 'IOBES'"),
+        ("scheme", ["IOB", "iob2", None, 1, ["IOB2"]], r"one of {'IOB1', 'IOB2', 'IOBES'"),
         ("random_state", [-1, 1.5, "0", True, random.Random(0)], "an int >= 0, a numpy RandomSt"),
     ],
 )

@@ -29,7 +29,7 @@ BAD_PAIRS = {
         table(["a", NAN, "c"], ["a", "b", NAN]),
         ["first text of row 1", "second text of row 2"],
     ),
-    "number": ([("a", "b"), (7, "d"), ("d", "e")], ["first text of row 1", "7 (int)"]),
+    "number": ([("a", "b"), (7, "d"), ("d", "e")], ["first text of row 1", "7 of type int"]),
     "bytes": ([("a", "b"), (b"c", "d"), ("d", "e")], ["first text of row 1", "bytes"]),
     "a row is None": ([("a", "b"), None, ("d", "e")], ["row 1", "None"]),
 }

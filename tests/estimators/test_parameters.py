@@ -109,7 +109,10 @@ class TestErrorsBeforeWork:
             ({"loss": "wce", "alpha": 1.0}, "alpha=1.0 cannot be used with loss='wce'"),
             ({"loss": SelfAdjustingDiceLoss(alpha=-1)}, "of SelfAdjustingDiceLoss must be a float"),
             ({"loss": DiceLoss(level="word")}, "'level' parameter of DiceLoss must be one of"),
-            ({"loss": WeightedCrossEntropyLoss(class_weight=None)}, "'class_weight' parameter of Weighted"),
+            (
+                {"loss": WeightedCrossEntropyLoss(class_weight=None)},
+                "'class_weight' parameter of Weighted",
+            ),
             ({"loss": DiceLoss(class_weight=[1.0] * 7)}, "must have shape"),
             ({"class_weight": {0: -1.0}}, "must be a float in the range"),
             ({"device": "gpu"}, "'device' parameter of {cls} must be 'auto' or a torch device"),

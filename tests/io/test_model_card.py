@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from huggingface_hub import ModelCard
 
 from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.io._model_card import TASKS, Run, model_card
@@ -32,12 +33,6 @@ RUN = Run(
 VERSIONS = {"skdice": "1.2", "torch": "2.13"}
 
 
-def header(card):
-    """Return the lines between the two rules at the top."""
-    assert card.startswith("---\n")
-    return card.split("---\n")[1].splitlines()
-
-
 def table(card):
     rows = [line for line in card.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
@@ -52,17 +47,21 @@ def code_blocks(card):
 class TestText:
     def test_facts(self):
         card = model_card(RUN, "my-tagger", VERSIONS)
-        assert header(card) == [
-            "library_name: skdice",
-            "pipeline_tag: token-classification",
-            'base_model: "dslim/bert-base-NER"',
-            "tags:",
-            "- skdice",
-            "- scikit-learn",
-            "- transformers",
-            "- token-classification",
-            "- imbalanced-data",
-        ]
+        tags = ["skdice", "scikit-learn", "transformers", "token-classification", "imbalanced-data"]
+        [result] = ModelCard(card).data.eval_results
+        assert (result.metric_name, result.metric_type, result.metric_value) == (
+            "F1",
+            "f1",
+            0.91237,
+        )
+        header = ModelCard(card).data.to_dict()
+        assert header.pop("model-index")[0]["name"] == "my-tagger"
+        assert header == {
+            "base_model": "dslim/bert-base-NER",
+            "library_name": "skdice",
+            "pipeline_tag": "token-classification",
+            "tags": tags,
+        }
         facts = table(card)
         assert facts["Loss"] == "`dice: DiceLoss(background=2)`"
         assert facts["Training rows"] == "14,041"
@@ -76,6 +75,7 @@ class TestText:
     def test_nothing_held_out(self):
         card = model_card(replace(RUN, valid_score=None, best_epoch=5), "a", VERSIONS)
         assert table(card)["Validation score"] == "none: no rows were held out"
+        assert "model-index" not in card
         assert table(card)["Epochs"] == "5"
 
     def test_paths_of_this_machine_are_not_told(self, tiny_bert):
@@ -92,6 +92,7 @@ class TestText:
         assert table(card)["Loss"] == r"`'\|'`"
         assert "# na me\n" in card
         assert "`line break`" in card
+        assert ModelCard(card).data.model_name == "na me"
         assert "x" * 301 not in card
 
     @pytest.mark.parametrize(
@@ -105,7 +106,9 @@ class TestText:
         ],
     )
     def test_the_heading_is_text(self, name, heading):
-        assert f"\n# {heading}\n" in model_card(RUN, name, VERSIONS)
+        card = model_card(RUN, name, VERSIONS)
+        assert f"\n# {heading}\n" in card
+        assert ModelCard(card).data.model_name == " ".join(name.split())
 
     def test_many_classes(self):
         card = model_card(replace(RUN, classes=list(range(1000))), "a", VERSIONS)
@@ -141,8 +144,10 @@ def test_a_run(tiny_bert, tmp_path):
         background_bias="auto",
     ).fit(*easy_corpus(16))
     tagger.save_pretrained(tmp_path)
-    facts = table((tmp_path / "README.md").read_text())
+    card = (tmp_path / "README.md").read_text()
+    facts = table(card)
     score = tagger.history_.loc[2, "valid_score"]
+    assert ModelCard(card).data.eval_results[0].metric_value == pytest.approx(score)
     assert facts["Loss"] == "`DiceLoss(background=2, gamma=0.5, memory=0.0)`"
     assert facts["Training rows"] == "12"
     assert facts["Epochs"] == "2"
