@@ -80,7 +80,8 @@ class _CompactEmbedding(nn.Module):
 
     def forward(self, input_ids: Tensor) -> Tensor:
         if not self.training:
-            return self.whole(input_ids)
+            looked_up: Tensor = self.whole(input_ids)
+            return looked_up
         return nn.functional.embedding(self.index[input_ids], self.used, self._padding)
 
     def train(self, mode: bool = True) -> "_CompactEmbedding":

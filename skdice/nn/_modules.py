@@ -110,7 +110,8 @@ class TextModule(nn.Module):
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embedding of the pieces."""
-        return self.transformer.get_input_embeddings()
+        embeddings: nn.Module = self.transformer.get_input_embeddings()
+        return embeddings
 
     def _freeze(self, n_layers: int) -> None:
         with quiet_transformers():
@@ -216,7 +217,8 @@ class TokenModule(TextModule):
     _auto_class = "AutoModelForTokenClassification"
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        return output.logits[row, column]
+        logits: Tensor = output.logits[row, column]
+        return logits
 
 
 class SequenceModule(TextModule):
@@ -225,7 +227,8 @@ class SequenceModule(TextModule):
     _auto_class = "AutoModelForSequenceClassification"
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        return output.logits[row]
+        logits: Tensor = output.logits[row]
+        return logits
 
 
 class SpanModule(TextModule):
@@ -264,7 +267,8 @@ class QueryModule(TextModule):
         return super().head_parameters() | set(self.head.parameters())
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        return self.head(self.dropout(output.last_hidden_state[row, column]))
+        logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
+        return logits
 
 
 def position_limit(model: str) -> int | None:

@@ -279,7 +279,7 @@ class TextNet(NeuralNet):
 
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.precision, self.device):
-            logits = self.module_(**_module_inputs(batch))
+            logits: Tensor = self.module_(**_module_inputs(batch))
         if self.predicted_ is not None:
             seen = self.predicted_(logits.detach(), batch["target"])
             self.seen_ = seen if self.seen_ is None else self.seen_ | seen

@@ -38,7 +38,7 @@ def cls(request):
 class TestSignature:
     def test_types_and_defaults(self, cls):
         parameters = inspect.signature(cls).parameters
-        assert list(parameters)[0] == "model"
+        assert next(iter(parameters)) == "model"
         assert parameters["model"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         for name in list(parameters)[1:]:
             assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
