@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.model_selection import tune_decision
-from skdice.model_selection._row_counts import RowCounts, count_rows
+from skdice.model_selection._comparison._row_counts import RowCounts, count_rows
 from skdice.nn._runtime import resolve_device, resolve_precision
 
 from .corpora import CORPORA, REGIMES, Corpus, Part, draw

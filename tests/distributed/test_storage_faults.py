@@ -10,9 +10,6 @@ import optuna
 import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
-from sqlalchemy.exc import OperationalError, ProgrammingError
-
-from skdice.model_selection import _retrying_storage
 from skdice.model_selection._journal_file import JournalFile
 from skdice.model_selection._journal_lock import journal_lock
 from skdice.model_selection._retrying_storage import (
@@ -20,7 +17,10 @@ from skdice.model_selection._retrying_storage import (
     StorageLostError,
     is_transient,
 )
-from skdice.model_selection._storage import open_storage, open_study
+from sqlalchemy.exc import OperationalError, ProgrammingError
+
+from skdice.model_selection import _retrying_storage
+from skdice.model_selection._search._storage import open_storage, open_study
 
 from ..model_selection.searched import Peak, X, Y, make_search
 from .postgresql import server

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from skdice.inspection import LossComparisonDisplay
 from skdice.model_selection import LossComparison
 from skdice.model_selection._comparison import ScoredRun
-from skdice.model_selection._row_counts import RowCounts, count_labels
+from skdice.model_selection._comparison._row_counts import RowCounts, count_labels
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

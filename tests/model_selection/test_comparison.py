@@ -10,7 +10,7 @@ import pytest
 
 from skdice.model_selection import LossComparison
 from skdice.model_selection._comparison import ScoredRun
-from skdice.model_selection._row_counts import RowCounts, count_labels
+from skdice.model_selection._comparison._row_counts import RowCounts, count_labels
 
 LABELS = ("ce", "dice", "50 % <b>a_b</b> & {c}|~^\\*")
 

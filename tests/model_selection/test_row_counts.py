@@ -13,7 +13,7 @@ from skdice.metrics import (
     squad_f1_score,
     tag_f1_score,
 )
-from skdice.model_selection._row_counts import RowCounts, count_rows, find_task
+from skdice.model_selection._comparison._row_counts import RowCounts, count_rows, find_task
 
 LABELS = {
     "two int": np.array([0, 1]),

@@ -11,14 +11,19 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+from skdice.model_selection._journal_lock import FlockLock, journal_lock
+from skdice.model_selection._retrying_storage import StorageLostError
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
 from sqlalchemy import event
 
 from skdice.model_selection import _budget, _liveness
-from skdice.model_selection._journal_lock import FlockLock, journal_lock
-from skdice.model_selection._retrying_storage import StorageLostError
-from skdice.model_selection._storage import is_shared, open_storage, open_study, show_storage
+from skdice.model_selection._search._storage import (
+    is_shared,
+    open_storage,
+    open_study,
+    show_storage,
+)
 
 from ..distributed.postgresql import server
 from .searched import CONDUCT, Peak, X, Y, make_search, start_search

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators._base import TextEstimator
-from ..estimators._classifier import TextClassifier
-from ..metrics import get_entities
-from ..metrics._squad import score_rows
-from ..text._tags import are_chunk_tags
+from ...estimators._base import TextEstimator
+from ...estimators._classifier import TextClassifier
+from ...metrics import get_entities
+from ...metrics._squad import score_rows
+from ...text._tags import are_chunk_tags
 
 METRICS = {
     "entities": ("precision", "recall", "f1"),

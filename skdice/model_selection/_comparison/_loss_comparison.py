@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .._parameters import check_option
+from ..._parameters import check_option
 from ._bootstrap import resample_scores
-from ._comparison_formats import to_html, to_latex, to_markdown
+from ._formats import to_html, to_latex, to_markdown
 from ._row_counts import RowCounts
 
 N_RESAMPLES = 2000
@@ -167,7 +167,7 @@ class LossComparison:
         -------
         LossComparisonDisplay
         """
-        from ..inspection import LossComparisonDisplay
+        from ...inspection import LossComparisonDisplay
 
         return LossComparisonDisplay.from_comparison(self, metric=metric, ax=ax)
 

@@ -11,10 +11,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._version import __version__
-from ..estimators._labels import check_known_columns
-from ..losses import Loss
-from ._compare_checks import (
+from ..._version import __version__
+from ...estimators._labels import check_known_columns
+from ...losses import Loss
+from ._checks import (
     check_labels,
     check_losses,
     check_part,
@@ -22,10 +22,10 @@ from ._compare_checks import (
     check_seeds,
     check_tunable,
 )
-from ._comparison import LossComparison, ScoredRun
-from ._loss_runs import LossRun, Protocol, final_step, run_loss, split_rows, with_loss
+from ._loss_comparison import LossComparison, ScoredRun
 from ._row_counts import find_task
 from ._run_cache import RunCache, run_digests
+from ._runs import LossRun, Protocol, run_loss, split_rows, text_estimator, with_loss
 
 _TUNED = "+threshold"
 
@@ -133,7 +133,7 @@ def compare_losses(
     check_labels(
         [name for label in entries for name in _row_labels(label, tune_threshold)], baseline
     )
-    final = final_step(estimator)
+    final = text_estimator(estimator)
     jobs = [
         _Job(label, seed, _prepare(estimator, label, parameters, seed))
         for label, parameters in entries.items()
@@ -179,7 +179,7 @@ def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) 
     """Return an estimator to fit, checked."""
     try:
         prepared = with_loss(estimator, parameters, seed)
-        final_step(prepared)._check_parameters()
+        text_estimator(prepared)._check_parameters()
         if isinstance(parameters["loss"], Loss):
             parameters["loss"]._check_parameters()
     except (TypeError, ValueError) as error:

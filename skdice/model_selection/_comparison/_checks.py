@@ -6,15 +6,16 @@ from typing import Any
 
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, check_tags, check_token_lists
-from ..estimators._base import TextEstimator
-from ..estimators._classifier import TextClassifier
-from ..estimators._questions import check_questions
-from ..losses import Loss
-from ..metrics._squad import read_answers
-from ._loss_runs import Protocol
+from ..._inputs import check_rows, check_tags, check_token_lists
+from ...estimators._base import TextEstimator
+from ...estimators._classifier import TextClassifier
+from ...estimators._questions import check_questions
+from ...losses import Loss
+from ...metrics._squad import read_answers
+from .._loss_parameters import LOSS_PARAMETERS
+from ._runs import Protocol
 
-_ENTRY_KEYS = ("loss", "alpha", "beta", "gamma", "memory", "ce_weight", "K", "class_weight")
+_ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 
 
 def check_losses(losses: Any) -> dict[str, dict[str, Any]]:

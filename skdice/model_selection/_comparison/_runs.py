@@ -10,16 +10,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_tags
-from ..estimators._base import TextEstimator
-from ..estimators._labels import is_indicator
-from ..estimators._questions import check_questions
-from ._decision import tune_decision
+from ..._inputs import check_tags
+from ..._pipeline import final_step, silenced, with_parameters
+from ...estimators._base import TextEstimator
+from ...estimators._labels import is_indicator
+from ...estimators._questions import check_questions
+from .._decision import tune_decision
+from .._loss_parameters import switch_loss
 from ._row_counts import RowCounts, count_rows
 
 HELD_OUT_FRACTION = 0.15
-# Set anew for each loss, as what one loss uses may mean another thing to the next one.
-_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight", "K")
 
 
 class Scored(NamedTuple):
@@ -57,7 +57,7 @@ class Protocol:
     tune_threshold: bool
 
 
-def final_step(estimator: Any) -> TextEstimator:
+def text_estimator(estimator: Any) -> TextEstimator:
     """Return the estimator at the end of a Pipeline, or the estimator itself.
 
     Raises
@@ -65,7 +65,7 @@ def final_step(estimator: Any) -> TextEstimator:
     TypeError
         If it is no estimator of this package.
     """
-    final = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    _, final = text_estimator(estimator)
     if not isinstance(final, TextEstimator):
         raise TypeError(
             f"estimator must be an estimator of skdice, such as DiceTokenTagger(), or a Pipeline "
@@ -75,7 +75,7 @@ def final_step(estimator: Any) -> TextEstimator:
 
 
 def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
-    """Return a quiet clone with another loss and seed.
+    """Return a quiet copy with another loss and seed.
 
     Parameters
     ----------
@@ -84,13 +84,10 @@ def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
         ``loss`` and its parameters; those that are not there become None.
     seed : int
     """
-    estimator = clone(estimator)
-    reset = dict.fromkeys(_LOSS_PARAMETERS)
-    final = final_step(estimator)
-    final.set_params(**{**reset, **parameters, "random_state": seed, "verbose": 0})
-    if isinstance(estimator, Pipeline):
-        estimator.set_params(verbose=False)
-    return estimator
+    prefix, _ = final_step(estimator)
+    settings = switch_loss(parameters) | {"random_state": seed}
+    named = {f"{prefix}{name}": value for name, value in settings.items()}
+    return with_parameters(silenced(estimator), named)
 
 
 def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
@@ -112,7 +109,7 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     estimator.fit(X, y)
     fit_seconds = time.perf_counter() - start
 
-    final = final_step(estimator)
+    final = text_estimator(estimator)
     X_test = _transform(estimator, protocol.X_test)
     own = Scored(fit_seconds, _count(protocol, final, X_test))
     if not protocol.tune_threshold:
@@ -129,7 +126,7 @@ def split_rows(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarr
     They depend on the rows and the seed alone. Classes have equal shares in both parts, and
     questions about one context stay together.
     """
-    final: TextEstimator = clone(final_step(estimator))
+    final: TextEstimator = clone(text_estimator(estimator))
     final.set_params(validation_fraction=HELD_OUT_FRACTION)
     rng = np.random.default_rng(final.random_state)
     if protocol.task == "questions" and not isinstance(estimator, Pipeline):
