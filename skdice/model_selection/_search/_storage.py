@@ -36,6 +36,7 @@ _STALE_SECONDS = 180
 _SQLITE_SECONDS = 120
 # Two processes that make the tables at the same moment get in each other's way.
 _ATTEMPTS = 5
+_STORAGE_ERRORS = (OSError, SQLAlchemyError, StorageInternalError, json.JSONDecodeError)
 _DISTRIBUTIONS = {
     "psycopg2": "psycopg2-binary",
     "psycopg": "'psycopg[binary]'",
@@ -117,25 +118,26 @@ def lost_storage(storage: Any) -> Iterator[None]:
     """Turn what a storage raises in mid-search into a ConnectionError that says how to go on."""
     try:
         yield
-    except (OSError, SQLAlchemyError, StorageInternalError, json.JSONDecodeError) as error:
-        problem = f"The storage {show_storage(storage)} was lost in mid-search: {_reason(error)}"
-        cause: Exception = error
-    except ValueError as error:
-        # What Optuna says of a trial that another process took for dead; it has no class for it.
-        if not str(error).startswith("Cannot tell a"):
+    except Exception as error:
+        shown = show_storage(storage)
+        # This one Optuna raises while it handles that of the storage.
+        cause = error.__context__ if isinstance(error, UnboundLocalError) else error
+        if isinstance(cause, _STORAGE_ERRORS):
+            problem = (
+                f"The storage {show_storage(storage)} was lost in mid-search: {_reason(cause)}"
+            )
+        elif str(error).startswith("Cannot tell a"):
+            problem = (
+                f"A trial was given up by another process, since it had no sign of life of it in "
+                f"the storage {shown}"
+            )
+        else:
             raise
-        problem = (
-            f"A trial was given up by another process, since the storage {show_storage(storage)} "
-            f"got no sign of life of it"
-        )
-        cause = error
-    else:
-        return
-    raise ConnectionError(
-        f"{problem.rstrip('.')}. The trials that were finished are in it, the one in progress is "
-        f"not. The same search with the same storage and study_name goes on with those that are "
-        f"missing."
-    ) from cause
+        raise ConnectionError(
+            f"{problem.rstrip('.')}. The trials that were finished are in it, the one in progress "
+            f"is not. The same search with the same storage and study_name goes on with those that "
+            f"are missing."
+        ) from error
 
 
 def is_shared(storage: Any) -> bool:
