@@ -214,7 +214,7 @@ def test_html(comparison):
 
 def test_latex(comparison):
     text = comparison.to_latex()
-    body = re.search(r"\\midrule\n(.*)\n    \\bottomrule", text, re.DOTALL).group(1).splitlines()
+    body = re.search(r"\\midrule\n(.*)\n\\bottomrule", text, re.DOTALL).group(1).splitlines()
     assert len(body) == 3
     assert all(line.endswith(r" \\") for line in body)
     rows = [re.split(r"(?<!\\)&", line.removesuffix(r" \\").strip()) for line in body]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import bootstrap
 
 from ._row_counts import RowCounts
 
@@ -27,21 +28,30 @@ def resample_scores(
     ndarray of shape (n_runs, n_resamples, n_metrics)
         A resample has as many rows as there are, drawn with replacement, the same for all runs.
     """
-    rng = np.random.default_rng(random_state)
     n_rows = len(runs[0].counts)
-    scores = np.empty((len(runs), n_resamples, len(runs[0].metrics)))
-    step = max(1, _CELLS_AT_A_TIME // n_rows)
-    for first in range(0, n_resamples, step):
-        chunk = slice(first, min(first + step, n_resamples))
-        weights = _draw_weights(rng, chunk.stop - chunk.start, n_rows)
-        for run, run_scores in zip(runs, scores):
-            run_scores[chunk] = run.scores(weights @ run.counts.astype(np.float64))
-    return scores
+
+    def score(rows: np.ndarray, axis: int) -> np.ndarray:
+        """Return the metrics of resamples, (n_runs, n_metrics, n_resamples)."""
+        weights = _count(rows, n_rows)
+        return np.stack([run.scores(weights @ run.counts.astype(np.float64)).T for run in runs])
+
+    if n_rows == 1:  # Every resample is the row, which scipy does not take.
+        return np.repeat(score(np.zeros((1, 1), int), -1).swapaxes(1, 2), n_resamples, axis=1)
+    # What is resampled are the numbers of the rows: so it is paired, whatever a row counts.
+    found = bootstrap(
+        (np.arange(n_rows),),
+        score,
+        n_resamples=n_resamples,
+        batch=max(1, _CELLS_AT_A_TIME // n_rows),
+        vectorized=True,
+        method="percentile",
+        random_state=np.random.default_rng(random_state),
+    )
+    return found.bootstrap_distribution.swapaxes(1, 2)
 
 
-def _draw_weights(rng: np.random.Generator, n_resamples: int, n_rows: int) -> np.ndarray:
+def _count(rows: np.ndarray, n_rows: int) -> np.ndarray:
     """Return how often each resample has each row, (n_resamples, n_rows) of float64."""
-    cells = rng.integers(n_rows, size=(n_resamples, n_rows))
-    cells += n_rows * np.arange(n_resamples)[:, None]
-    counts = np.bincount(cells.ravel(), minlength=n_resamples * n_rows)
-    return counts.reshape(n_resamples, n_rows).astype(np.float64)
+    cells = rows + n_rows * np.arange(len(rows))[:, None]
+    counts = np.bincount(cells.ravel(), minlength=len(rows) * n_rows)
+    return counts.reshape(len(rows), n_rows).astype(np.float64)

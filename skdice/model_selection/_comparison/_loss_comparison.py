@@ -138,18 +138,18 @@ class LossComparison:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best mean of each metric in bold, with a caption."""
-        return to_markdown(self.table(), self.metrics, self.baseline, self.caption())
+        return to_markdown(self.table(), self.metrics, self.caption())
 
     def to_latex(self) -> str:
         r"""Return a LaTeX table, the best mean of each metric in bold, with a caption.
 
         It needs ``\usepackage{booktabs}``.
         """
-        return to_latex(self.table(), self.metrics, self.baseline, self.caption())
+        return to_latex(self.table(), self.metrics, self.caption())
 
     def to_html(self) -> str:
         """Return an HTML table, the best mean of each metric in bold, with a caption."""
-        return to_html(self.table(), self.metrics, self.baseline, self.caption())
+        return to_html(self.table(), self.metrics, self.caption())
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -139,12 +139,13 @@ def split_rows(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarr
 
 def _transform(estimator: Any, X: Any) -> Any:
     """Return rows as the last step of a Pipeline gets them when it predicts."""
-    if not isinstance(estimator, Pipeline):
-        return X
-    for _, step in estimator.steps[:-1]:
-        is_for_training = hasattr(step, "fit_resample")
-        if step is not None and step != "passthrough" and not is_for_training:
-            X = step.transform(X)
+    while isinstance(estimator, Pipeline):
+        *steps, (_, last) = estimator.steps
+        for _, step in steps:
+            is_for_training = hasattr(step, "fit_resample")
+            if step is not None and step != "passthrough" and not is_for_training:
+                X = step.transform(X)
+        estimator = last
     return X
 
 

@@ -57,11 +57,12 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     space : callable, optional
         Takes an Optuna trial and returns a dict of parameters of the estimator (any, also
         ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline). They must depend on
-        what the trial suggests alone. Where it switches ``loss``, parameters that the new loss does
-        not take are reset. By default :func:`suggest_loss`, for the last step of a Pipeline.
+        what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
+        estimator was given are reset. By default :func:`suggest_loss`, for the last step of a Pipeline.
     n_trials : int, default=20
         Trials that the study ends with, complete, pruned and failed ones together, over all
-        processes and restarts. If the study has as many already, nothing is fitted but the best.
+        processes and restarts; each process but the last may add one that it was running. If the
+        study has as many already, nothing is fitted but the best.
     cv : int, splitter or iterable, optional
         As for ``GridSearchCV``; 5 folds by default.
     scoring : str or callable, optional
@@ -101,8 +102,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         ``state``. Folds not run are NaN, and so is the mean of a pruned trial, which ranks last.
         Trials that failed have no row; see ``study_``.
     best_params_ : dict
-        What to set on the estimator: parameters that the loss takes, and None where the estimator
-        was given one that it does not take.
+        What to set on the estimator: what the space gave, and None where the estimator was given a
+        parameter of another loss.
     best_score_ : float
         Mean score over the folds.
     best_index_ : int
@@ -112,7 +113,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     refit_time_ : float
         Seconds.
     study_ : optuna.study.Study
-        With the text of errors in ``trial.user_attrs["error"]``.
+        ``trial.user_attrs`` has the text of an ``"error"``, and of the ``"worker"`` that ran the
+        trial host and process id.
     scorer_ : callable
     n_splits_ : int
     classes_ : ndarray
@@ -131,10 +133,17 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     every fit.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
-    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. A trial whose
-    process was killed is replaced: at once on the same machine, after three minutes without a sign
-    of life elsewhere. Such trials, and those interrupted by hand, are withdrawn: in ``study_`` they
-    are failed, with ``user_attrs["withdrawn"]``, and they do not count.
+    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. Storages, their
+    locks and signs of life are Optuna's:
+
+    - A trial that was interrupted, or whose process was killed, does not count, so that another one
+      takes its place. In a database it fails after three minutes without a sign of life, and the
+      next worker runs it again, with the same parameters; in a journal file it stays in state
+      "running" and is not run again.
+    - A worker reconnects to a database that was restarted between two operations. One that does not
+      answer, or a full disk, is an error: the finished trials are kept, and the same call goes on.
+    - A journal file with a damaged line is refused, and nothing is written to it; the error says
+      what to delete.
 
     Examples
     --------
@@ -208,8 +217,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         RuntimeError
             If this process is one of several that train one model (accelerate launch, torchrun).
         ConnectionError
-            If the storage is lost in mid-search, and retrying for two minutes does not help. What
-            it has is kept; the same call goes on.
+            If the storage is lost in mid-search. What it has is kept; the same call goes on.
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna
