@@ -58,7 +58,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         Takes an Optuna trial and returns a dict of parameters of the estimator (any, also
         ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline). They must depend on
         what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
-        estimator was given are reset. By default :func:`suggest_loss`, for the last step of a Pipeline.
+        estimator was given are reset. By default :func:`suggest_loss`, for the last step of a
+        Pipeline.
     n_trials : int, default=20
         Trials that the study ends with, complete, pruned and failed ones together, over all
         processes and restarts; each process but the last may add one that it was running. If the
