@@ -152,9 +152,8 @@ def run(storage: str, n_workers: int, n_trials: int) -> None:
     finished = search(storage, name, n_trials)  # Nothing is left to run: it only reads.
     n_counted = len(finished.cv_results_["params"])
     assert n_trials <= n_counted < n_trials + n_workers, n_counted
-    print(
-        f"\n{n_counted} trials count; {n_trials} were asked for. The best: F1 {finished.best_score_:.3f} with"
-    )
+    print(f"\n{n_counted} trials count, {n_trials} were asked for.")
+    print(f"The best: F1 {finished.best_score_:.3f} with")
     print(finished.best_params_)
 
 

@@ -139,7 +139,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     - A trial that was interrupted, or whose process was killed, does not count, so that another one
       takes its place. In a database it fails after three minutes without a sign of life, and the
-      next worker runs it again, with the same parameters; in a journal file it stays in state
+      next worker runs it once more, with the same parameters; in a journal file it stays in state
       "running" and is not run again.
     - A worker reconnects to a database that was restarted between two operations. One that does not
       answer, or a full disk, is an error: the finished trials are kept, and the same call goes on.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # A worker gives a database a sign of life this often ...
 _HEARTBEAT_SECONDS = 60
-# ... and without one for so long its trial is run again.
+# ... and without one for so long its trial is run once more.
 _STALE_SECONDS = 180
 # How long a process waits for others that write to the same SQLite file.
 _SQLITE_SECONDS = 120
@@ -201,7 +201,8 @@ def _open_database(url: str) -> BaseStorage:
             options |= {
                 "heartbeat_interval": _HEARTBEAT_SECONDS,
                 "grace_period": _STALE_SECONDS,
-                "heartbeat_stale_trial_callback": RetryHeartbeatStaleTrialCallback(),
+                # Not again and again what may have killed its worker, for lack of memory.
+                "heartbeat_stale_trial_callback": RetryHeartbeatStaleTrialCallback(max_retry=1),
             }
         for attempt in range(_ATTEMPTS):
             try:
