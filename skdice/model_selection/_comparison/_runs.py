@@ -65,7 +65,7 @@ def text_estimator(estimator: Any) -> TextEstimator:
     TypeError
         If it is no estimator of this package.
     """
-    _, final = text_estimator(estimator)
+    _, final = final_step(estimator)
     if not isinstance(final, TextEstimator):
         raise TypeError(
             f"estimator must be an estimator of skdice, such as DiceTokenTagger(), or a Pipeline "
