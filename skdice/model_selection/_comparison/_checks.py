@@ -9,6 +9,7 @@ from sklearn.utils.validation import _num_samples
 from ..._inputs import check_rows, check_tags, check_token_lists
 from ...estimators._base import TextEstimator
 from ...estimators._classifier import TextClassifier
+from ...estimators._labels import check_known_columns
 from ...estimators._questions import check_questions
 from ...losses import Loss
 from ...metrics._squad import read_answers
@@ -86,7 +87,28 @@ def _check_unique(name: str, values: list[Any]) -> None:
         raise ValueError(f"{name} must be different from each other; got {twice[0]!r} twice.")
 
 
-def check_part(
+def check_parameters(final: TextEstimator) -> None:
+    """Raise a TypeError or a ValueError if a parameter of it or of its loss is not allowed."""
+    final._check_parameters()
+    if isinstance(final.loss, Loss):
+        final.loss._check_parameters()
+
+
+def check_both_parts(
+    final: TextEstimator, training: tuple[Any, Any], test: tuple[Any, Any], is_pipeline: bool
+) -> None:
+    """Check rows and labels to train and to test on, and that a classifier can tell them alike."""
+    labels = _check_part(final, *training, ("X", "y"), is_pipeline)
+    test_labels = _check_part(final, *test, ("X_test", "y_test"), is_pipeline)
+    if labels is None:
+        return
+    _check_same_kind(labels, test_labels)
+    if labels.ndim == 2:
+        _, names = final._check_y(training[1], len(labels))
+        check_known_columns(test[1], test_labels.shape[1], names.tolist())
+
+
+def _check_part(
     final: TextEstimator, X: Any, y: Any, names: tuple[str, str], is_pipeline: bool
 ) -> Any:
     """Check rows and labels; the rows of a Pipeline are known to its first step only.
@@ -121,7 +143,7 @@ def check_part(
     return None
 
 
-def check_same_kind(labels: Any, test_labels: Any) -> None:
+def _check_same_kind(labels: Any, test_labels: Any) -> None:
     """Raise a ValueError if the labels of a classifier to train and to test on cannot be equal."""
     kind, test_kind = (
         "str" if part.dtype == object else f"{part.shape[1]} columns" if part.ndim == 2 else "int"

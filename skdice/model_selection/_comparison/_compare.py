@@ -12,13 +12,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from ..._version import __version__
-from ...estimators._labels import check_known_columns
-from ...losses import Loss
 from ._checks import (
+    check_both_parts,
     check_labels,
     check_losses,
-    check_part,
-    check_same_kind,
+    check_parameters,
     check_seeds,
     check_tunable,
 )
@@ -139,14 +137,7 @@ def compare_losses(
         for label, parameters in entries.items()
         for seed in seeds
     ]
-    is_pipeline = isinstance(estimator, Pipeline)
-    labels = check_part(final, X, y, ("X", "y"), is_pipeline)
-    test_labels = check_part(final, X_test, y_test, ("X_test", "y_test"), is_pipeline)
-    if labels is not None:
-        check_same_kind(labels, test_labels)
-        if labels.ndim == 2:
-            _, names = final._check_y(y, len(labels))
-            check_known_columns(y_test, test_labels.shape[1], names.tolist())
+    check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
     protocol = Protocol(find_task(final, y), X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         check_tunable(final, protocol)
@@ -179,9 +170,7 @@ def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) 
     """Return an estimator to fit, checked."""
     try:
         prepared = with_loss(estimator, parameters, seed)
-        text_estimator(prepared)._check_parameters()
-        if isinstance(parameters["loss"], Loss):
-            parameters["loss"]._check_parameters()
+        check_parameters(text_estimator(prepared))
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about losses[{label!r}].")
         raise
