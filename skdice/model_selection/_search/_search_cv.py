@@ -144,7 +144,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     - A worker reconnects to a database that was restarted between two operations. One that does not
       answer, or a full disk, is an error: the finished trials are kept, and the same call goes on.
     - A journal file with a damaged line is refused, and nothing is written to it; the error says
-      what to delete.
+      what to delete. If a process is killed while it writes, the others wait half a minute for its
+      lock.
 
     Examples
     --------
