@@ -192,9 +192,10 @@ def test_pipelines(tiny_bert, pairs):
     wrapped = Pipeline([("none", "passthrough"), ("swap", swap), ("classify", bare)])
     options = {"losses": ("ce",), "seeds": (0,), "tune_threshold": True, "verbose": 0}
     by_hand = compare_losses(bare, swap.transform(X), y, swap.transform(X_test), y_test, **options)
-    in_pipeline = compare_losses(wrapped, X, y, X_test, y_test, **options)
     columns = ["loss", "seed", "precision", "recall", "f1"]
-    pd.testing.assert_frame_equal(in_pipeline.frame[columns], by_hand.frame[columns])
+    for pipeline in (wrapped, Pipeline([("inner", wrapped)])):
+        in_pipeline = compare_losses(pipeline, X, y, X_test, y_test, **options)
+        pd.testing.assert_frame_equal(in_pipeline.frame[columns], by_hand.frame[columns])
 
 
 def test_a_sampler_works_on_training_rows_only(guess, pairs):
