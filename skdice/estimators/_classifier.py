@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .._inputs import check_sample_weight, list_rows, list_some
 from ..io._network import label_config
+from ..metrics._row_counts import RowCounts, count_rows
 from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
@@ -44,6 +45,14 @@ _ATTRIBUTES = """\
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
 """
+
+
+def count_labelled(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+    """Count what each row adds to the metrics; of two classes the positive one counts."""
+    labels = estimator._known_labels(y_true, y_pred)
+    is_binary = len(estimator.classes_) == 2
+    pos_label = estimator.classes_[estimator._positive()] if is_binary else None
+    return count_rows(measure, labels, y_pred, pos_label)
 
 
 def _check_stride(owner: str, name: str, value: Any) -> None:

@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 
 from .._inputs import check_pairs
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
-from ._classifier import CLASSIFIER_STATE, TextClassifier
+from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_labels
 from ._parameter import estimator, number, option
 from ._task import Task
@@ -67,6 +67,8 @@ class DicePairClassifier(TextClassifier):
         is_classifier=True,
         read_X=check_pairs,
         read_y=_read_labels,
+        find_measure=lambda y: "pairs",
+        count_rows=count_labelled,
         state=CLASSIFIER_STATE,
         card=CardTexts(
             "text-classification",

@@ -25,7 +25,7 @@ from ._rows import take
 from ._split import split_rows
 from ._task import Task
 from ._windows import longest_window
-from ._words import WordTagger
+from ._words import WordTagger, count_tagged
 
 # Numbers that stand for a word in the score of a match, as start and as end.
 _MATCH_SIZE = 64
@@ -134,6 +134,8 @@ class DiceQueryTagger(WordTagger):
         is_classifier=False,
         read_X=check_token_lists,
         read_y=check_tags,
+        find_measure=lambda y: "entities",
+        count_rows=count_tagged,
         state={
             "labels_": list,
             "queries_": dict,

@@ -16,6 +16,7 @@ from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
 from ..losses._span import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
+from ..metrics._row_counts import RowCounts, count_rows
 from ..metrics._squad import read_answers, score_rows
 from ..nn._modules import SpanModule
 from ..nn._predicted import predicted_answers
@@ -64,6 +65,10 @@ def _check_null_threshold(owner: str, name: str, value: Any) -> None:
 
 def _read_questions(X: Any) -> list[tuple[str, str]]:
     return list(zip(*check_questions(X)))
+
+
+def _count_answers(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+    return count_rows(measure, y_true, y_pred)
 
 
 def _read_answers(y: Any, rows: Sequence[tuple[str, str]]) -> list[Any]:
@@ -129,6 +134,9 @@ class DiceSpanExtractor(TextEstimator):
         is_classifier=False,
         read_X=_read_questions,
         read_y=_read_answers,
+        find_measure=lambda y: "questions",
+        count_rows=_count_answers,
+        find_groups=lambda X: check_questions(X)[1],
         state={"n_misaligned_": int, "null_threshold_": (int, float)},
         card=CardTexts(
             "question-answering",

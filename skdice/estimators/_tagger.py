@@ -26,7 +26,7 @@ from ._rows import object_array, take
 from ._split import split_rows
 from ._task import Task
 from ._windows import longest_window, shared_pieces
-from ._words import WordTagger
+from ._words import WordTagger, count_tagged
 
 _MAX_LENGTH = """
 Longest window in pieces, special ones included; the model's limit by default. Longer sentences are
@@ -41,6 +41,10 @@ _BIAS = """
 Added to the logit of "O"; negative finds more entities. "auto" tunes it for the score on the
 validation part.
 """
+
+
+def _find_measure(y: Any) -> str:
+    return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
 
 
 def _check_background_bias(owner: str, name: str, value: Any) -> None:
@@ -93,6 +97,8 @@ class DiceTokenTagger(WordTagger):
         is_classifier=False,
         read_X=check_token_lists,
         read_y=check_tags,
+        find_measure=_find_measure,
+        count_rows=count_tagged,
         state={
             "stride_": int,
             "classes_": np.ndarray,

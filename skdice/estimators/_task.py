@@ -1,10 +1,11 @@
 """What an estimator is about, in one record that all rooms above ask."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..io._model_card import CardTexts
+from ..metrics._row_counts import RowCounts
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
 
@@ -26,7 +27,14 @@ class Task:
     read_X : callable
         From X to a list of checked rows.
     read_y : callable
-        From y and the rows to checked labels; it raises a ValueError that names the row.
+        From y and the rows to checked labels; it raises a ValueError that names the row. Of rows
+        that are not known their number is enough, and of sentences y itself.
+    find_measure : callable
+        From y of the training rows to a key of ``skdice.metrics._row_counts.METRICS``.
+    count_rows : callable
+        From a fitted estimator, that key, y and predictions to the RowCounts.
+    find_groups : callable or None
+        From X to what rows have in common that have to be in the same part of a split.
     state : mapping of str to type or tuple of types
         What a fit sets, for checks of saved directories.
     card : CardTexts
@@ -39,8 +47,11 @@ class Task:
     is_classifier: bool
     read_X: Callable[[Any], Any]
     read_y: Callable[[Any, Any], Any]
+    find_measure: Callable[[Any], str]
+    count_rows: Callable[[Any, str, Any, Any], RowCounts]
     state: Mapping[str, Any]
     card: CardTexts
+    find_groups: Callable[[Any], Sequence[Any]] | None = None
 
     @property
     def reads_two_texts(self) -> bool:

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_texts
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
-from ._classifier import CLASSIFIER_STATE, TextClassifier
+from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_indicator, check_labels, is_indicator
 from ._parameter import estimator, number, option
 from ._task import Task
@@ -71,6 +71,8 @@ class DiceTextClassifier(TextClassifier):
         is_classifier=True,
         read_X=_read_texts,
         read_y=_read_labels,
+        find_measure=lambda y: "texts",
+        count_rows=count_labelled,
         state=CLASSIFIER_STATE,
         card=CardTexts(
             "text-classification",

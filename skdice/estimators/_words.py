@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._inputs import check_texts, check_token_lists, describe
+from .._inputs import check_tags, check_texts, check_token_lists, describe
+from ..metrics._row_counts import RowCounts, count_rows
 from ..text._entities import Entity, Splitter, checked_split, split_words
 from ._base import TextEstimator
 from ._rows import object_array
@@ -118,3 +119,8 @@ class WordTagger(TextEstimator):
         while chunk := list(islice(rows, _STREAM_SENTENCES)):
             yield from self._tag(check_token_lists(chunk, first_row))
             first_row += len(chunk)
+
+
+def count_tagged(estimator: WordTagger, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+    """Count what each sentence adds to the metrics."""
+    return count_rows(measure, check_tags(y_true, y_pred), y_pred)

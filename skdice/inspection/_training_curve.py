@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
+
+from .._pipeline import final_step
 
 
 class TrainingCurveDisplay:
@@ -150,8 +151,7 @@ class TrainingCurveDisplay:
 
 def _trained(estimator: Any) -> Any:
     """Return the estimator with ``history_``: itself, or the last step of a Pipeline."""
-    if isinstance(estimator, Pipeline):
-        return _trained(estimator[-1])
+    _, estimator = final_step(estimator)
     history = getattr(estimator, "history_", None)
     if isinstance(history, pd.DataFrame) and not isinstance(estimator, type):
         if "train_loss" not in history:

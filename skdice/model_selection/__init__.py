@@ -1,13 +1,11 @@
 """Tuning and comparing of estimators."""
 
 from ..estimators._reuse import reuse_work
-from ._compare import compare_losses
-from ._comparison import LossComparison
+from ._comparison import LossComparison, compare_losses
 from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision
-from ._search import DiceSearchCV
+from ._search import DiceSearchCV, suggest_loss
 from ._split import StratifiedTagKFold
-from ._suggest import suggest_loss
 
 __all__ = [
     "DiceSearchCV",

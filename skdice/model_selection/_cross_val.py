@@ -5,14 +5,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._inputs import check_sample_weight
+from .._pipeline import weight_parameter
 from ..estimators._rows import object_array
 
 _Split = tuple[np.ndarray, np.ndarray]
@@ -106,7 +105,7 @@ def cross_val_predict_proba(
     ]
     _check_partition([test for _, test in splits], n_rows)
     _check_training_parts(splits, y, weight)
-    parameter = _weight_parameter(estimator)
+    parameter = weight_parameter(estimator)
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(_fit_and_predict)(
             clone(estimator),
@@ -190,14 +189,6 @@ def _labels_of(row: Any) -> set[Hashable]:
 def _as_python(values: Any) -> Any:
     """Return an array or a Series as a list of Python values, which errors show as they are."""
     return values.tolist() if hasattr(values, "tolist") else values
-
-
-def _weight_parameter(estimator: Any) -> str:
-    """Return by which name ``fit`` of the estimator takes weights."""
-    if not isinstance(estimator, Pipeline) or get_config()["enable_metadata_routing"]:
-        return "sample_weight"
-    name, last = estimator.steps[-1]
-    return f"{name}__{_weight_parameter(last)}"
 
 
 def _fit_and_predict(

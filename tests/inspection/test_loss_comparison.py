@@ -6,9 +6,9 @@ import pytest
 from matplotlib.colors import to_hex
 
 from skdice.inspection import LossComparisonDisplay
+from skdice.metrics._row_counts import RowCounts, count_labels
 from skdice.model_selection import LossComparison
 from skdice.model_selection._comparison import ScoredRun
-from skdice.model_selection._row_counts import RowCounts, count_labels
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from skdice.model_selection import _bootstrap
-from skdice.model_selection._bootstrap import resample_scores
-from skdice.model_selection._row_counts import RowCounts, count_labels
+from skdice.metrics._row_counts import RowCounts, count_labels
+from skdice.model_selection._comparison import _bootstrap
+from skdice.model_selection._comparison._bootstrap import resample_scores
 
 
 def random_labels(n_rows, n_runs, seed=0):

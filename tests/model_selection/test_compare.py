@@ -16,7 +16,7 @@ from skdice.estimators import DiceSpanExtractor
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
-from skdice.model_selection._loss_runs import Protocol, split_rows
+from skdice.model_selection._comparison._runs import Protocol, hold_out
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..tiny_models import change_weights
@@ -110,7 +110,7 @@ def test_tuned_decisions(tiny_bert):
     assert comparison.losses == ("ce", "ce+threshold")
     assert (comparison.n_train, comparison.n_held_out) == (34, 6)
     one = clone(tagger).set_params(loss="ce", random_state=1, verbose=0)
-    train, held_out = split_rows(one, Protocol("entities", X, y, X_test, y_test, True))
+    train, held_out = hold_out(one, Protocol("entities", X, y, X_test, y_test, True))
     one.fit([X[i] for i in train], [y[i] for i in train])
     tuned = tune_decision(one, [X[i] for i in held_out], [y[i] for i in held_out])
     assert f1_of(comparison, "ce", 1) == one.score(X_test, y_test)
@@ -177,7 +177,7 @@ def test_questions(tiny_bert, kind):
     )  # fmt: skip
     assert list(comparison.frame)[3:] == ["exact_match", "f1"]
     one = clone(extractor).set_params(loss="dice", random_state=0, verbose=0)
-    train, held_out = split_rows(one, Protocol("questions", X, y, X, y, True))
+    train, held_out = hold_out(one, Protocol("questions", X, y, X, y, True))
     contexts = [context for _, context in QUESTIONS * 6]
     assert not {contexts[i] for i in train} & {contexts[i] for i in held_out}
     one.fit([(QUESTIONS * 6)[i] for i in train], [y[i] for i in train])
@@ -192,9 +192,10 @@ def test_pipelines(tiny_bert, pairs):
     wrapped = Pipeline([("none", "passthrough"), ("swap", swap), ("classify", bare)])
     options = {"losses": ("ce",), "seeds": (0,), "tune_threshold": True, "verbose": 0}
     by_hand = compare_losses(bare, swap.transform(X), y, swap.transform(X_test), y_test, **options)
-    in_pipeline = compare_losses(wrapped, X, y, X_test, y_test, **options)
     columns = ["loss", "seed", "precision", "recall", "f1"]
-    pd.testing.assert_frame_equal(in_pipeline.frame[columns], by_hand.frame[columns])
+    for pipeline in (wrapped, Pipeline([("inner", wrapped)])):
+        in_pipeline = compare_losses(pipeline, X, y, X_test, y_test, **options)
+        pd.testing.assert_frame_equal(in_pipeline.frame[columns], by_hand.frame[columns])
 
 
 def test_a_sampler_works_on_training_rows_only(guess, pairs):
@@ -243,7 +244,7 @@ def test_a_class_of_one_row_is_trained_on(guess):
     y = [0] * 12 + [1] * 7 + [2]
     X = [(f"{i}", "") for i in range(20)]
     for seed in range(5):
-        train, held_out = split_rows(
+        train, held_out = hold_out(
             guess.set_params(random_state=seed), Protocol("pairs", X, y, X, y, True)
         )
         assert 19 in train

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skdice.metrics._row_counts import RowCounts, count_labels
 from skdice.model_selection import LossComparison
 from skdice.model_selection._comparison import ScoredRun
-from skdice.model_selection._row_counts import RowCounts, count_labels
 
 LABELS = ("ce", "dice", "50 % <b>a_b</b> & {c}|~^\\*")
 
@@ -214,7 +214,7 @@ def test_html(comparison):
 
 def test_latex(comparison):
     text = comparison.to_latex()
-    body = re.search(r"\\midrule\n(.*)\n    \\bottomrule", text, re.DOTALL).group(1).splitlines()
+    body = re.search(r"\\midrule\n(.*)\n\\bottomrule", text, re.DOTALL).group(1).splitlines()
     assert len(body) == 3
     assert all(line.endswith(r" \\") for line in body)
     rows = [re.split(r"(?<!\\)&", line.removesuffix(r" \\").strip()) for line in body]

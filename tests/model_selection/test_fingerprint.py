@@ -16,7 +16,7 @@ from skdice import DiceTokenTagger
 from skdice._digest import digest
 from skdice.estimators._rows import object_array
 from skdice.losses import DiceLoss
-from skdice.model_selection._fingerprint import differences, search_fingerprint
+from skdice.model_selection._search._fingerprint import differences, search_fingerprint
 
 SENTENCES = [["john", "saw"], ["oslo"], []]
 RAGGED = object_array(SENTENCES)

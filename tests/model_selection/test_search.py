@@ -31,7 +31,9 @@ from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.estimators._reuse import active_reuse
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
-from skdice.model_selection._fingerprint import BASE_MODEL, differences
+from skdice.model_selection._search._fingerprint import BASE_MODEL, differences
+from skdice.model_selection._search._storage import open_storage
+from skdice.model_selection._search._trials import counted_trials
 from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs
@@ -229,17 +231,22 @@ class TestSpaces:
         "given, drawn, expected",
         [
             ({"loss": "tversky", "alpha": 0.3, "beta": 0.7}, {"loss": "ce"}, ["alpha", "beta"]),
-            ({"loss": "tversky", "alpha": 0.3, "gamma": 2.0}, {"loss": "dsc"}, []),
+            ({"loss": "tversky", "alpha": 0.3, "gamma": 2.0}, {"loss": "dsc"}, ["alpha", "gamma"]),
+            (
+                {"loss": "tversky", "alpha": 0.3, "gamma": 2.0},
+                {"loss": "tversky", "alpha": 0.1},
+                [],
+            ),
             ({"loss": "dsc", "alpha": 0.3}, {"loss": "tversky", "alpha": 0.1}, []),
             ({"loss": "wce", "K": 2.0}, {"loss": "dice"}, ["K"]),
-            ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["gamma"]),
+            ({"loss": "focal", "gamma": 1.0, "K": 2.0}, {"loss": "wce"}, ["K", "gamma"]),
             ({"loss": "dice", "ce_weight": 0.1}, {"loss": DiceLoss()}, ["ce_weight"]),
             ({"loss": "dice", "ce_weight": 0.1}, {"lr": 0.1}, []),
             ({}, {"loss": "ce", "alpha": None, "K": None}, []),
         ],
     )
-    def test_what_a_new_loss_does_not_take_is_reset(self, given, drawn, expected):
-        from skdice.model_selection._space import draw_parameters
+    def test_what_another_loss_was_given_is_reset(self, given, drawn, expected):
+        from skdice.model_selection._search._space import draw_parameters
 
         tagger = DiceTokenTagger(**given)
         parameters = draw_parameters(lambda trial: drawn, None, tagger)
@@ -422,7 +429,7 @@ class TestErrorsInFit:
         with pytest.raises(RuntimeError, match="no luck") as caught:
             search.fit(X, Y)
         assert "In trial 0, with the parameters {'x': " in caught.value.__notes__[0]
-        study = optuna.load_study(study_name="skdice", storage=open_journal(storage))
+        study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
         (trial,) = study.trials
         assert trial.state == optuna.trial.TrialState.FAIL
         assert trial.user_attrs["error"].startswith("RuntimeError: no luck with x=")
@@ -468,7 +475,7 @@ class TestErrorsInFit:
             with pytest.raises(ValueError, match="must give a number that is not NaN"):
                 search.fit(X, Y)
 
-    def test_an_interrupted_trial_is_withdrawn(self, tmp_path):
+    def test_an_interrupted_trial_does_not_count(self, tmp_path):
         storage = tmp_path / "study.journal"
         fits = []
 
@@ -480,10 +487,9 @@ class TestErrorsInFit:
         interrupted = make_search(storage, estimator=Peak(act=interrupt), error_score=np.nan)
         with pytest.raises(KeyboardInterrupt):
             interrupted.fit(X, Y)
-        study = optuna.load_study(study_name="skdice", storage=open_journal(storage))
+        study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
         states = [trial.state.name for trial in study.trials]
         assert states == ["COMPLETE", "COMPLETE", "FAIL"]
-        assert study.trials[2].user_attrs["withdrawn"] == "interrupted"
         assert len(interrupted.fit(X, Y).cv_results_["params"]) == 6
 
     def test_a_fold_without_a_positive_tag(self, tiny_bert):
@@ -499,12 +505,6 @@ class TestErrorsInFit:
             ValueError, match="at least two different tags in y; got one class, 'O'"
         ):
             search.fit(X, y)
-
-
-def open_journal(path):
-    from skdice.model_selection._storage import open_storage
-
-    return open_storage(path)
 
 
 class TestLimits:
@@ -621,7 +621,9 @@ class TestProcesses:
             n_jobs=2,
             n_trials=8,
         ).fit(X, y)
-        assert len(search.cv_results_["params"]) == len(set(search.cv_results_["param_C"])) == 8
+        assert (
+            len(search.cv_results_["params"]) == len(set(search.cv_results_["param_C"])) in (8, 9)
+        )
         workers = {trial.user_attrs["worker"]["pid"] for trial in search.study_.trials}
         assert os.getpid() not in workers
         assert search.best_score_ == search.study_.best_value
@@ -643,10 +645,10 @@ class TestProcesses:
         search = make_search(storage, estimator=Interrupted(), n_jobs=2, error_score=np.nan)
         with pytest.raises(KeyboardInterrupt, match="enough"):
             search.fit(X, Y)
-        study = optuna.load_study(study_name="skdice", storage=open_journal(storage))
-        assert study.trials
-        assert {trial.state.name for trial in study.trials} == {"FAIL"}
-        assert all("withdrawn" in trial.user_attrs for trial in study.trials)
+        study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
+        # joblib kills the other worker, perhaps in mid-trial.
+        assert "FAIL" in {trial.state.name for trial in study.trials} <= {"FAIL", "RUNNING"}
+        assert counted_trials(study) == []
 
     def test_storage_that_cannot_be_shared(self):
         for storage in (optuna.storages.InMemoryStorage(), "sqlite:///:memory:"):

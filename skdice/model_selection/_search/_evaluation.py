@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from ._space import with_parameters
+from ..._pipeline import with_parameters
 
 
 @dataclass(frozen=True)

@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sklearn
 from joblib import effective_n_jobs
-from sklearn.base import is_classifier
-from sklearn.exceptions import FitFailedWarning
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import check_bool, check_number
-from .._random_state import make_rng
-from ..estimators._reuse import default_max_bytes
-from ..nn._ranks import count_processes
-from ._best_estimator import BestEstimatorMethods
-from ._cv_results import make_cv_results
+from ..._pipeline import silenced, weight_parameter, with_parameters
+from ..._random_state import make_rng
+from ...estimators._reuse import default_max_bytes
+from ._checks import check_parameters, make_pruner
 from ._evaluation import CrossValidation
 from ._fingerprint import search_fingerprint
-from ._space import default_space, final_estimator, with_parameters
+from ._space import default_space
 
 if TYPE_CHECKING:
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
-
     from ._trials import StudyPlan
 
-_DEFAULT_STUDY = "skdice"
+
+def _best_estimator_has(method: str) -> Callable[[DiceSearchCV], bool]:
+    """Return a check that the refitted estimator, or before ``fit`` the given one, has a method."""
+
+    def check(search: DiceSearchCV) -> bool:
+        if not search.refit:
+            raise AttributeError(
+                f"{method!r} needs refit=True: without, there is no estimator fitted on all rows. "
+                f"best_params_ and cv_results_ say what to fit."
+            )
+        getattr(getattr(search, "best_estimator_", search.estimator), method)
+        return True
+
+    return check
 
 
-class DiceSearchCV(BestEstimatorMethods):
+class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Search for the best loss and parameters by cross-validation, with Optuna.
 
     It is to Optuna what ``GridSearchCV`` is to grids. Parameters that depend on others, as those of
@@ -49,11 +57,13 @@ class DiceSearchCV(BestEstimatorMethods):
     space : callable, optional
         Takes an Optuna trial and returns a dict of parameters of the estimator (any, also
         ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline). They must depend on
-        what the trial suggests alone. Where it switches ``loss``, parameters that the new loss does
-        not take are reset. By default :func:`suggest_loss`, for the last step of a Pipeline.
+        what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
+        estimator was given are reset. By default :func:`suggest_loss`, for the last step of a
+        Pipeline.
     n_trials : int, default=20
         Trials that the study ends with, complete, pruned and failed ones together, over all
-        processes and restarts. If the study has as many already, nothing is fitted but the best.
+        processes and restarts; each process but the last may add one that it was running. If the
+        study has as many already, nothing is fitted but the best.
     cv : int, splitter or iterable, optional
         As for ``GridSearchCV``; 5 folds by default.
     scoring : str or callable, optional
@@ -93,8 +103,8 @@ class DiceSearchCV(BestEstimatorMethods):
         ``state``. Folds not run are NaN, and so is the mean of a pruned trial, which ranks last.
         Trials that failed have no row; see ``study_``.
     best_params_ : dict
-        What to set on the estimator: parameters that the loss takes, and None where the estimator
-        was given one that it does not take.
+        What to set on the estimator: what the space gave, and None where the estimator was given a
+        parameter of another loss.
     best_score_ : float
         Mean score over the folds.
     best_index_ : int
@@ -104,7 +114,8 @@ class DiceSearchCV(BestEstimatorMethods):
     refit_time_ : float
         Seconds.
     study_ : optuna.study.Study
-        With the text of errors in ``trial.user_attrs["error"]``.
+        ``trial.user_attrs`` has the text of an ``"error"``, and of the ``"worker"`` that ran the
+        trial host and process id.
     scorer_ : callable
     n_splits_ : int
     classes_ : ndarray
@@ -123,10 +134,18 @@ class DiceSearchCV(BestEstimatorMethods):
     every fit.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
-    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. A trial whose
-    process was killed is replaced: at once on the same machine, after three minutes without a sign
-    of life elsewhere. Such trials, and those interrupted by hand, are withdrawn: in ``study_`` they
-    are failed, with ``user_attrs["withdrawn"]``, and they do not count.
+    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. Storages, their
+    locks and signs of life are Optuna's:
+
+    - A trial that was interrupted, or whose process was killed, does not count, so that another one
+      takes its place. In a database it fails after three minutes without a sign of life, and the
+      next worker runs it once more, with the same parameters; in a journal file it stays in state
+      "running" and is not run again.
+    - A worker reconnects to a database that was restarted between two operations. One that does not
+      answer, or a full disk, is an error: the finished trials are kept, and the same call goes on.
+    - A journal file with a damaged line is refused, and nothing is written to it; the error says
+      what to delete. If a process is killed while it writes, the others wait half a minute for its
+      lock.
 
     Examples
     --------
@@ -200,21 +219,22 @@ class DiceSearchCV(BestEstimatorMethods):
         RuntimeError
             If this process is one of several that train one model (accelerate launch, torchrun).
         ConnectionError
-            If the storage is lost in mid-search, and retrying for two minutes does not help. What
-            it has is kept; the same call goes on.
+            If the storage is lost in mid-search. What it has is kept; the same call goes on.
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna
-        from ._study import run_study
+        from ._study import run_study, tabulate_study
 
-        self._check_parameters()
+        check_parameters(self)
         plan = self._make_plan()
         task = self._make_task(X, y, sample_weight, groups)
         fingerprint = search_fingerprint(
             self.estimator, X, y, sample_weight, task.splits, self.scoring
         )
+        self.scorer_ = task.scorer
+        self.n_splits_ = len(task.splits)
         with quiet_optuna():
-            study = run_study(
+            self.study_ = run_study(
                 plan,
                 task,
                 fingerprint,
@@ -222,7 +242,11 @@ class DiceSearchCV(BestEstimatorMethods):
                 n_jobs=effective_n_jobs(self.n_jobs),
                 verbose=self.verbose,
             )
-            self._set_results(study, plan, task)
+        self.cv_results_ = tabulate_study(self.study_, plan, task)
+        means = self.cv_results_["mean_test_score"]
+        self.best_index_ = int(np.nanargmax(means))
+        self.best_score_ = float(means[self.best_index_])
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
         if self.refit:
             start = time.perf_counter()
             self.best_estimator_ = with_parameters(self.estimator, self.best_params_)
@@ -230,154 +254,109 @@ class DiceSearchCV(BestEstimatorMethods):
             self.refit_time_ = time.perf_counter() - start
         return self
 
-    # -- parameters -------------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        owner = type(self).__name__
-        if (n_processes := count_processes()) > 1:
-            raise RuntimeError(
-                f"{owner} was started in {n_processes} processes that train one model together, as "
-                f"accelerate launch and torchrun start them, but they would search for themselves. "
-                f"Start each worker as a program of its own, with the same storage and study_name."
-            )
-        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise TypeError(
-                f"The 'estimator' parameter of {owner} must be an estimator with a method 'fit'. "
-                f"Got {self.estimator!r} instead."
-            )
-        if self.space is not None and not callable(self.space):
-            raise TypeError(
-                f"The 'space' parameter of {owner} must be None or a callable that takes an Optuna "
-                f"trial and returns a dict of parameters. Got {self.space!r} instead."
-            )
-        check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
-        check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
-        check_number(owner, "n_jobs", self.n_jobs, integer=True, optional=True)
-        check_bool(owner, "refit", self.refit)
-        if self.n_jobs == 0:
-            raise ValueError(
-                f"The 'n_jobs' parameter of {owner} must be None or an int other than 0. Got 0 "
-                f"instead."
-            )
-        is_number = isinstance(self.error_score, int | float | np.number)
-        if not (is_number or (isinstance(self.error_score, str) and self.error_score == "raise")):
-            raise ValueError(
-                f"The 'error_score' parameter of {owner} must be 'raise' or a float. Got "
-                f"{self.error_score!r} instead."
-            )
-        name = self.study_name
-        if name is not None and (not isinstance(name, str) or not name):
-            raise ValueError(
-                f"The 'study_name' parameter of {owner} must be None or a str that is not empty. "
-                f"Got {name!r} instead."
-            )
-
-    def _make_pruner(self) -> Any:
-        from optuna.pruners import BasePruner, NopPruner
-
-        from ._pruner import MeanPruner
-
-        if isinstance(self.pruner, BasePruner):
-            return self.pruner
-        if self.pruner is None:
-            return NopPruner()
-        if isinstance(self.pruner, str) and self.pruner == "auto":
-            return MeanPruner(n_complete=4)
-        raise ValueError(
-            f"The 'pruner' parameter of {type(self).__name__} must be 'auto', None or a pruner of "
-            f"Optuna. Got {self.pruner!r} instead."
-        )
-
     def _make_task(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> CrossValidation:
-        """Return what all trials have in common, and set ``scorer_`` and ``n_splits_``."""
+        """Return what all trials have in common."""
         check_consistent_length(X, y, sample_weight, groups)
-        if isinstance(self.scoring, list | tuple | set | dict):
-            raise ValueError(
-                f"The 'scoring' parameter of {type(self).__name__} must be one score: None, a str "
-                f"or a callable. Got {self.scoring!r} instead."
-            )
-        self.scorer_ = check_scoring(self.estimator, self.scoring)
+        scorer = check_scoring(self.estimator, self.scoring)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y, groups)]
-        self.n_splits_ = len(splits)
         fit_parameters = {}
         if sample_weight is not None:
-            prefix, _ = final_estimator(self.estimator)
-            if sklearn.get_config()["enable_metadata_routing"]:
-                prefix = ""
-            fit_parameters[f"{prefix}sample_weight"] = np.asarray(sample_weight)
-        return CrossValidation(
-            estimator=_silent(self.estimator),
-            X=X,
-            y=y,
-            splits=splits,
-            scorer=self.scorer_,
-            fit_parameters=fit_parameters,
-        )
+            fit_parameters[weight_parameter(self.estimator)] = np.asarray(sample_weight)
+        return CrossValidation(silenced(self.estimator), X, y, splits, scorer, fit_parameters)
 
     def _make_plan(self) -> StudyPlan:
         from ._trials import StudyPlan
 
         return StudyPlan(
             storage=self.storage,
-            study_name=self.study_name or _DEFAULT_STUDY,
+            study_name=self.study_name or "skdice",
             space=default_space(self.estimator) if self.space is None else self.space,
             n_trials=int(self.n_trials),
-            pruner=self._make_pruner(),
+            pruner=make_pruner(self.pruner),
             seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
             error_score=self.error_score,
             max_bytes=default_max_bytes() // effective_n_jobs(self.n_jobs),
         )
 
-    # -- results ----------------------------------------------------------------------------------
+    # -- the best estimator -----------------------------------------------------------------------
 
-    def _set_results(self, study: Study, plan: StudyPlan, task: CrossValidation) -> None:
-        from ._budget import counted_trials
-        from ._trials import FOLDS, parameters_of, shown_trials
+    @available_if(_best_estimator_has("predict"))
+    def predict(self, X: Any) -> Any:
+        """Predict with the best estimator."""
+        return self._fitted().predict(X)
 
-        self.study_ = study
-        counted = counted_trials(study)
-        _check_failures(counted, self.n_splits_, self.error_score)
-        trials = shown_trials(counted)
-        results = make_cv_results(
-            [parameters_of(trial, plan.space, task.estimator) for trial in trials],
-            [trial.user_attrs[FOLDS] for trial in trials],
-            self.n_splits_,
-        )
-        results["trial_number"] = np.array([trial.number for trial in trials])
-        results["state"] = np.array([trial.state.name for trial in trials], dtype=object)
-        self.cv_results_ = results
-        self.best_index_ = int(np.nanargmax(results["mean_test_score"]))
-        self.best_score_ = float(results["mean_test_score"][self.best_index_])
-        self.best_params_ = results["params"][self.best_index_]
+    @available_if(_best_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Return the class probabilities of the best estimator."""
+        return self._fitted().predict_proba(X)
 
+    @available_if(_best_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision scores of the best estimator."""
+        return self._fitted().decision_function(X)
 
-def _silent(estimator: Any) -> Any:
-    """Return a copy of which the last step shows nothing: the search has a bar of its own."""
-    prefix, final = final_estimator(estimator)
-    has_verbose = hasattr(final, "get_params") and "verbose" in final.get_params(deep=False)
-    return with_parameters(estimator, {f"{prefix}verbose": 0} if has_verbose else {})
+    @available_if(_best_estimator_has("predict_spans"))
+    def predict_spans(self, X: Any) -> Any:
+        """Find entities or answers with the best estimator."""
+        return self._fitted().predict_spans(X)
 
+    @available_if(_best_estimator_has("predict_entities"))
+    def predict_entities(self, texts: Any, splitter: Any = None) -> Any:
+        """Find the entities of raw texts with the best estimator."""
+        return self._fitted().predict_entities(texts, splitter)
 
-def _check_failures(trials: Sequence[FrozenTrial], n_splits: int, error_score: Any) -> None:
-    """Warn of trials that failed; raise a ValueError if no trial has a score."""
-    from ._trials import ERROR, N_FAILED
+    @available_if(_best_estimator_has("predict_iter"))
+    def predict_iter(self, X: Iterable[Any]) -> Any:
+        """Predict a stream of rows with the best estimator, in flat memory."""
+        return self._fitted().predict_iter(X)
 
-    failed = [trial for trial in trials if ERROR in trial.user_attrs]
-    first = f" The first error: {failed[0].user_attrs[ERROR]}" if failed else ""
-    if not any(
-        trial.state.name == "COMPLETE" and trial.user_attrs.get(N_FAILED, 0) < n_splits
-        for trial in trials
-    ):
-        n_pruned = sum(trial.state.name == "PRUNED" for trial in trials)
-        raise ValueError(
-            f"No trial was completed, so there are no best parameters: of {len(trials)} trials, "
-            f"{len(failed)} failed and {n_pruned} were pruned.{first}"
-        )
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(trials)} trials had a fold that failed, whose score is "
-            f"error_score={error_score!r}.{first}",
-            FitFailedWarning,
-            stacklevel=3,
-        )
+    @available_if(_best_estimator_has("exact_match"))
+    def exact_match(self, X: Any, y: Any) -> float:
+        """Return the share of answers that the best estimator gets exactly right."""
+        return self._fitted().exact_match(X, y)
+
+    @available_if(_best_estimator_has("transform"))
+    def transform(self, X: Any) -> Any:
+        """Transform with the best estimator."""
+        return self._fitted().transform(X)
+
+    @available_if(_best_estimator_has("fit"))
+    def score(self, X: Any, y: Any = None) -> float:
+        """Score the best estimator by ``scoring``, or by its own ``score``."""
+        fitted = self._fitted()
+        return float(self.scorer_(fitted, X, y))
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the best estimator."""
+        return self._attribute("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features of the best estimator."""
+        return self._attribute("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the features of the best estimator."""
+        return self._attribute("feature_names_in_")
+
+    def _attribute(self, name: str) -> Any:
+        if "best_estimator_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name!r} before it is refitted.")
+        return getattr(self.best_estimator_, name)
+
+    def _fitted(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.target_tags = deepcopy(inner.target_tags)
+        tags.input_tags = deepcopy(inner.input_tags)
+        return tags

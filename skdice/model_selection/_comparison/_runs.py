@@ -10,18 +10,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_tags
-from ..estimators._base import TextEstimator
-from ..estimators._labels import is_indicator
-from ..estimators._questions import check_questions
-from ..estimators._split import split_groups
-from ..estimators._split import split_rows as split_rows_
-from ._decision import tune_decision
-from ._row_counts import RowCounts, count_rows
+from ..._pipeline import final_step, silenced, with_parameters
+from ...estimators._base import TextEstimator
+from ...estimators._labels import is_indicator
+from ...estimators._split import split_groups, split_rows
+from ...metrics._row_counts import RowCounts
+from .._decision import tune_decision
+from .._loss_parameters import switch_loss
 
 HELD_OUT_FRACTION = 0.15
-# Set anew for each loss, as what one loss uses may mean another thing to the next one.
-_LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight", "K")
 
 
 class Scored(NamedTuple):
@@ -59,7 +56,7 @@ class Protocol:
     tune_threshold: bool
 
 
-def final_step(estimator: Any) -> TextEstimator:
+def text_estimator(estimator: Any) -> TextEstimator:
     """Return the estimator at the end of a Pipeline, or the estimator itself.
 
     Raises
@@ -67,7 +64,7 @@ def final_step(estimator: Any) -> TextEstimator:
     TypeError
         If it is no estimator of this package.
     """
-    final = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    _, final = final_step(estimator)
     if not isinstance(final, TextEstimator):
         raise TypeError(
             f"estimator must be an estimator of skdice, such as DiceTokenTagger(), or a Pipeline "
@@ -77,7 +74,7 @@ def final_step(estimator: Any) -> TextEstimator:
 
 
 def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
-    """Return a quiet clone with another loss and seed.
+    """Return a quiet copy with another loss and seed.
 
     Parameters
     ----------
@@ -86,13 +83,10 @@ def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
         ``loss`` and its parameters; those that are not there become None.
     seed : int
     """
-    estimator = clone(estimator)
-    reset = dict.fromkeys(_LOSS_PARAMETERS)
-    final = final_step(estimator)
-    final.set_params(**{**reset, **parameters, "random_state": seed, "verbose": 0})
-    if isinstance(estimator, Pipeline):
-        estimator.set_params(verbose=False)
-    return estimator
+    prefix, _ = final_step(estimator)
+    settings = switch_loss(parameters) | {"random_state": seed}
+    named = {f"{prefix}{name}": value for name, value in settings.items()}
+    return with_parameters(silenced(estimator), named)
 
 
 def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
@@ -107,14 +101,14 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     estimator = clone(estimator)
     X, y = protocol.X, protocol.y
     if protocol.tune_threshold:
-        train, held_out = split_rows(estimator, protocol)
+        train, held_out = hold_out(estimator, protocol)
         X_part, y_part = _safe_indexing(X, held_out), _safe_indexing(y, held_out)
         X, y = _safe_indexing(X, train), _safe_indexing(y, train)
     start = time.perf_counter()
     estimator.fit(X, y)
     fit_seconds = time.perf_counter() - start
 
-    final = final_step(estimator)
+    final = text_estimator(estimator)
     X_test = _transform(estimator, protocol.X_test)
     own = Scored(fit_seconds, _count(protocol, final, X_test))
     if not protocol.tune_threshold:
@@ -125,37 +119,36 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     return LossRun(own, Scored(fit_seconds, _count(protocol, tuned, X_test)))
 
 
-def split_rows(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
+def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to train on and those to tune the decision on.
 
     They depend on the rows and the seed alone. Classes have equal shares in both parts, and
     questions about one context stay together.
     """
-    rng = np.random.default_rng(final_step(estimator).random_state)
-    if protocol.task == "questions" and not isinstance(estimator, Pipeline):
-        return split_groups(check_questions(protocol.X)[1], HELD_OUT_FRACTION, rng)
+    final = text_estimator(estimator)
+    task, rng = final._task, np.random.default_rng(final.random_state)
+    if task.find_groups is not None and not isinstance(estimator, Pipeline):
+        return split_groups(task.find_groups(protocol.X), HELD_OUT_FRACTION, rng)
     classes = None
-    if protocol.task in ("pairs", "texts") and not is_indicator(protocol.y):
+    if task.is_classifier and not is_indicator(protocol.y):
         classes = np.unique(np.asarray(protocol.y), return_inverse=True)[1].ravel()
-    return split_rows_(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes)
+    return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes)
 
 
 def _transform(estimator: Any, X: Any) -> Any:
     """Return rows as the last step of a Pipeline gets them when it predicts."""
-    if not isinstance(estimator, Pipeline):
-        return X
-    for _, step in estimator.steps[:-1]:
-        is_for_training = hasattr(step, "fit_resample")
-        if step is not None and step != "passthrough" and not is_for_training:
-            X = step.transform(X)
+    while isinstance(estimator, Pipeline):
+        *steps, (_, last) = estimator.steps
+        for _, step in steps:
+            is_for_training = hasattr(step, "fit_resample")
+            if step is not None and step != "passthrough" and not is_for_training:
+                X = step.transform(X)
+        estimator = last
     return X
 
 
 def _count(protocol: Protocol, final: Any, X_test: Any) -> RowCounts:
-    y_pred = final.predict(X_test)
-    y_true = protocol.y_test
-    if protocol.task in ("entities", "tags"):
-        y_true = check_tags(y_true, y_pred)
-    elif protocol.task in ("pairs", "texts"):
-        y_true = final._known_labels(y_true, y_pred)
-    return count_rows(protocol.task, final, y_true, y_pred)
+    counts: RowCounts = final._task.count_rows(
+        final, protocol.task, protocol.y_test, final.predict(X_test)
+    )
+    return counts

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators._base import TextEstimator
-from ..metrics import get_entities
-from ..metrics._squad import score_rows
-from ..text._tags import are_chunk_tags
+from ._entities import get_entities
+from ._squad import score_rows
 
 METRICS = {
     "entities": ("precision", "recall", "f1"),
@@ -76,24 +74,16 @@ class RowCounts:
         return dict(zip(self.metrics, self.scores(totals).tolist()))
 
 
-def find_task(estimator: TextEstimator, y: Any) -> str:
-    """Return the key of ``METRICS`` for an estimator that is going to be fitted on y."""
-    row = estimator._task.row
-    if row in ("pair", "text", "question"):
-        return f"{row}s"
-    return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
-
-
-def count_rows(task: str, estimator: Any, y_true: Any, y_pred: Any) -> RowCounts:
+def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> RowCounts:
     """Count what each row adds.
 
     Parameters
     ----------
     task : str
-        From :func:`find_task`.
-    estimator : fitted estimator
-        For the classes of classifiers.
+        A key of ``METRICS``.
     y_true, y_pred : rows, checked
+    pos_label : label, optional
+        The positive one of two classes, which alone is counted.
 
     Returns
     -------
@@ -114,10 +104,7 @@ def count_rows(task: str, estimator: Any, y_true: Any, y_pred: Any) -> RowCounts
         items = count_indicators(y_true, y_pred)
     else:
         right = y_true == y_pred
-        is_binary = len(estimator.classes_) == 2
-        items = count_labels(
-            y_true, y_pred, estimator.classes_[estimator._positive()] if is_binary else None
-        )
+        items = count_labels(y_true, y_pred, pos_label)
     if task == "pairs":
         return RowCounts(task, items)
     ones = np.ones(len(items), dtype=items.dtype)

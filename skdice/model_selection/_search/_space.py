@@ -6,25 +6,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-
-from ..losses import Loss, loss_parameters
-from ._suggest import LOSS_PARAMETERS, SEARCHED_LOSSES, suggest_loss
+from ..._pipeline import final_step, with_parameters
+from ...losses import loss_parameters
+from .._loss_parameters import LOSS_PARAMETERS, switch_loss
+from ._suggest import SEARCHED_LOSSES, suggest_loss
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
 
 Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
-
-
-def final_estimator(estimator: Any) -> tuple[str, Any]:
-    """Return the last step of a pipeline, with the prefix of its parameters, or the estimator."""
-    prefix = ""
-    while isinstance(estimator, Pipeline):
-        name, estimator = estimator.steps[-1]
-        prefix += f"{name}__"
-    return prefix, estimator
 
 
 def default_space(estimator: Any) -> Space:
@@ -35,7 +25,7 @@ def default_space(estimator: Any) -> Space:
     ValueError
         If that has no loss parameters.
     """
-    prefix, final = final_estimator(estimator)
+    prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
     missing = [name for name in ("loss", *LOSS_PARAMETERS) if name not in known]
     if missing:
@@ -54,8 +44,8 @@ def default_space(estimator: Any) -> Space:
 def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str, Any]:
     """Return the parameters that a trial is to set on the estimator.
 
-    Where the space switches a loss, parameters of the old one that the new one does not take are
-    reset to None. A None that changes nothing is left out.
+    Where the space switches a loss, the loss parameters that it does not give are reset to None. A
+    None that changes nothing is left out.
 
     Raises
     ------
@@ -71,7 +61,7 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str,
             f"{drawn!r} instead."
         )
     known = estimator.get_params()
-    parameters = {**drawn, **_resets(drawn, known)}
+    parameters = {**_resets(drawn, known), **drawn}
     parameters = {
         name: value
         for name, value in parameters.items()
@@ -81,33 +71,21 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str,
     return parameters
 
 
-def with_parameters(estimator: Any, parameters: Mapping[str, Any]) -> Any:
-    """Return an unfitted copy of the estimator with other parameters."""
-    # Parameters that are estimators themselves, such as losses, must not be shared by fits.
-    return clone(estimator).set_params(**clone(dict(parameters), safe=False))
-
-
 def _resets(drawn: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, None]:
-    """Return None for what the estimator was given and a loss that is switched to does not take."""
+    """Return None for what the estimator was given for a loss that the space switches."""
     resets: dict[str, None] = {}
     for name, loss in drawn.items():
         prefix = name.removesuffix("loss")
         if not name.endswith("loss") or (prefix and not prefix.endswith("__")):
             continue
-        if any(f"{prefix}{parameter}" not in known for parameter in LOSS_PARAMETERS):
+        new = switch_loss({}, prefix)
+        if not new.keys() <= known.keys():
             continue  # The loss of another kind of estimator.
-        taken = _taken_by(loss)
-        for parameter in LOSS_PARAMETERS:
-            full = f"{prefix}{parameter}"
-            if full not in drawn and parameter not in taken and known[full] is not None:
-                resets[full] = None
+        if isinstance(loss, str):
+            loss_parameters(loss)  # An unknown name is refused before anything is fitted.
+        if loss != known[name]:
+            resets |= new
     return resets
-
-
-def _taken_by(loss: Any) -> tuple[str, ...]:
-    if isinstance(loss, Loss):
-        return ()
-    return (*loss_parameters(loss), "K") if loss == "wce" else loss_parameters(loss)
 
 
 def _is_loss_parameter(name: str) -> bool:

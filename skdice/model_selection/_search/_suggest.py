@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..losses import loss_parameters
+from ...losses import loss_parameters
+from .._loss_parameters import LOSS_PARAMETERS
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
 
-LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight", "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .._parameters import check_option
+from ..._parameters import check_option
+from ...metrics._row_counts import RowCounts
 from ._bootstrap import resample_scores
-from ._comparison_formats import to_html, to_latex, to_markdown
-from ._row_counts import RowCounts
+from ._formats import to_html, to_latex, to_markdown
 
 N_RESAMPLES = 2000
 
@@ -138,18 +138,18 @@ class LossComparison:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best mean of each metric in bold, with a caption."""
-        return to_markdown(self.table(), self.metrics, self.baseline, self.caption())
+        return to_markdown(self.table(), self.metrics, self.caption())
 
     def to_latex(self) -> str:
         r"""Return a LaTeX table, the best mean of each metric in bold, with a caption.
 
         It needs ``\usepackage{booktabs}``.
         """
-        return to_latex(self.table(), self.metrics, self.baseline, self.caption())
+        return to_latex(self.table(), self.metrics, self.caption())
 
     def to_html(self) -> str:
         """Return an HTML table, the best mean of each metric in bold, with a caption."""
-        return to_html(self.table(), self.metrics, self.baseline, self.caption())
+        return to_html(self.table(), self.metrics, self.caption())
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -167,7 +167,7 @@ class LossComparison:
         -------
         LossComparisonDisplay
         """
-        from ..inspection import LossComparisonDisplay
+        from ...inspection import LossComparisonDisplay
 
         return LossComparisonDisplay.from_comparison(self, metric=metric, ax=ax)
 

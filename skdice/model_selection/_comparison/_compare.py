@@ -11,20 +11,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._version import __version__
-from ..estimators._labels import check_known_columns
-from ._compare_checks import (
+from ..._version import __version__
+from ._checks import (
+    check_both_parts,
     check_labels,
     check_losses,
-    check_part,
-    check_same_kind,
     check_seeds,
     check_tunable,
 )
-from ._comparison import LossComparison, ScoredRun
-from ._loss_runs import LossRun, Protocol, final_step, run_loss, split_rows, with_loss
-from ._row_counts import find_task
+from ._loss_comparison import LossComparison, ScoredRun
 from ._run_cache import RunCache, run_digests
+from ._runs import LossRun, Protocol, hold_out, run_loss, text_estimator, with_loss
 
 _TUNED = "+threshold"
 
@@ -132,21 +129,14 @@ def compare_losses(
     check_labels(
         [name for label in entries for name in _row_labels(label, tune_threshold)], baseline
     )
-    final = final_step(estimator)
+    final = text_estimator(estimator)
     jobs = [
         _Job(label, seed, _prepare(estimator, label, parameters, seed))
         for label, parameters in entries.items()
         for seed in seeds
     ]
-    is_pipeline = isinstance(estimator, Pipeline)
-    labels = check_part(final, X, y, ("X", "y"), is_pipeline)
-    test_labels = check_part(final, X_test, y_test, ("X_test", "y_test"), is_pipeline)
-    if labels is not None:
-        check_same_kind(labels, test_labels)
-        if labels.ndim == 2:
-            _, names = final._task.read_y(y, labels)
-            check_known_columns(y_test, test_labels.shape[1], names.tolist())
-    protocol = Protocol(find_task(final, y), X, y, X_test, y_test, bool(tune_threshold))
+    check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
+    protocol = Protocol(final._task.find_measure(y), X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         check_tunable(final, protocol)
 
@@ -160,7 +150,7 @@ def compare_losses(
     results = _run_all(jobs, protocol, n_jobs, cache, verbose)
 
     n_train = _num_samples(y)
-    n_held_out = len(split_rows(jobs[0].estimator, protocol)[1]) if tune_threshold else 0
+    n_held_out = len(hold_out(jobs[0].estimator, protocol)[1]) if tune_threshold else 0
     return LossComparison(
         _in_order(entries, seeds, results),
         baseline=baseline,
@@ -178,7 +168,7 @@ def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) 
     """Return an estimator to fit, checked."""
     try:
         prepared = with_loss(estimator, parameters, seed)
-        final_step(prepared)._check_parameters()
+        text_estimator(prepared)._check_parameters()
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about losses[{label!r}].")
         raise

@@ -1,29 +1,27 @@
-"""The loop of a worker: claim a trial, evaluate it, tell the study."""
+"""Trials of a study: which of them count, how one is run, and the loop of a worker."""
 
 from __future__ import annotations
 
 import math
 import os
+import socket
 import traceback
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.exceptions import UpdateFinishedTrialError
+from optuna.exceptions import TrialPruned
 from optuna.trial import FixedTrial, TrialState
 
-from .._base_model import base_model_digests
-from .._digest import digest
-from ..estimators._reuse import active_reuse, reuse_work
-from ._budget import TrialBudget, withdraw
+from ..._base_model import base_model_digests
+from ..._digest import digest
+from ...estimators._reuse import active_reuse, reuse_work
 from ._evaluation import CrossValidation, FoldResult, evaluate_folds
-from ._liveness import ending_with, signs_of_life
-from ._sampler import NumberedSampler
 from ._space import Space, draw_parameters
-from ._storage import open_study, quiet_optuna
+from ._storage import is_shared, lost_storage, open_study, quiet_optuna
+from ._strategy import NumberedSampler
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
 # User attributes of a trial.
 FOLDS = "folds"
 ERROR = "error"
-N_FAILED = "failed_folds"
 _TRACEBACK = "traceback"
+_WORKER = "worker"
 _PARAMETERS = "parameters"
 _BASE_MODELS = "base_models"
 # What Optuna says of a name that has another distribution.
@@ -74,17 +72,25 @@ class StudyPlan:
 
     def open(self) -> Study:
         """Open the study, or create it."""
-        study = open_study(self.storage, self.study_name, self.pruner)
-        study.sampler = NumberedSampler(self.seed)
-        return study
+        sampler = NumberedSampler(self.seed)
+        return open_study(self.storage, self.study_name, sampler, self.pruner)
+
+
+class _FoldError(Exception):
+    """Carries what a fold raised through Optuna, where it is not taken for one of the storage."""
 
 
 def run_worker(
     plan: StudyPlan, task: CrossValidation, seconds: float | None, parent: int | None
 ) -> None:
-    """Run trials in a process of its own, which ends when its parent, if given, is killed."""
-    with quiet_optuna(), nullcontext() if parent is None else ending_with(parent):
-        run_trials(plan.open(), plan, task, seconds)
+    """Run trials in a process of its own, which ends soon when its parent, if given, is killed."""
+
+    def stop_without_parent(study: Study, _: Any) -> None:
+        if parent is not None and os.getppid() != parent:
+            study.stop()
+
+    with quiet_optuna():
+        run_trials(plan.open(), plan, task, seconds, stop_without_parent)
 
 
 def run_trials(
@@ -92,7 +98,7 @@ def run_trials(
     plan: StudyPlan,
     task: CrossValidation,
     seconds: float | None,
-    after_each: Callable[[], None] = lambda: None,
+    after_each: Callable[[Study, FrozenTrial], None],
 ) -> None:
     """Run trials until the study has enough of them.
 
@@ -104,20 +110,51 @@ def run_trials(
     seconds : float or None
         After that long no trial is begun.
     after_each : callable
-        Called without arguments after each trial.
+        Called with the study and each trial that is finished.
+
+    Raises
+    ------
+    ConnectionError
+        If the storage is lost.
     """
-    budget = TrialBudget(study, plan.n_trials, seconds)
-    with nullcontext() if active_reuse() else reuse_work(plan.max_bytes):
-        while (trial := budget.claim()) is not None:
-            try:
-                with signs_of_life(trial):
-                    _run_trial(study, trial, plan, task)
-            except BaseException:
-                # A trial that is told already keeps its state.
-                with suppress(Exception):
-                    withdraw(study, trial.number, "interrupted")
-                raise
-            after_each()
+
+    # Optuna's MaxTrialsCallback would count the trials of killed processes.
+    def stop_when_enough(study: Study, _: Any) -> None:
+        if len(counted_trials(study)) >= plan.n_trials:
+            study.stop()
+
+    error = None
+    with (
+        nullcontext() if active_reuse() else reuse_work(plan.max_bytes),
+        lost_storage(plan.storage) if is_shared(plan.storage) else nullcontext(),
+    ):
+        if len(counted_trials(study)) >= plan.n_trials:
+            return
+        try:
+            study.optimize(
+                lambda trial: _run_trial(trial, plan, task),
+                timeout=seconds,
+                callbacks=[stop_when_enough, after_each],
+            )
+        except _FoldError as failed:
+            error = failed.__cause__
+    if error is not None:
+        raise error
+
+
+def counted_trials(study: Study) -> list[FrozenTrial]:
+    """Return the complete and the pruned trials, and those that failed by an error of theirs.
+
+    Trials that were interrupted, or whose process was killed, do not count.
+    """
+    return [trial for trial in study.get_trials(deepcopy=False) if _counts(trial)]
+
+
+def _counts(trial: FrozenTrial) -> bool:
+    if trial.state == TrialState.FAIL:
+        scores = trial.user_attrs.get(FOLDS, {}).get("score", [])
+        return bool(scores) and math.isnan(scores[-1])
+    return trial.state.is_finished()
 
 
 def shown_trials(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
@@ -159,85 +196,61 @@ def _changed_models(trial: FrozenTrial, parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={os.fspath(parameters[name])!r}" for name in names)
 
 
-def _run_trial(study: Study, trial: Trial, plan: StudyPlan, task: CrossValidation) -> None:
-    """Evaluate a trial and tell the study how it ended; raise an error that is to be raised."""
+def _run_trial(trial: Trial, plan: StudyPlan, task: CrossValidation) -> float:
+    """Run the folds, report each, and return the mean score; NaN lets a trial fail."""
+    trial.set_user_attr(_WORKER, {"host": socket.gethostname(), "pid": os.getpid()})
     try:
         parameters = draw_parameters(plan.space, trial, task.estimator)
     except ValueError as refused:
         # Optuna's errors have no class of their own.
         if any(phrase in str(refused) for phrase in _OTHER_DISTRIBUTION):
-            raise ValueError(_explain(refused, study, trial)) from refused
+            raise ValueError(_explain(refused, trial)) from refused
         raise
-    try:
-        trial.set_user_attr(_PARAMETERS, digest(parameters))
-        if models := base_model_digests(parameters):
-            trial.set_user_attr(_BASE_MODELS, models)
-        state, score, error = _evaluate(trial, parameters, plan.error_score, task)
-        told = study.tell(trial, score, state, skip_if_finished=True)
-        is_dropped = told.state != state
-    except UpdateFinishedTrialError:
-        error, is_dropped = None, True
-    if is_dropped:
-        warnings.warn(
-            f"Trial {trial.number} was given up by another process, which had no sign of life of "
-            f"it; its result is dropped.",
-            UserWarning,
-            stacklevel=2,
-        )
-    if error is not None:
-        error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
-        raise error
+    trial.set_user_attr(_PARAMETERS, digest(parameters))
+    if models := base_model_digests(parameters):
+        trial.set_user_attr(_BASE_MODELS, models)
+    folds: list[FoldResult] = []
+    mean = math.nan
+    for fold in evaluate_folds(task, parameters):
+        if fold.error is not None and plan.error_score != "raise":
+            fold = fold._replace(score=float(plan.error_score))
+        folds.append(fold)
+        _record(trial, folds)
+        if fold.error is not None and plan.error_score == "raise":
+            fold.error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
+            raise _FoldError from fold.error
+        mean = float(np.mean([each.score for each in folds]))
+        if math.isnan(mean):
+            break
+        trial.report(mean, step=len(folds) - 1)
+        if len(folds) < len(task.splits) and trial.should_prune():
+            raise TrialPruned
+    return mean
 
 
-def _explain(error: ValueError, study: Study, trial: Trial) -> str:
+def _record(trial: Trial, folds: Sequence[FoldResult]) -> None:
+    """Keep the scores and times of the folds so far, and the first error."""
+    names = ("score", "fit_time", "score_time")
+    table = {name: [getattr(fold, name) for fold in folds] for name in names}
+    errors = [fold.error for fold in folds if fold.error is not None]
+    trial.set_user_attr(FOLDS, {**table, "n_failed": len(errors)})
+    if len(errors) == 1 and folds[-1].error is not None:
+        text = "".join(traceback.format_exception_only(errors[0])).strip()
+        trial.set_user_attr(ERROR, text)
+        trial.set_user_attr(_TRACEBACK, "".join(traceback.format_exception(errors[0])))
+
+
+def _explain(error: ValueError, trial: Trial) -> str:
     """Return what to do about a name that has another distribution in the study."""
     known = {
         name: distribution
-        for other in study.get_trials(deepcopy=False)
+        for other in trial.study.get_trials(deepcopy=False)
         for name, distribution in other.distributions.items()
         if name not in trial.params
     }
     shown = ", ".join(f"{name!r}: {distribution}" for name, distribution in known.items())
     return (
         f"The space of DiceSearchCV suggests a parameter in another way than other trials of the "
-        f"study {study.study_name!r} did under the same name. ({error}) Of those, there are "
+        f"study {trial.study.study_name!r} did under the same name. ({error}) Of those, there are "
         f"{shown}. Suggest it under another name, or give another study_name."
     )
-
-
-def _evaluate(
-    trial: Trial, parameters: Mapping[str, Any], error_score: Any, task: CrossValidation
-) -> tuple[TrialState, float | None, Exception | None]:
-    """Run the folds and report them; return how the trial ended, with an error to be raised."""
-    folds: list[FoldResult] = []
-    mean = math.nan
-    for fold in evaluate_folds(task, parameters):
-        folds.append(_with_error_score(fold, error_score))
-        _record(trial, folds)
-        mean = float(np.mean([each.score for each in folds]))
-        if math.isnan(mean):
-            return TrialState.FAIL, None, fold.error if error_score == "raise" else None
-        trial.report(mean, step=len(folds) - 1)
-        if len(folds) < len(task.splits) and trial.should_prune():
-            return TrialState.PRUNED, None, None
-    return TrialState.COMPLETE, mean, None
-
-
-def _with_error_score(fold: FoldResult, error_score: Any) -> FoldResult:
-    if fold.error is None or error_score == "raise":
-        return fold
-    return fold._replace(score=float(error_score))
-
-
-def _record(trial: Trial, folds: Sequence[FoldResult]) -> None:
-    """Keep the scores and times of the folds so far, and the first error."""
-    names = ("score", "fit_time", "score_time")
-    trial.set_user_attr(FOLDS, {name: [getattr(fold, name) for fold in folds] for name in names})
-    errors = [fold.error for fold in folds if fold.error is not None]
-    if folds[-1].error is None:
-        return
-    trial.set_user_attr(N_FAILED, len(errors))
-    if len(errors) == 1:
-        text = "".join(traceback.format_exception_only(errors[0])).strip()
-        trial.set_user_attr(ERROR, text)
-        trial.set_user_attr(_TRACEBACK, "".join(traceback.format_exception(errors[0])))

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._base_model import base_model_digests
-from .._digest import digest
-from ._loss_runs import LossRun, Scored
-from ._row_counts import METRICS, RowCounts
+from ..._base_model import base_model_digests
+from ..._digest import digest
+from ...metrics._row_counts import METRICS, RowCounts
+from ._runs import LossRun, Scored
 
 _DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
 

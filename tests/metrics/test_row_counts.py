@@ -13,7 +13,7 @@ from skdice.metrics import (
     squad_f1_score,
     tag_f1_score,
 )
-from skdice.model_selection._row_counts import RowCounts, count_rows, find_task
+from skdice.metrics._row_counts import RowCounts, count_rows
 
 LABELS = {
     "two int": np.array([0, 1]),
@@ -54,7 +54,7 @@ def test_entities(data, seed):
     classes = ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
     y_true = random_tags(rng, 12, classes)
     y_pred = other_tags(rng, y_true, classes)
-    counts = count_rows("entities", None, y_true, y_pred)
+    counts = count_rows("entities", y_true, y_pred)
     rows = draw_rows(data, 12)
     expected = entity_precision_recall_fscore_support(
         [y_true[i] for i in rows], [y_pred[i] for i in rows], average="micro"
@@ -69,7 +69,7 @@ def test_plain_tags(data, seed):
     classes = ["NOUN", "VERB", "DET"]
     y_true = random_tags(rng, 12, classes)
     y_pred = other_tags(rng, y_true, classes)
-    counts = count_rows("tags", None, y_true, y_pred)
+    counts = count_rows("tags", y_true, y_pred)
     rows = draw_rows(data, 12)
     expected = tag_f1_score([y_true[i] for i in rows], [y_pred[i] for i in rows])
     assert scores(counts, rows) == pytest.approx({"accuracy": expected, "f1": expected})
@@ -94,11 +94,11 @@ def test_labels(name, data, seed, first_is_positive):
 
     pairs = with_classes(DicePairClassifier(pos_label=pos_label), classes)
     assert pairs._metric(y_true[rows], y_pred[rows]) == pytest.approx(expected[2])
-    of_pairs = scores(count_rows("pairs", pairs, y_true, y_pred), rows)
+    of_pairs = scores(pairs._task.count_rows(pairs, "pairs", y_true, y_pred), rows)
     assert of_pairs == pytest.approx(dict(zip(("precision", "recall", "f1"), expected)))
 
     texts = with_classes(DiceTextClassifier(pos_label=pos_label), classes)
-    of_texts = scores(count_rows("texts", texts, y_true, y_pred), rows)
+    of_texts = scores(texts._task.count_rows(texts, "texts", y_true, y_pred), rows)
     accuracy = texts._metric(y_true[rows], y_pred[rows])
     assert of_texts == pytest.approx({"accuracy": accuracy, "f1": expected[2]})
 
@@ -107,10 +107,13 @@ def test_a_test_label_that_was_never_trained_on():
     pairs = with_classes(DicePairClassifier(), np.array([0, 1]))
     y_true, y_pred = np.array([0, 1, 2, 1]), np.array([1, 1, 1, 0])
     expected = f1_score(y_true, y_pred, labels=[1], average="macro")
-    assert scores(count_rows("pairs", pairs, y_true, y_pred), slice(None))["f1"] == expected
+    assert (
+        scores(pairs._task.count_rows(pairs, "pairs", y_true, y_pred), slice(None))["f1"]
+        == expected
+    )
     more = with_classes(DicePairClassifier(), np.array([0, 1, 3]))
     expected = f1_score(y_true, y_pred, average="macro")
-    found = scores(count_rows("pairs", more, y_true, y_pred), slice(None))["f1"]
+    found = scores(more._task.count_rows(more, "pairs", y_true, y_pred), slice(None))["f1"]
     assert found == pytest.approx(expected)
 
 
@@ -124,13 +127,15 @@ def test_several_labels(data, seed):
         "accuracy": accuracy_score(y_true[rows], y_pred[rows]),
         "f1": f1_score(y_true[rows], y_pred[rows], average="micro", zero_division=0.0),
     }
-    assert scores(count_rows("texts", texts, y_true, y_pred), rows) == pytest.approx(expected)
+    assert scores(texts._task.count_rows(texts, "texts", y_true, y_pred), rows) == pytest.approx(
+        expected
+    )
 
 
 def test_more_labels_in_a_row_than_a_byte_counts():
     y = np.ones((2, 300), dtype=np.int64)
     texts = with_classes(DiceTextClassifier(), np.arange(300), is_multilabel=True)
-    counts = count_rows("texts", texts, y, y)
+    counts = texts._task.count_rows(texts, "texts", y, y)
     assert counts.counts.sum(axis=0).tolist() == [2, 2, 600, 600, 600]
 
 
@@ -146,14 +151,14 @@ def test_questions(data, seed):
         "exact_match": squad_exact_match(true_rows, pred_rows),
         "f1": squad_f1_score(true_rows, pred_rows),
     }
-    assert scores(count_rows("questions", None, y_true, y_pred), rows) == pytest.approx(expected)
+    assert scores(count_rows("questions", y_true, y_pred), rows) == pytest.approx(expected)
 
 
 def test_scores_of_many_totals_at_once():
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.integers(4, size=(2, 30))
     estimator = with_classes(DiceTextClassifier(), np.arange(4))
-    counts = count_rows("texts", estimator, y_true, y_pred)
+    counts = estimator._task.count_rows(estimator, "texts", y_true, y_pred)
     weights = rng.integers(3, size=(2, 5, 30)).astype(float)
     totals = weights @ counts.counts
     together = counts.scores(totals)
@@ -177,4 +182,4 @@ def test_nothing_to_divide_by_is_zero():
     ],
 )
 def test_task(estimator, y, task):
-    assert find_task(estimator, y) == task
+    assert estimator._task.find_measure(y) == task

@@ -6,12 +6,14 @@ from typing import Any
 
 from sklearn.utils.validation import _num_samples
 
-from ..estimators._base import TextEstimator
-from ..losses import Loss
-from ..metrics._squad import read_answers
-from ._loss_runs import Protocol
+from ...estimators._base import TextEstimator
+from ...estimators._labels import check_known_columns
+from ...losses import Loss
+from ...metrics._squad import read_answers
+from .._loss_parameters import LOSS_PARAMETERS
+from ._runs import Protocol
 
-_ENTRY_KEYS = ("loss", "alpha", "beta", "gamma", "memory", "ce_weight", "K", "class_weight")
+_ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 
 
 def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
@@ -82,7 +84,21 @@ def _check_unique(name: str, values: list[Any]) -> None:
         raise ValueError(f"{name} must be different from each other; got {twice[0]!r} twice.")
 
 
-def check_part(
+def check_both_parts(
+    final: TextEstimator, training: tuple[Any, Any], test: tuple[Any, Any], is_pipeline: bool
+) -> None:
+    """Check rows and labels to train and to test on, and that a classifier can tell them alike."""
+    labels = _check_part(final, *training, ("X", "y"), is_pipeline)
+    test_labels = _check_part(final, *test, ("X_test", "y_test"), is_pipeline)
+    if labels is None:
+        return
+    _check_same_kind(labels, test_labels)
+    if labels.ndim == 2:
+        _, names = final._task.read_y(training[1], labels)
+        check_known_columns(test[1], test_labels.shape[1], names.tolist())
+
+
+def _check_part(
     final: TextEstimator, X: Any, y: Any, names: tuple[str, str], is_pipeline: bool
 ) -> Any:
     """Check rows and labels; the rows of a Pipeline are known to its first step only.
@@ -109,7 +125,7 @@ def check_part(
     return labels[0] if task.is_classifier else None
 
 
-def check_same_kind(labels: Any, test_labels: Any) -> None:
+def _check_same_kind(labels: Any, test_labels: Any) -> None:
     """Raise a ValueError if the labels of a classifier to train and to test on cannot be equal."""
     kind, test_kind = (
         "str" if part.dtype == object else f"{part.shape[1]} columns" if part.ndim == 2 else "int"

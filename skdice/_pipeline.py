@@ -1,0 +1,44 @@
+"""Estimators as searches and comparisons take them: perhaps at the end of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+
+def final_step(estimator: Any) -> tuple[str, Any]:
+    """Return the last step of a pipeline after the prefix of its parameters.
+
+    What is no pipeline is its own last step, with an empty prefix.
+    """
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix, estimator
+
+
+def weight_parameter(estimator: Any) -> str:
+    """Return by which name ``fit`` takes the weights of the last step."""
+    prefix = "" if get_config()["enable_metadata_routing"] else final_step(estimator)[0]
+    return f"{prefix}sample_weight"
+
+
+def with_parameters(estimator: Any, parameters: Mapping[str, Any]) -> Any:
+    """Return an unfitted copy with other parameters."""
+    # Parameters that are estimators themselves, such as losses, must not be shared by fits.
+    return clone(estimator).set_params(**clone(dict(parameters), safe=False))
+
+
+def silenced(estimator: Any) -> Any:
+    """Return an unfitted copy of which no step shows anything."""
+    quiet = {
+        name: type(value)(0)  # Some take a bool only, others an int.
+        for name, value in estimator.get_params().items()
+        if name.rpartition("__")[2] == "verbose" and isinstance(value, int)
+    }
+    return with_parameters(estimator, quiet)
