@@ -1,6 +1,5 @@
 """The estimators, one a file."""
 
-from ._checks import check_text_estimator, text_estimator_checks
 from ._pair import DicePairClassifier
 from ._query import DiceQueryTagger
 from ._span import DiceSpanExtractor
@@ -13,6 +12,4 @@ __all__ = [
     "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",
-    "check_text_estimator",
-    "text_estimator_checks",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
-from ._checks_case import (
+from ._case import (
     Case,
     find_difference,
     outputs,

@@ -1,13 +1,15 @@
-"""The contract of the text estimators, as checks that anyone can run on an estimator."""
+"""Runs the checks, all at once or one by one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 from unittest import SkipTest
 
-from ._checks_case import Case
-from ._checks_conduct import CONDUCT_CHECKS
-from ._checks_learning import LEARNING_CHECKS
+from ..datasets import make_pairs, make_questions, make_tagging
+from ..estimators import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier
+from ._case import Case
+from ._conduct import CONDUCT_CHECKS
+from ._learning import LEARNING_CHECKS
 
 # The checks of sklearn.utils.estimator_checks that pass no data to the estimator. Its other checks
 # fit on matrices of numbers; the text versions here have their names.
@@ -76,7 +78,7 @@ def check_text_estimator(
     Examples
     --------
     >>> from skdice import DiceTokenTagger
-    >>> from skdice.estimators import check_text_estimator
+    >>> from skdice.estimator_checks import check_text_estimator
     >>> tagger = DiceTokenTagger("path/to/a/tiny/model", max_epochs=1)
     >>> results = check_text_estimator(tagger)  # doctest: +SKIP
     """
@@ -120,7 +122,7 @@ def text_estimator_checks(
     Examples
     --------
     >>> from skdice import DiceTokenTagger
-    >>> from skdice.estimators import text_estimator_checks
+    >>> from skdice.estimator_checks import text_estimator_checks
     >>> checks = dict(text_estimator_checks(DiceTokenTagger()))
     >>> checks["check_estimator_repr"]()
 
@@ -187,13 +189,12 @@ def _run_check(check: Callable[[Case], None], estimator: Any, X: Any, y: Any) ->
 
 
 def _make_rows(estimator: Any) -> tuple[Any, Any]:
-    """Return rows that suit an estimator of our kind by what it calls a row, else sentences."""
-    from ..datasets import make_pairs, make_questions, make_tagging
-
-    kind = getattr(estimator, "_row_name", None)
-    if kind is None:
-        return make_tagging(24, ratio=2, n_types=2, random_state=0)
-    if kind == "question":
+    """Return rows that suit a subclass of one of our estimators, else sentences."""
+    if isinstance(estimator, DiceSpanExtractor):
         return make_questions(16, ratio=14, unanswerable_share=0.25, random_state=0)
+    if not isinstance(estimator, DicePairClassifier | DiceTextClassifier):
+        return make_tagging(24, ratio=2, n_types=2, random_state=0)
     pairs, y = make_pairs(24, positive_share=0.4, random_state=0)
-    return (pairs if kind == "pair" else [first for first, _ in pairs]), y
+    if isinstance(estimator, DicePairClassifier):
+        return pairs, y
+    return [first for first, _ in pairs], y

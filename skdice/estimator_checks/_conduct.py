@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._checks_case import Case, fingerprint, outputs, raises, require, require_same_outputs, take
+from ._case import Case, fingerprint, outputs, raises, require, require_same_outputs, take
 
 
 def check_parameters_round_trip(case: Case) -> None:
