@@ -19,7 +19,7 @@ from .corpora import CORPORA, REGIMES
 from .losses import CONTENDERS, MOST_SETTINGS
 from .plan import Study, planned_cells
 from .report import report
-from .runs import read
+from .runs import FINISHED, read
 from .schedule import carry_out
 
 
@@ -56,7 +56,7 @@ def main() -> None:
         arguments.seeds,
         arguments.settings,
         arguments.data,
-        read(Path(__file__).with_name("finished.jsonl.xz"), arguments.out),
+        read(FINISHED, arguments.out),
     )
     if arguments.plan:
         print(study.table(arguments.jobs).to_markdown())

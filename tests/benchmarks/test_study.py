@@ -4,13 +4,11 @@ import lzma
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from optuna.trial import FixedTrial
 
-from benchmarks import study as study_package
 from benchmarks.study import recipe, runs, schedule
 from benchmarks.study.corpora import draw, read_corpus, rows_with_ratio
 from benchmarks.study.losses import BASELINE, CONTENDERS, FITS, Contender, resample
@@ -325,10 +323,9 @@ class TestRuns:
 class TestFinishedRuns:
     """Of the runs in the repository STUDY.md shows these figures."""
 
-    def test_report(self):
-        finished = runs.read(Path(study_package.__file__).with_name("finished.jsonl.xz"))
+    def test_report(self, tmp_path):
         cells = planned_cells(["250", "ratio-5"], ["CoNLL03"])
-        study = Study(cells, ["dice", "wce"], range(5), 4, Path("data"), finished)
+        study = Study(cells, ["dice", "wce"], range(5), 4, tmp_path, runs.read(runs.FINISHED))
         lines = report(study).splitlines()
         assert any("74.6 ± 1.6 | +0.8 [-0.5, +2.1] | 75.6 ± 2.0" in line for line in lines)
         assert any("| wce" in line and "82.7 ± 0.6, -0.7 [-2.1, +0.6]" in line for line in lines)
