@@ -1,4 +1,4 @@
-"""What each process of a job runs: python -m tests.distributed.rank_job <part> <directory>.
+"""What each process of a job runs: python -m tests.nn.rank_job <part> <directory>.
 
 Each writes what it found to a file of its own.
 """
