@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
-
 from .._inputs import describe, list_items
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Tags: TypeAlias = "Sequence[str] | np.ndarray[Any, Any] | pd.Series[Any]"
-TagSequences: TypeAlias = "Sequence[Tags] | np.ndarray[Any, Any] | pd.Series[Any]"
+from .._typing import TagSequences
 
 
-def check_tags(tags: Any, name: str) -> list[str]:
+def check_tags(tags: object, name: str) -> list[str]:
     """Return the tags of one sentence as a list of non-empty strings.
 
     Parameters
@@ -90,7 +80,7 @@ def check_tag_sequences(
     return true_rows, pred_rows
 
 
-def _check_rows(sentences: Any, name: str) -> list[list[str]]:
+def _check_rows(sentences: object, name: str) -> list[list[str]]:
     rows = list_items(sentences)
     if rows is None:
         raise TypeError(
