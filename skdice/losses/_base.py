@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .._parameters import check_number, check_option
 
-# Of shape (n_classes,), or as the shape of the logits asks for.
+# Of shape (n_classes,); (2,) for one binary column, (n_labels, 2) for several labels.
 ClassWeight: TypeAlias = ArrayLike | Tensor | None
 
 
