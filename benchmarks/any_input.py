@@ -2,11 +2,11 @@
 
     python -m benchmarks.any_input --cases 5000
 
-Runs the hypothesis suites tests/estimators/test_any_input_*.py on tiny random models, one after the
-other. The cases of an estimator are shared out among its properties (predictions, probabilities,
-spans, fits, malformed X and y); the tables of the suites run besides. Cases are counted from what
-hypothesis reports, the ones that it generated but did not run left out; failures are tests that
-failed.
+Runs tests/estimators/test_any_input.py and test_bad_input.py on tiny random models, one estimator
+after the other. The cases of an estimator are shared out among its properties (predictions,
+probabilities, spans, fits, malformed X and y); their tables run besides. Cases are counted from
+what hypothesis reports, the ones that it generated but did not run left out; failures are tests
+that failed.
 """
 
 import argparse
@@ -20,13 +20,8 @@ from pathlib import Path
 
 import pandas as pd
 
-SUITES = {
-    "DiceTokenTagger": "tagger",
-    "DiceQueryTagger": "query_tagger",
-    "DiceSpanExtractor": "extractor",
-    "DicePairClassifier": "pairs",
-    "DiceTextClassifier": "texts",
-}
+from skdice.estimators import __all__ as ESTIMATORS
+
 _TESTS = Path(__file__).parent.parent / "tests" / "estimators"
 _RUN = re.compile(r"- (\d+) passing, (\d+) failing, and \d+ invalid")
 
@@ -36,12 +31,8 @@ def run(estimator: str, n_cases: int) -> dict:
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.xml"
         command = [
-            *(
-                sys.executable,
-                "-m",
-                "pytest",
-                str(_TESTS / f"test_any_input_{SUITES[estimator]}.py"),
-            ),
+            *(sys.executable, "-m", "pytest", "-k", estimator),
+            *(str(_TESTS / f"test_{kind}_input.py") for kind in ("any", "bad")),
             *("--hypothesis-show-statistics", f"--junitxml={report}", "-p", "no:cacheprovider"),
         ]
         environment = os.environ | {"SKDICE_HYPOTHESIS_EXAMPLES": str(n_cases)}
@@ -66,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=5000, help="of each estimator")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/any_input.csv"))
-    parser.add_argument("--estimators", nargs="+", default=list(SUITES), choices=list(SUITES))
+    parser.add_argument("--estimators", nargs="+", default=ESTIMATORS, choices=ESTIMATORS)
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     rows = []

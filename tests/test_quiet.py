@@ -46,7 +46,7 @@ def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
 def test_first_fit_of_a_process(tiny_bert):
     code = f"""
 from skdice import DiceTokenTagger
-from skdice.estimators import text_estimator_checks
+from skdice.estimator_checks import text_estimator_checks
 tagger = DiceTokenTagger({tiny_bert!r}, max_epochs=1)
 dict(text_estimator_checks(tagger))["check_global_state_untouched"]()
 """

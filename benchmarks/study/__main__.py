@@ -4,11 +4,11 @@
     python -m benchmarks.study --data ../shared/data --regimes 250 --jobs 2 --budget-minutes 120
     python -m benchmarks.study --data ../shared/data --report
 
-Every run is a file; a finished run is not run again, so the study may be stopped at any time, goes
-on where it was, and may be shared out to machines whose files are then copied together. STUDY.md
-says which of its tables --report makes from the files in the repository. For each corpus and size,
-settings of all contenders are scored on dev rows with one seed; the best one is then run with all
-seeds, and predicts the test rows.
+Every run is a line of a file; a finished run is not run again, so the study may be stopped at any
+time, goes on where it was, and may be shared out to machines whose files are then put together.
+finished.jsonl.xz has the runs that came with the repository; STUDY.md says which of its tables
+--report makes from them. For each corpus and size, settings of all contenders are scored on dev
+rows with one seed; the best one is then run with all seeds, and predicts the test rows.
 """
 
 import argparse
@@ -19,13 +19,14 @@ from .corpora import CORPORA, REGIMES
 from .losses import CONTENDERS, MOST_SETTINGS
 from .plan import Study, planned_cells
 from .report import report
+from .runs import FINISHED, read
 from .schedule import carry_out
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory of the corpora")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "finished")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/study.jsonl"))
     parser.add_argument("--plan", action="store_true", help="print what is to be run, and end")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
@@ -55,13 +56,13 @@ def main() -> None:
         arguments.seeds,
         arguments.settings,
         arguments.data,
-        arguments.out,
+        read(FINISHED, arguments.out),
     )
     if arguments.plan:
         print(study.table(arguments.jobs).to_markdown())
     elif arguments.report:
         print(report(study))
-    elif carry_out(study, arguments.jobs, arguments.budget_minutes):
+    elif carry_out(study, arguments.out, arguments.jobs, arguments.budget_minutes):
         sys.exit("Some runs ended with an error; the same command tries them again.")
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from . import runs
 from .corpora import CORPORA, N_DEV, N_TEST, REGIMES, has_regime, n_rows
 from .losses import (
     BASELINE,
@@ -77,8 +76,10 @@ class Study:
     seeds : sequence of int
     n_settings : int
         Settings that are tried for every way to train.
-    data, root : Path
-        Directories of the corpora and of the results.
+    data : Path
+        Directory of the corpora.
+    results : dict of Run to dict
+        What came of the runs that are done.
     """
 
     def __init__(
@@ -88,16 +89,15 @@ class Study:
         seeds: Sequence[int],
         n_settings: int,
         data: Path,
-        root: Path,
+        results: dict[Run, dict[str, Any]],
     ) -> None:
         self.cells = list(cells)
         self.contenders = [name for name in CONTENDERS if name in {BASELINE, *contenders}]
         self.seeds = list(seeds)
         self.n_settings = n_settings
         self.data = data
-        self.root = root
+        self.results = results
         self._rates: dict[str, float] = {}
-        self._tuned: dict[Path, dict[str, float]] = {}
 
     def tasks(self) -> list[Task]:
         """Return all tasks; each seed completes the tables for all cells before the next starts."""
@@ -167,11 +167,6 @@ class Study:
                 found[str(setting)] = scores
         return found
 
-    def final_path(self, cell: Cell, contender: Contender, seed: int) -> Path | None:
-        """Return the file of a contender's final run, None before its setting is chosen."""
-        run = self.resolve(Task(cell, contender, None, seed))
-        return None if run is None else run.path(self.root)
-
     def seconds(self, task: Task) -> float:
         """Estimate how long a task takes on one core."""
         corpus = CORPORA[task.cell.corpus]
@@ -206,7 +201,7 @@ class Study:
                 name += ", questions"
             row = rows.setdefault(name, {"tuning runs": 0, "final runs": 0, "done": 0, "left": 0.0})
             row["tuning runs" if task.setting is not None else "final runs"] += 1
-            if run is not None and run.path(self.root).exists():
+            if run in self.results:
                 row["done"] += 1
             else:
                 row["left"] += self.seconds(task) / 3600
@@ -259,21 +254,17 @@ class Study:
         return best
 
     def _dev_scores(self, cell: Cell, fit: str, setting: Setting) -> dict[str, float] | None:
-        path = _run("tune", cell, fit, setting, TUNING_SEED).path(self.root)
-        if path not in self._tuned:
-            if not path.exists():
-                return None
-            # A fit that stopped at a loss that is not finite has no scores.
-            self._tuned[path] = runs.read(path).get("dev", {"own": 0.0, "tuned": 0.0})
-        return self._tuned[path]
+        result = self.results.get(_run("tune", cell, fit, setting, TUNING_SEED))
+        # A fit that stopped at a loss that is not finite has no scores.
+        return None if result is None else result.get("dev", {"own": 0.0, "tuned": 0.0})
 
     def _rate(self, corpus: str) -> float:
         """Return the pieces per second of fits of a corpus, the median of what was measured."""
         if corpus not in self._rates:
             measured = []
-            for path in self.root.glob(f"*/{corpus.replace(' ', '-')}/*/tune_*.json.gz"):
-                result = runs.read(path)
-                if "fit_seconds" not in result:  # Restored from a table of dev scores.
+            for run, result in self.results.items():
+                # Dev scores that were restored from a table have no times.
+                if (run.stage, run.corpus) != ("tune", corpus) or "fit_seconds" not in result:
                     continue
                 pieces = result["n_train"] * result["epochs"] * CORPORA[corpus].pieces
                 if pieces >= FEWEST_PIECES:

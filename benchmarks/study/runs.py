@@ -1,8 +1,7 @@
-"""One run: fit, predict, and write what came of it to a file; a run that has its file is done."""
+"""One run: fit, predict, and score; what came of runs is kept in files with a line for each."""
 
-import gzip
 import json
-import os
+import lzma
 import time
 import warnings
 from collections.abc import Callable
@@ -38,6 +37,8 @@ ESTIMATORS = {
     "questions": DiceSpanExtractor,
 }
 MAX_LENGTH = {"questions": 256}
+# The runs that came with the repository.
+FINISHED = Path(__file__).with_name("finished.jsonl.xz")
 
 
 class Run(NamedTuple):
@@ -62,24 +63,15 @@ class Run(NamedTuple):
     parameters: tuple[tuple[str, Any], ...]
     seed: int
 
-    def path(self, root: Path) -> Path:
-        """Return the file of the run."""
-        changed = "".join(f"_{name}{value:g}" for name, value in self.parameters)
-        name = f"{self.stage}_lr{self.lr:g}{changed}_seed{self.seed}.json.gz"
-        corpus = self.corpus.replace(" ", "-")
-        return root / self.regime / corpus / self.fit / name
 
-
-def execute(run: Run, data: Path, root: Path) -> dict[str, Any]:
-    """Do a run and write its file.
+def execute(run: Run, data: Path) -> dict[str, Any]:
+    """Do a run and return what came of it.
 
     Parameters
     ----------
     run : Run
     data : Path
         Directory of the corpora.
-    root : Path
-        Directory of the results.
 
     Returns
     -------
@@ -107,8 +99,7 @@ def execute(run: Run, data: Path, root: Path) -> dict[str, Any]:
     except ValueError as error:
         if "is not finite" not in str(error):
             raise
-        result |= {"failed": str(error), "fit_seconds": time.perf_counter() - start}
-        return write(result, run.path(root))
+        return result | {"failed": str(error), "fit_seconds": time.perf_counter() - start}
     result["fit_seconds"] = time.perf_counter() - start
     remember_logits(estimator)
     start = time.perf_counter()
@@ -116,8 +107,7 @@ def execute(run: Run, data: Path, root: Path) -> dict[str, Any]:
         result["dev"] = score_dev(estimator, corpus, parts.dev)
     else:
         result["test"] = score_test(estimator, corpus, parts.dev, parts.test)
-    result["predict_seconds"] = time.perf_counter() - start
-    return write(result, run.path(root))
+    return result | {"predict_seconds": time.perf_counter() - start}
 
 
 def make_estimator(run: Run, corpus: Corpus, epochs: int) -> Any:
@@ -196,17 +186,19 @@ def count(estimator: Any, corpus: Corpus, y_true: list[Any], y_pred: list[Any]) 
     return counts
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read the file of a run."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return json.load(file)
+def read(*paths: Path) -> dict[Run, dict[str, Any]]:
+    """Read what came of finished runs, from those of the files that exist."""
+    found = {}
+    for path in filter(Path.exists, paths):
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+            for result in map(json.loads, file):
+                result["parameters"] = tuple(map(tuple, result["parameters"]))
+                found[Run(*(result[name] for name in Run._fields))] = result
+    return found
 
 
-def write(result: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Write the file of a run as a whole or not at all, and return what is in it."""
+def append(result: dict[str, Any], path: Path) -> None:
+    """Add what came of a run to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    with gzip.open(unfinished, "wt", encoding="utf-8") as file:
-        json.dump(result, file)
-    unfinished.replace(path)
-    return result
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(result) + "\n")

@@ -4,19 +4,22 @@ import math
 import time
 import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 from .corpora import CORPORA
 from .plan import Study, Task
-from .runs import Run, execute
+from .runs import Run, append, execute
 
 
-def carry_out(study: Study, jobs: int, budget_minutes: float | None) -> int:
+def carry_out(study: Study, out: Path, jobs: int, budget_minutes: float | None) -> int:
     """Do what is left of a study; a task whose time would go over the budget is not started.
 
     Parameters
     ----------
     study : Study
+    out : Path
+        The file that results are added to.
     jobs : int
         Processes, of one thread each.
     budget_minutes : float or None
@@ -36,17 +39,20 @@ def carry_out(study: Study, jobs: int, budget_minutes: float | None) -> int:
                 run = take_next(study, waiting, set(running.values()), deadline)
                 if run is None:
                     break
-                running[pool.submit(execute, run, study.data, study.root)] = run
+                running[pool.submit(execute, run, study.data)] = run
             if not running:
                 return n_errors
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 run = running.pop(future)
                 try:
-                    print(describe(run, future.result()), flush=True)
+                    study.results[run] = future.result()
                 except Exception:
                     n_errors += 1
                     print(f"ERROR in {run}:\n{traceback.format_exc()}", flush=True)
                     waiting = [task for task in waiting if study.resolve(task) != run]
+                else:
+                    append(study.results[run], out)
+                    print(describe(run, study.results[run]), flush=True)
 
 
 def take_next(study: Study, waiting: list[Task], running: set[Run], deadline: float) -> Run | None:
@@ -56,7 +62,7 @@ def take_next(study: Study, waiting: list[Task], running: set[Run], deadline: fl
     for task in open_tasks:
         run = study.resolve(task)
         if run is not None and run not in running:
-            if run.path(study.root).exists():
+            if run in study.results:
                 continue
             if time.monotonic() + study.seconds(task) <= deadline:
                 waiting.extend(open_tasks)

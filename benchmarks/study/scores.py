@@ -1,17 +1,16 @@
 """Scores of a cell's contenders with each seed, on the test rows and on resamples of them."""
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skdice.metrics._row_counts import METRICS, RowCounts
 from skdice.model_selection._comparison._bootstrap import resample_scores
 
-from . import runs
 from .corpora import CORPORA
 from .losses import BASELINE
-from .plan import Cell, Study
+from .plan import Cell, Study, Task
 
 N_RESAMPLES = 2000
 
@@ -110,10 +109,10 @@ class CellScores:
     def _read(self, study: Study, name: str, seed: int) -> None:
         contender = study.contenders_of(self.cell)[name]
         choice = study.best(self.cell, contender)
-        path = study.final_path(self.cell, contender, seed)
-        if choice is None or path is None or not path.exists():
+        run = study.resolve(Task(self.cell, contender, None, seed))
+        if choice is None or run not in study.results:
             return
-        result: dict[str, Any] = runs.read(path)
+        result = study.results[run]
         if result["failed"]:
             self.n_failed[name] += 1
             return

@@ -8,22 +8,22 @@ from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ._gazetteer import check_gazetteer
 from ._labels import check_label, find_larger_label, read_labels
-from ._mentions import Spans, check_all_mentions
-from ._rows import Labels, Rows, Texts, make_rows_like, read_rows, take_rows
+from ._mentions import Mentions, Spans, check_all_mentions
+from ._rows import SomeLabels, SomeRows, Texts, make_rows_like, read_rows, take_rows
 from ._swap import check_shared_only, iter_swaps, make_template
 
 
 def augment(
-    X: Rows,
-    y: Labels,
+    X: SomeRows,
+    y: SomeLabels,
     n_new: int,
     *,
     label: Hashable,
-    mentions: Any,
+    mentions: Mentions,
     gazetteer: Mapping[str, Sequence[str]],
     shared_only: bool | str = "auto",
     random_state: RandomState = None,
-) -> tuple[Any, Any]:
+) -> tuple[SomeRows, SomeLabels]:
     """Make new rows of a label by swapping the entity mentions of its rows.
 
     The rows of the label that have a mention to swap are the templates, in random order. Each is
@@ -96,7 +96,7 @@ def augment(
         seen=set(rows),
         what=f"rows with the label {label!r}",
     )
-    y_new = take_rows(y, origins)
+    y_new: Any = take_rows(y, origins)
     if hasattr(y_new, "reset_index"):
         y_new = y_new.reset_index(drop=True)
     return make_rows_like(X, new_rows), y_new
@@ -171,7 +171,7 @@ def make_new_rows(
 
 
 def _check_shared_only(
-    shared_only: Any, labels: Sequence[Hashable], label: Any, n_texts: int
+    shared_only: bool | str, labels: Sequence[Hashable], label: Hashable, n_texts: int
 ) -> bool:
     if not isinstance(shared_only, str):
         check_bool("augment", "shared_only", shared_only)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from .._inputs import check_tags, check_token_lists, describe
+from .._typing import TagSequences, TokenLists
 from ..metrics._entities import find_entities
 from ..text._tags import are_chunk_tags
 
@@ -14,7 +14,7 @@ _OPENING = frozenset("([{")
 _JOINING = frozenset("-–/")
 
 
-def collect_mentions(X: Any, y: Any) -> dict[str, list[str]]:
+def collect_mentions(X: TokenLists, y: TagSequences) -> dict[str, list[str]]:
     """Collect the mentions of each entity type from tagged sentences.
 
     Parameters
@@ -76,7 +76,7 @@ def collect_mentions(X: Any, y: Any) -> dict[str, list[str]]:
     return {label: sorted(collected[label]) for label in sorted(collected)}
 
 
-def check_gazetteer(gazetteer: Any) -> dict[str, list[str]]:
+def check_gazetteer(gazetteer: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return a copy of a gazetteer without repeated mentions.
 
     Raises

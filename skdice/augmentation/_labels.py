@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from .._inputs import describe, list_some
+from .._typing import Labels
 
 
-def read_labels(y: Any, n_rows: int) -> list[Hashable]:
+def read_labels(y: Labels, n_rows: int) -> list[Hashable]:
     """Return the labels as Python values, one for each row of X.
 
     Raises
@@ -19,12 +20,15 @@ def read_labels(y: Any, n_rows: int) -> list[Hashable]:
     ValueError
         If the number of labels is not `n_rows`, or a label is missing or cannot be a label.
     """
-    is_array = isinstance(y, np.ndarray | pd.Series)
-    if not is_array and not isinstance(y, list | tuple):
+    labels: list[Any]
+    if isinstance(y, np.ndarray | pd.Series):
+        if y.ndim != 1:
+            raise TypeError(f"y must have one dimension, a label per row; got shape {y.shape}.")
+        labels = y.tolist()
+    elif isinstance(y, list | tuple):
+        labels = list(y)
+    else:
         raise TypeError(f"y must be a list, tuple, Series or array of labels; got {describe(y)}.")
-    if is_array and y.ndim != 1:
-        raise TypeError(f"y must have one dimension, a label per row; got shape {y.shape}.")
-    labels: list[Any] = y.tolist() if is_array else list(y)
     if len(labels) != n_rows:
         raise ValueError(
             f"X and y must have the same number of rows; got {n_rows} and {len(labels)}."
@@ -37,7 +41,7 @@ def read_labels(y: Any, n_rows: int) -> list[Hashable]:
     return labels
 
 
-def find_positive_label(labels: Sequence[Hashable], pos_label: Any) -> Hashable:
+def find_positive_label(labels: Sequence[Hashable], pos_label: Hashable | None) -> Hashable:
     """Return the positive label: the given one, or the larger of exactly two.
 
     Raises
@@ -77,7 +81,7 @@ def find_larger_label(labels: Sequence[Hashable], setting: str, advice: str) -> 
         raise ValueError(f"{rule}; {_list_labels(labels)} cannot be ordered. {advice}.") from error
 
 
-def check_label(labels: Sequence[Hashable], label: Any, name: str) -> None:
+def check_label(labels: Sequence[Hashable], label: Hashable, name: str) -> None:
     """Raise a ValueError unless `label` is one of the labels; `name` is the parameter's."""
     if not pd.api.types.is_scalar(label) or label not in set(labels):
         raise ValueError(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 from .._inputs import check_rows, describe
 from ..text._entities import Entity
@@ -11,9 +11,20 @@ from ._rows import Rows, Texts, read_rows
 
 # (start, end, label) of the mentions of one text, ascending.
 Spans: TypeAlias = list[tuple[int, int, str]]
+# What the user gives: of one text, of a row, and of all rows.
+_OfText: TypeAlias = Sequence[Entity | tuple[int, int, str]]
+RowMentions: TypeAlias = _OfText | tuple[_OfText, ...]
+Mentions: TypeAlias = Sequence[RowMentions]
 
 
-def find_mentions(tagger: Any, X: Rows) -> list[Any]:
+class EntityFinder(Protocol):
+    """Such as a fitted tagger."""
+
+    def predict_entities(self, texts: list[str]) -> Sequence[Sequence[Entity]]:
+        """Return the entities of each text, in their order."""
+
+
+def find_mentions(tagger: EntityFinder, X: Rows) -> list[list[Entity] | tuple[list[Entity], ...]]:
     """Find the entity mentions of texts or pairs with a tagger.
 
     Parameters
@@ -66,7 +77,7 @@ def find_mentions(tagger: Any, X: Rows) -> list[Any]:
     ]
 
 
-def check_all_mentions(rows: Sequence[Texts], mentions: Any) -> list[tuple[Spans, ...]]:
+def check_all_mentions(rows: Sequence[Texts], mentions: Mentions | None) -> list[tuple[Spans, ...]]:
     """Return the spans of every row, as `check_mentions` does."""
     listed = check_rows(mentions, "mentions", "the mentions of each row of X, as of find_mentions")
     if len(listed) != len(rows):
@@ -80,7 +91,7 @@ def check_all_mentions(rows: Sequence[Texts], mentions: Any) -> list[tuple[Spans
     ]
 
 
-def check_mentions(texts: Texts, mentions: Any, where: str) -> tuple[Spans, ...]:
+def check_mentions(texts: Texts, mentions: RowMentions, where: str) -> tuple[Spans, ...]:
     """Return the spans of each text of a row, sorted by their start.
 
     Parameters
@@ -106,7 +117,7 @@ def check_mentions(texts: Texts, mentions: Any, where: str) -> tuple[Spans, ...]
     return tuple(_check_spans(text, found, where) for text, found in zip(texts, lists))
 
 
-def _check_spans(text: str, mentions: Sequence[Any], where: str) -> Spans:
+def _check_spans(text: str, mentions: Sequence[object], where: str) -> Spans:
     spans = [_check_span(text, mention, where) for mention in mentions]
     spans.sort()
     for before, span in pairwise(spans):
@@ -117,7 +128,7 @@ def _check_spans(text: str, mentions: Sequence[Any], where: str) -> Spans:
     return spans
 
 
-def _check_span(text: str, mention: Any, where: str) -> tuple[int, int, str]:
+def _check_span(text: str, mention: object, where: str) -> tuple[int, int, str]:
     if isinstance(mention, list | tuple) and len(mention) >= 3:
         start, end, label = mention[:3]
         are_ints = isinstance(start, Integral) and isinstance(end, Integral)

@@ -1,16 +1,20 @@
 """Texts and pairs of texts in the containers of the user: read, taken from and added to."""
 
-from collections.abc import Hashable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from .._inputs import check_pairs, describe
+from .._typing import Labels
 
 Row: TypeAlias = str | tuple[str, str]
-Rows: TypeAlias = "Sequence[Row] | np.ndarray[Any, Any] | pd.Series[Any] | pd.DataFrame"
-Labels: TypeAlias = "Sequence[Hashable] | np.ndarray[Any, Any] | pd.Series[Any]"
+Rows: TypeAlias = Sequence[Row] | np.ndarray | pd.Series | pd.DataFrame
+# What goes in comes out in a container of the same kind.
+SomeRows = TypeVar("SomeRows", bound=Rows)
+SomeLabels = TypeVar("SomeLabels", bound=Labels)
+_Some = TypeVar("_Some", bound=Rows | Labels)
 # The texts of a row: one, or the two of a pair.
 Texts: TypeAlias = tuple[str, ...]
 
@@ -20,7 +24,7 @@ _ALLOWED = (
 )
 
 
-def check_container(X: Any) -> None:
+def check_container(X: object) -> None:
     """Raise a TypeError unless `X` is a container of rows that this module can take rows from."""
     if not isinstance(X, list | tuple | np.ndarray | pd.Series | pd.DataFrame):
         raise TypeError(f"X must be {_ALLOWED}; got {describe(X)}.")
@@ -28,7 +32,7 @@ def check_container(X: Any) -> None:
         raise TypeError(f"X must be {_ALLOWED}; got an array of shape {X.shape}.")
 
 
-def read_rows(X: Any) -> list[Texts]:
+def read_rows(X: Rows) -> list[Texts]:
     """Return the texts of every row.
 
     Parameters
@@ -48,7 +52,7 @@ def read_rows(X: Any) -> list[Texts]:
         If a row is neither a str nor a 2-tuple of str, or if `X` has both.
     """
     check_container(X)
-    if getattr(X, "ndim", 1) == 2:
+    if isinstance(X, np.ndarray | pd.DataFrame) and X.ndim == 2:
         return list(check_pairs(X))
     rows = [read_row(row, f"row {i} of X") for i, row in enumerate(X)]
     for i, texts in enumerate(rows):
@@ -61,7 +65,7 @@ def read_rows(X: Any) -> list[Texts]:
     return rows
 
 
-def read_row(row: Any, where: str) -> Texts:
+def read_row(row: object, where: str) -> Texts:
     """Return the texts of one row; `where` is what errors call it."""
     if isinstance(row, str):
         return (str(row),)
@@ -75,14 +79,17 @@ def make_row(texts: Texts) -> Row:
     return texts[0] if len(texts) == 1 else (texts[0], texts[1])
 
 
-def take_rows(rows: Any, index: Sequence[int]) -> Any:
+def take_rows(rows: _Some, index: Sequence[int]) -> _Some:
     """Return some of the rows, in that order and in a new container of the same kind."""
+    taken: Any
     if isinstance(rows, pd.Series | pd.DataFrame):
-        return rows.iloc[list(index)].copy()
-    if isinstance(rows, np.ndarray):
-        return rows[np.asarray(index, dtype=np.intp)]
-    taken = [rows[i] for i in index]
-    return tuple(taken) if isinstance(rows, tuple) else taken
+        taken = rows.iloc[list(index)].copy()
+    elif isinstance(rows, np.ndarray):
+        taken = rows[np.asarray(index, dtype=np.intp)]
+    else:
+        taken = [rows[i] for i in index]
+        taken = tuple(taken) if isinstance(rows, tuple) else taken
+    return taken
 
 
 def make_rows_like(X: Any, rows: Sequence[Texts]) -> Any:

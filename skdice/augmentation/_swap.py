@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._parameters import check_bool
 from .._random_state import RandomState, make_rng
 from ._gazetteer import check_gazetteer, fold, make_key
-from ._mentions import Spans, check_mentions
+from ._mentions import RowMentions, Spans, check_mentions
 from ._rows import Row, Texts, make_row, read_row
 
 # Random tries for a mention that differs from all others of its row.
@@ -21,7 +21,7 @@ _MAX_REJECTED = 1000
 
 def swap_mentions(
     row: Row,
-    mentions: Any,
+    mentions: RowMentions,
     gazetteer: Mapping[str, Sequence[str]],
     *,
     shared_only: bool = False,

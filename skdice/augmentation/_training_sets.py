@@ -8,11 +8,12 @@ import pandas as pd
 
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
+from .._typing import Labels
 from ._augment import make_new_rows
 from ._gazetteer import check_gazetteer
 from ._labels import find_positive_label, read_labels
-from ._mentions import check_all_mentions, find_mentions
-from ._rows import Labels, Rows, Texts, join_rows, make_rows_like, read_rows, take_rows
+from ._mentions import EntityFinder, Mentions, Spans, check_all_mentions, find_mentions
+from ._rows import Rows, Texts, join_rows, make_rows_like, read_rows, take_rows
 from ._undersample import draw_negatives
 
 
@@ -21,8 +22,8 @@ def make_training_sets(
     y: Labels,
     *,
     gazetteer: Mapping[str, Sequence[str]],
-    mentions: Any = None,
-    tagger: Any = None,
+    mentions: Mentions | None = None,
+    tagger: EntityFinder | None = None,
     pos_label: Hashable | None = None,
     extra_negatives: float = 0.25,
     random_state: RandomState = None,
@@ -128,7 +129,7 @@ def make_training_sets(
             f"The positives must be the minority; y has {n_positives} rows with the positive label "
             f"{positive!r} and {n_negatives} others. Pass pos_label if another label is meant."
         )
-    if mentions is None:
+    if tagger is not None:
         mentions = find_mentions(tagger, X)
     every_row = range(len(rows))
     source = _Source(
@@ -146,12 +147,12 @@ def make_training_sets(
 class _Source(NamedTuple):
     """What all sets are made of: the given rows and what can be done to them."""
 
-    X: Any
-    y: Any
+    X: Rows
+    y: Labels
     rows: list[Texts]
     positive: Hashable
     is_positive: list[bool]
-    spans: list[Any]
+    spans: list[tuple[Spans, ...]]
     gazetteer: dict[str, list[str]]
 
 

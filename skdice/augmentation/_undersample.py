@@ -2,22 +2,21 @@
 
 import random
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
 from ._labels import find_positive_label, read_labels
-from ._rows import Labels, Rows, check_container, take_rows
+from ._rows import SomeLabels, SomeRows, check_container, take_rows
 
 
 def undersample_negatives(
-    X: Rows,
-    y: Labels,
+    X: SomeRows,
+    y: SomeLabels,
     *,
     ratio: float = 1.0,
     pos_label: Hashable | None = None,
     random_state: RandomState = None,
-) -> tuple[Any, Any]:
+) -> tuple[SomeRows, SomeLabels]:
     """Drop negatives at random until there are `ratio` of them for each positive.
 
     Parameters

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 
 from ._files import read_text
 from ._tables import Record, drop_header, is_integer, make_labels, split_records
@@ -25,7 +24,7 @@ def read_labeled_text(
     label: str | int | None = None,
     separator: str | None = None,
     encoding: str = "utf-8",
-) -> tuple[list[str], npt.NDArray[Any]]:
+) -> tuple[list[str], np.ndarray]:
     r"""Read texts and their labels from a TSV or CSV file, or from lines ``<label> <text>``.
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``

@@ -4,7 +4,6 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import pandas as pd
 
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
+from .._typing import SquadAnswer
 from ._squad import make_question_table
 from ._tagging_language import THINGS, make_language
 
@@ -242,9 +242,7 @@ class _QuestionWriter:
             (i, j) for i, frame in enumerate(self._frames) for j in range(len(frame.verbs))
         ]
 
-    def write_sample(
-        self, length: float, is_answerable: bool
-    ) -> tuple[str, str, str, dict[str, list[Any]]]:
+    def write_sample(self, length: float, is_answerable: bool) -> tuple[str, str, str, SquadAnswer]:
         """Write the title, the question, a context of about `length` tokens and the answers."""
         rng = self._rng
         relation = rng.choice(self._relations)
@@ -253,7 +251,7 @@ class _QuestionWriter:
         facts = self._draw_facts(query, length, is_answerable)
         rng.shuffle(facts)
         sentences = []
-        answer: dict[str, list[Any]] = {"text": [], "answer_start": []}
+        answer: SquadAnswer = {"text": [], "answer_start": []}
         start = 0
         for fact in facts:
             sentence, starts = self._write_sentence(fact)
@@ -368,7 +366,7 @@ class _QuestionWriter:
         return f"{sentence}.", starts
 
 
-def _make_key(fact: _Fact) -> tuple[Any, ...]:
+def _make_key(fact: _Fact) -> tuple[tuple[int, int], tuple[str, ...]]:
     """Make what tells two facts apart, whenever they happened."""
     return fact.relation, tuple(value for slot, value in fact.values.items() if slot != "T")
 

@@ -2,9 +2,8 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 
 from .._parameters import check_option
 from ._files import read_text, shorten
@@ -45,7 +44,7 @@ _LAYOUTS = {
 
 def read_pairs(
     path: str | os.PathLike[str], *, layout: str = "auto", encoding: str = "utf-8"
-) -> tuple[list[tuple[str, str]], npt.NDArray[Any]]:
+) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a file with columns separated by TABs.
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``

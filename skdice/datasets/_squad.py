@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .._typing import SquadAnswer
 from ._files import read_text, shorten
 
 _COLUMNS = ["id", "title", "question", "context"]
@@ -104,7 +105,7 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
 
 
 def make_question_table(
-    rows: Sequence[tuple[Any, ...]], answers: Sequence[dict[str, list[Any]]]
+    rows: Sequence[tuple[str | int, str, str, str]], answers: Sequence[SquadAnswer]
 ) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
     """Make X and y of (id, title, question, context) and the answers of each question."""
     # Questions about one context share its str, which a string dtype would copy.
@@ -129,7 +130,7 @@ def _parse(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{os.fspath(path)}: the JSON cannot be read ({error}).") from error
 
 
-def _read_answers(question: "_Node") -> dict[str, list[Any]]:
+def _read_answers(question: "_Node") -> SquadAnswer:
     texts: list[str] = []
     starts: list[int] = []
     if not question.get("is_impossible", bool, default=False):

@@ -5,10 +5,8 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._files import shorten
 
@@ -121,7 +119,7 @@ def drop_header(path: str | os.PathLike[str], records: list[Record]) -> list[Rec
 
 def make_labels(
     path: str | os.PathLike[str], records: Sequence[Record], column: int, *, has_header: bool
-) -> npt.NDArray[Any]:
+) -> np.ndarray:
     """Return the labels in a column: of dtype int64 if all are integers, else of type str.
 
     Parameters

@@ -1,6 +1,5 @@
 """The estimators, one a file."""
 
-from ._checks import check_text_estimator, text_estimator_checks
 from ._load import load_pretrained
 from ._pair import DicePairClassifier
 from ._query import DiceQueryTagger
@@ -14,7 +13,5 @@ __all__ = [
     "DiceSpanExtractor",
     "DiceTextClassifier",
     "DiceTokenTagger",
-    "check_text_estimator",
     "load_pretrained",
-    "text_estimator_checks",
 ]

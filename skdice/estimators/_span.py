@@ -398,7 +398,7 @@ class DiceSpanExtractor(TextEstimator):
         owner = type(self).__name__
         is_ce = self.loss in ("ce", "recommended")
         if is_ce or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
-            weights = {"K": self.K, "class_weight": self.class_weight}
+            weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight
             for name, value in weights.items():

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import pandas as pd
 
 from .._inputs import check_tags, check_token_lists, describe
 from .._parameters import check_number
-from ..metrics._validation import TagSequences, check_tag_sequences
+from .._typing import TagSequences, TokenLists
+from ..metrics._validation import check_tag_sequences
 from ..text._tags import are_chunk_tags
 from ._entity_pairs import ENTITY_KINDS, TAG_KINDS, EntityPair, pair_entities, pair_tags
 from ._error_page import join_words, render_page
@@ -21,6 +22,13 @@ from ._error_page import join_words, render_page
 # A notebook keeps its pages in its file.
 _NOTEBOOK_SENTENCES = 100
 _OUTSIDE = "O"
+
+
+class Tagger(Protocol):
+    """What predicts one tag per word."""
+
+    def predict(self, X: TokenLists) -> TagSequences:
+        """Return the tags of each sentence."""
 
 
 class TaggingErrors:
@@ -94,7 +102,9 @@ class TaggingErrors:
         self.frame = _make_frame(sentences, pairs, kinds)
 
     @classmethod
-    def from_predictions(cls, X: Any, y_true: TagSequences, y_pred: TagSequences) -> TaggingErrors:
+    def from_predictions(
+        cls, X: TokenLists, y_true: TagSequences, y_pred: TagSequences
+    ) -> TaggingErrors:
         """Compare predicted tags with gold ones.
 
         Parameters
@@ -127,7 +137,7 @@ class TaggingErrors:
         return cls(sentences, pairs, ENTITY_KINDS if has_entities else TAG_KINDS)
 
     @classmethod
-    def from_estimator(cls, tagger: Any, X: Any, y: TagSequences) -> TaggingErrors:
+    def from_estimator(cls, tagger: Tagger, X: TokenLists, y: TagSequences) -> TaggingErrors:
         """Compare the predictions of a fitted tagger with gold tags.
 
         Parameters
@@ -275,7 +285,7 @@ def _make_frame(
     return frame.astype({"row": "int64", **dict.fromkeys(positions, "Int64")})
 
 
-def _make_record(row: int, words: Sequence[str], pair: EntityPair) -> tuple[Any, ...]:
+def _make_record(row: int, words: Sequence[str], pair: EntityPair) -> tuple[object, ...]:
     gold_start, gold_end, gold_label = pair.gold or (None, None, None)
     predicted_start, predicted_end, predicted_label = pair.predicted or (None, None, None)
     return (

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._inputs import check_rows, describe
+from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
 
@@ -21,7 +22,9 @@ _CHARACTER_TOKEN = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+|[^\\w\\s]")
 _Row = tuple[int, int | None, int | None, float]  # count, negatives, positives, ratio
 
 
-def imbalance_report(y: Any, X: Any = None) -> pd.DataFrame:
+def imbalance_report(
+    y: TagSequences | Labels | Answers | pd.DataFrame, X: Questions | None = None
+) -> pd.DataFrame:
     """Count the negatives and the positives of each class.
 
     Parameters
@@ -145,7 +148,7 @@ def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
     return y, names or list(range(y.shape[1]))
 
 
-def _is_sequence(row: Any) -> bool:
+def _is_sequence(row: object) -> bool:
     return isinstance(row, list | tuple | np.ndarray | pd.Series)
 
 
@@ -248,7 +251,7 @@ def _report_classes(counts: Counter[Any], negatives: int | None) -> pd.DataFrame
     return _make_frame(summary, list(counts.items()), n_items)
 
 
-def _are_answers(rows: Sequence[Any], X: Any) -> bool:
+def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
     """Tell answers from labels: bare str are answers if `X` names question and context."""
     if isinstance(rows[0], Mapping):
         return True
@@ -276,7 +279,7 @@ def _read_contexts(X: Any) -> list[str]:
     return [_read_context(row, i) for i, row in enumerate(X)]
 
 
-def _read_context(row: Any, i: int) -> str:
+def _read_context(row: object, i: int) -> str:
     """Return the context of row `i` of `X`, a dict or a pair."""
     if isinstance(row, Mapping) and "context" in row:
         context = row["context"]
@@ -289,7 +292,7 @@ def _read_context(row: Any, i: int) -> str:
     return context
 
 
-def _report_answers(rows: Sequence[Any], contexts: Sequence[str]) -> pd.DataFrame:
+def _report_answers(rows: Sequence[object], contexts: Sequence[str]) -> pd.DataFrame:
     n_answerable = negatives = 0
     for i, (row, context) in enumerate(zip(rows, contexts, strict=True)):
         texts = read_answers(row, f"row {i} of y")

@@ -1,9 +1,12 @@
 """The picture of a comparison of losses."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TITLES = {
     "precision": "Precision",
@@ -68,7 +71,7 @@ class LossComparisonDisplay:
 
     @classmethod
     def from_comparison(
-        cls, comparison: Any, *, metric: str = "f1", ax: Any = None
+        cls, comparison: Any, *, metric: str = "f1", ax: "Axes | None" = None
     ) -> "LossComparisonDisplay":
         """Draw a comparison.
 
@@ -100,7 +103,7 @@ class LossComparisonDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> "LossComparisonDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "LossComparisonDisplay":
         """Draw, a line per loss with the first one on top.
 
         Parameters
@@ -117,7 +120,7 @@ class LossComparisonDisplay:
 
         n_losses, n_seeds = self.scores.shape
         is_own = ax is None
-        if is_own:
+        if ax is None:
             _, ax = plt.subplots(figsize=(6.5, 1.4 + 0.42 * n_losses), layout="constrained")
         y = np.arange(n_losses)
         is_baseline = self.scores.index == self.baseline

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from .._parameters import check_number, check_option
 from ..losses import Loss, make_loss
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Of a curve that runs off to infinity, such as -1 / p, this multiple of its median is shown.
 _SHOWN_MEDIANS = 1.5
@@ -61,7 +64,7 @@ class LossDerivativeDisplay:
         *,
         target: int = 1,
         n_points: int = 99,
-        ax: Any = None,
+        ax: "Axes | None" = None,
         line_kw: dict[str, Any] | None = None,
     ) -> "LossDerivativeDisplay":
         """Compute the derivatives by autograd and plot them.
@@ -107,7 +110,7 @@ class LossDerivativeDisplay:
         return display.plot(ax, line_kw=line_kw)
 
     def plot(
-        self, ax: Any = None, *, line_kw: dict[str, Any] | None = None
+        self, ax: "Axes | None" = None, *, line_kw: dict[str, Any] | None = None
     ) -> "LossDerivativeDisplay":
         """Plot the derivatives.
 
@@ -154,7 +157,9 @@ class LossDerivativeDisplay:
         return self
 
 
-def _labelled(losses: Any) -> dict[str, Loss]:
+def _labelled(
+    losses: Sequence[str | Loss] | Mapping[str, str | Loss],
+) -> dict[str, Loss]:
     """Return the losses as objects by label."""
     expected = "losses must be a sequence of names and Loss objects, or a dict of label to these"
     if isinstance(losses, Mapping):
@@ -176,11 +181,11 @@ def _labelled(losses: Any) -> dict[str, Loss]:
     return labelled
 
 
-def _label(loss: Any) -> str:
+def _label(loss: object) -> str:
     return loss if isinstance(loss, str) else " ".join(repr(loss).split())
 
 
-def _as_loss(loss: Any) -> Loss:
+def _as_loss(loss: object) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if not isinstance(loss, str):

@@ -1,13 +1,16 @@
 """Loss and score of fitted estimators over the epochs."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from .._pipeline import final_step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class TrainingCurveDisplay:
@@ -56,7 +59,12 @@ class TrainingCurveDisplay:
         self.best_epochs = best_epochs
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> "TrainingCurveDisplay":
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator | Mapping[str, BaseEstimator],
+        *,
+        ax: "Axes | None" = None,
+    ) -> "TrainingCurveDisplay":
         """Plot the curves of fitted estimators.
 
         Parameters
@@ -89,7 +97,7 @@ class TrainingCurveDisplay:
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> "TrainingCurveDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "TrainingCurveDisplay":
         """Plot the curves.
 
         Parameters
@@ -149,7 +157,7 @@ class TrainingCurveDisplay:
         )
 
 
-def _trained(estimator: Any) -> Any:
+def _trained(estimator: BaseEstimator) -> BaseEstimator:
     """Return the estimator with ``history_``: itself, or the last step of a Pipeline."""
     _, estimator = final_step(estimator)
     history = getattr(estimator, "history_", None)

@@ -1,13 +1,17 @@
 """The base of all losses: parameters, input checks, weights and the additive-sums protocol."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from .._parameters import check_number, check_option
+
+# Of shape (n_classes,); (2,) for one binary column, (n_labels, 2) for several labels.
+ClassWeight: TypeAlias = ArrayLike | Tensor | None
 
 
 class Items(NamedTuple):
@@ -51,8 +55,8 @@ class Loss(BaseEstimator, nn.Module):
     """
 
     get_params: Callable[..., dict[str, Any]]
-    set_params: Callable[..., Any]
-    class_weight: Any
+    set_params: Callable[..., "Loss"]
+    class_weight: ClassWeight
     ignore_index: int
     reduction: str
     memory: float | str = 0.0

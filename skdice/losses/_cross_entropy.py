@@ -1,11 +1,9 @@
 """Cross-entropy."""
 
-from typing import Any
-
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._base import Items, Loss
+from ._base import ClassWeight, Items, Loss
 
 
 class CrossEntropyLoss(Loss):
@@ -39,7 +37,7 @@ class CrossEntropyLoss(Loss):
     def __init__(
         self,
         *,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:

@@ -1,9 +1,8 @@
 """Dice loss."""
 
-from typing import Any
-
 from torch import Tensor
 
+from ._base import ClassWeight
 from ._set import SetLoss
 
 
@@ -68,7 +67,7 @@ class DiceLoss(SetLoss):
         background: int | str | None = "auto",
         ohem_ratio: float = 0.0,
         ce_weight: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:

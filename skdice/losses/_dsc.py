@@ -1,8 +1,7 @@
 """Self-adjusting dice loss (DSC)."""
 
-from typing import Any
-
 from .._parameters import check_bool, check_number
+from ._base import ClassWeight
 from ._dice import DiceLoss
 
 
@@ -78,7 +77,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
         background: int | str | None = "auto",
         ohem_ratio: float = 0.0,
         ce_weight: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:

@@ -1,12 +1,10 @@
 """Focal loss."""
 
-from typing import Any
-
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from .._parameters import check_number
-from ._base import Items, Loss
+from ._base import ClassWeight, Items, Loss
 from ._softmax import gold_logits
 
 
@@ -42,7 +40,7 @@ class FocalLoss(Loss):
         self,
         *,
         gamma: float = 2.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:

@@ -1,5 +1,6 @@
 """Where entities start, where they end, and which start belongs to which end: three losses."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -137,4 +138,4 @@ def match_scores(start: Tensor, end: Tensor) -> Tensor:
     ----------
     start, end : Tensors of shape (n_rows, n_words, size)
     """
-    return start @ end.transpose(1, 2) / start.shape[2] ** 0.5
+    return start @ end.transpose(1, 2) / math.sqrt(start.shape[2])

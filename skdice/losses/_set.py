@@ -1,7 +1,5 @@
 """What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
@@ -29,7 +27,7 @@ class SetLoss(Loss):
     memory: float | str
     level: str
     average: str
-    background: Any
+    background: int | str | None
     ohem_ratio: float
     ce_weight: float
 

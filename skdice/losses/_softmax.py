@@ -55,7 +55,8 @@ def gold_logits(items: Items) -> Tensor:
     """Return the logit of "the gold class against all others", of the shape of the targets."""
     if items.has_columns:
         return torch.where(items.target == 1, items.logits, -items.logits)
-    return _GoldLogits.apply(items.logits, items.target)
+    m: Tensor = _GoldLogits.apply(items.logits, items.target)  # type: ignore[no-untyped-call]
+    return m
 
 
 def gold_logits_and_sums(items: Items, others: OtherCells, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,7 +76,10 @@ def gold_logits_and_sums(items: Items, others: OtherCells, weight: Tensor) -> tu
     sums : Tensor of shape (n_classes,) if over the items, (n_items,) if over the classes
     """
     weight = weight.expand_as(items.logits)
-    return _GoldLogitsAndSums.apply(items.logits, items.target, weight, others)
+    found: tuple[Tensor, Tensor] = _GoldLogitsAndSums.apply(  # type: ignore[no-untyped-call]
+        items.logits, items.target, weight, others
+    )
+    return found
 
 
 class _GoldLogits(torch.autograd.Function):

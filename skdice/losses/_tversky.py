@@ -1,10 +1,9 @@
 """Tversky loss."""
 
-from typing import Any
-
 from torch import Tensor
 
 from .._parameters import check_number
+from ._base import ClassWeight
 from ._set import SetLoss
 
 
@@ -79,7 +78,7 @@ class TverskyLoss(SetLoss):
         background: int | str | None = "auto",
         ohem_ratio: float = 0.0,
         ce_weight: float = 0.0,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:

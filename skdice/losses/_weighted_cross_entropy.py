@@ -1,13 +1,13 @@
 """Weighted cross-entropy and the paper's class weights."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .._parameters import check_number
-from ._base import Items
+from ._base import ClassWeight, Items
 from ._cross_entropy import CrossEntropyLoss, cross_entropy
 
 
@@ -41,7 +41,7 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
     def __init__(
         self,
         *,
-        class_weight: Any,
+        class_weight: ClassWeight,
         ignore_index: int = -100,
         reduction: str = "mean",
     ) -> None:
@@ -59,7 +59,9 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
         return cross_entropy(items)
 
 
-def log_class_weight(counts: Any, K: float = 3.0) -> np.ndarray:
+def log_class_weight(
+    counts: ArrayLike | Mapping[Hashable, float], K: float = 3.0
+) -> NDArray[np.float64]:
     """Compute the paper's class weights, ``log10((n - n_t) / n_t + K)`` (section 3.1).
 
     Parameters
@@ -85,11 +87,12 @@ def log_class_weight(counts: Any, K: float = 3.0) -> np.ndarray:
     array([0.49291552, 1.161368  , 1.83674597, 2.30535137])
     """
     check_number("log_class_weight", "K", K)
+    labels: Sequence[Hashable]
     if isinstance(counts, Mapping):
-        labels, numbers = list(counts), list(counts.values())
+        labels, counts = list(counts), list(counts.values())
     else:
-        labels, numbers = list(range(np.size(counts))), counts
-    n_t = np.asarray(numbers, dtype=np.float64)
+        labels = range(np.size(counts))
+    n_t = np.asarray(counts, dtype=np.float64)
     if n_t.ndim != 1 or len(n_t) < 2:
         raise ValueError(
             f"log_class_weight takes the counts of at least two classes; got shape {n_t.shape}."
@@ -109,4 +112,5 @@ def log_class_weight(counts: Any, K: float = 3.0) -> np.ndarray:
             f"K={K!r}: it has {n_t[largest]:g} of {n_t.sum():g} items. Allowed is K >= "
             f"{1 - ratio[largest]:.6g} here; K=1 always works."
         )
-    return np.log10(ratio + K)
+    weights: NDArray[np.float64] = np.log10(ratio + K)
+    return weights

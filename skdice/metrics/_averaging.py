@@ -86,8 +86,9 @@ def average_scores(
 def _divide(
     numerator: NDArray[np.int64], denominator: NDArray[np.int64], zero_division: float
 ) -> NDArray[np.float64]:
-    undefined = np.full(numerator.shape, float(zero_division))
-    return np.divide(numerator, denominator, out=undefined, where=denominator > 0)
+    ratio = np.full(numerator.shape, float(zero_division))
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
+    return ratio
 
 
 def _int_array(values: Iterable[int]) -> NDArray[np.int64]:

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from .._parameters import check_option
-from ._validation import Tags, check_tags
+from .._typing import Strings
+from ._validation import check_tags
 
 # What a prefix does, in the letters of IOBES: begins, is inside, ends, or is a single word.
 _IOB = {"B": "B", "I": "I"}
@@ -56,7 +57,7 @@ class _Run(NamedTuple):
 
 
 def get_entities(
-    tags: Tags, *, mode: str | None = None, scheme: str | None = None
+    tags: Strings, *, mode: str | None = None, scheme: str | None = None
 ) -> list[EntitySpan]:
     """Read the entities off the tags of one sentence.
 

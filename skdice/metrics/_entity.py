@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parameters import check_number, check_option
+from .._typing import TagSequences
 from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
 from ._entities import check_scheme, find_entities
-from ._validation import TagSequences, check_tag_sequences
+from ._validation import check_tag_sequences
 
 
 def entity_f1_score(

@@ -148,13 +148,15 @@ def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) 
         labels, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
         one_hot = codes[:, None] == np.arange(len(labels))
         is_true, is_pred = one_hot[: len(y_true)], one_hot[len(y_true) :]
-    return np.concatenate([is_true & is_pred, is_pred, is_true], axis=1).astype(np.uint8)
+    counts: np.ndarray = np.concatenate([is_true & is_pred, is_pred, is_true], axis=1)
+    return counts.astype(np.uint8)
 
 
 def count_indicators(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
     """Return the correct, the predicted and the actual labels of each row, (n_rows, 3)."""
     cells = np.stack([y_true & y_pred, y_pred, y_true], axis=1)
-    return cells.sum(axis=2, dtype=np.int32)
+    counts: np.ndarray = cells.sum(axis=2, dtype=np.int32)
+    return counts
 
 
 def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
@@ -170,4 +172,6 @@ def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
 
 def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     denominator = np.broadcast_to(denominator, numerator.shape)
-    return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0)
+    shares: np.ndarray = np.zeros(numerator.shape)
+    np.divide(numerator, denominator, out=shares, where=denominator > 0)
+    return shares

@@ -8,7 +8,7 @@ import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
-
-Answer: TypeAlias = "str | Sequence[str] | Mapping[str, Any]"
-Answers: TypeAlias = "Sequence[Answer] | np.ndarray[Any, Any] | pd.Series[Any]"
-Predictions: TypeAlias = "Sequence[str] | np.ndarray[Any, Any] | pd.Series[Any]"
-Numbers: TypeAlias = "Sequence[float] | np.ndarray[Any, Any] | pd.Series[Any]"
+from .._typing import Answers, Numbers, Strings
 
 _VERSIONS = ("2.0", "1.1")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -38,7 +34,7 @@ class _RowScores(NamedTuple):
     f1: NDArray[np.float64]
 
 
-def squad_f1_score(y_true: Answers, y_pred: Predictions, *, version: str = "2.0") -> float:
+def squad_f1_score(y_true: Answers, y_pred: Strings, *, version: str = "2.0") -> float:
     r"""Compute the F1 score of SQuAD: how many words of the answer are right, mean over questions.
 
     Parameters
@@ -99,7 +95,7 @@ def squad_f1_score(y_true: Answers, y_pred: Predictions, *, version: str = "2.0"
     return float(np.mean(score_rows(y_true, y_pred, version).f1))
 
 
-def squad_exact_match(y_true: Answers, y_pred: Predictions, *, version: str = "2.0") -> float:
+def squad_exact_match(y_true: Answers, y_pred: Strings, *, version: str = "2.0") -> float:
     """Compute the exact match of SQuAD: the share of the questions whose answer is right.
 
     Parameters
@@ -143,7 +139,7 @@ def squad_exact_match(y_true: Answers, y_pred: Predictions, *, version: str = "2
 
 def squad_report(
     y_true: Answers,
-    y_pred: Predictions,
+    y_pred: Strings,
     *,
     no_answer_score: Numbers | None = None,
     version: str = "2.0",
@@ -247,7 +243,7 @@ def squad_report(
     return report.rename_axis("questions")
 
 
-def read_answers(row: Any, where: str) -> list[str]:
+def read_answers(row: object, where: str) -> list[str]:
     """Return the texts of the answers to one question.
 
     Parameters
@@ -270,7 +266,7 @@ def read_answers(row: Any, where: str) -> list[str]:
     """
     if isinstance(row, str):
         return [row]
-    values = row
+    values: object = row
     if isinstance(row, Mapping):
         if "text" not in row:
             raise ValueError(
@@ -283,7 +279,7 @@ def read_answers(row: Any, where: str) -> list[str]:
     return texts
 
 
-def score_rows(y_true: Answers, y_pred: Predictions, version: str) -> _RowScores:
+def score_rows(y_true: Answers, y_pred: Strings, version: str) -> _RowScores:
     """Check the input and score every question."""
     check_option("SQuAD metrics", "version", version, _VERSIONS)
     true_rows = check_rows(y_true, "y_true", "answers, one row per question")
@@ -358,7 +354,7 @@ def _mean(values: NDArray[np.float64]) -> float:
     return float(np.mean(values)) if len(values) else math.nan
 
 
-def _check_numbers(no_answer_score: Any, n_rows: int) -> NDArray[np.float64]:
+def _check_numbers(no_answer_score: Numbers, n_rows: int) -> NDArray[np.float64]:
     values = check_rows(no_answer_score, "no_answer_score", "numbers, one per question")
     if len(values) != n_rows:
         raise ValueError(

@@ -6,8 +6,9 @@ from collections import Counter
 from itertools import chain
 
 from .._parameters import check_option
+from .._typing import TagSequences
 from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
-from ._validation import TagSequences, check_tag_sequences
+from ._validation import check_tag_sequences
 
 
 def tag_f1_score(

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
-
 from .._inputs import check_rows, describe, list_items
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Tags: TypeAlias = "Sequence[str] | np.ndarray[Any, Any] | pd.Series[Any]"
-TagSequences: TypeAlias = "Sequence[Tags] | np.ndarray[Any, Any] | pd.Series[Any]"
+from .._typing import TagSequences
 
 
-def check_tags(tags: Any, name: str) -> list[str]:
+def check_tags(tags: object, name: str) -> list[str]:
     """Return the tags of one sentence as a list of non-empty strings.
 
     Parameters
@@ -90,6 +80,6 @@ def check_tag_sequences(
     return true_rows, pred_rows
 
 
-def _check_tags(sentences: Any, name: str) -> list[list[str]]:
+def _check_tags(sentences: object, name: str) -> list[list[str]]:
     rows = check_rows(sentences, name, "lists of tags, one per sentence")
     return [check_tags(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]

@@ -163,7 +163,8 @@ def _first_of_rows(order: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
     order = order[np.argsort(row[order], kind="stable")]
     sorted_row = row[order]
     rank = np.arange(len(order)) - np.searchsorted(sorted_row, sorted_row)
-    return order[rank < n]
+    first: np.ndarray = order[rank < n]
+    return first
 
 
 def _chunks(offsets: np.ndarray, n_items: int) -> Iterator[tuple[int, int]]:

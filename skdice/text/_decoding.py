@@ -76,7 +76,8 @@ class TagDecoder:
 
     def _best(self, logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         if self.scheme is None:
-            return logits.argmax(1)
+            best: np.ndarray = logits.argmax(1)
+            return best
         transitions = allowed_transitions(self.classes.tolist(), self.scheme)
         return best_sequences(logits, offsets, transitions)
 
@@ -89,5 +90,6 @@ class TagDecoder:
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
-    p = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64)
-    return p / p.sum(1, keepdims=True)
+    p: np.ndarray = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64)
+    p /= p.sum(1, keepdims=True)
+    return p

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 def checked_split(splitter: Splitter, text: str, row: int) -> list[tuple[int, int]]:
     """Split a text and make sure that the spans are ascending, not empty and inside the text."""
-    spans: list[Any] = list(splitter(text))
+    spans = list(splitter(text))
     before = 0
     for span in spans:
         if not _is_offsets(span) or not before <= span[0] < span[1] <= len(text):
@@ -70,8 +70,9 @@ def checked_split(splitter: Splitter, text: str, row: int) -> list[tuple[int, in
     return [(int(start), int(end)) for start, end in spans]
 
 
-def _is_offsets(span: Any) -> bool:
+def _is_offsets(span: object) -> bool:
     if isinstance(span, np.ndarray):
         span = span.tolist()
-    is_pair = isinstance(span, tuple | list) and len(span) == 2
-    return is_pair and all(isinstance(place, int | np.integer) for place in span)
+    if not isinstance(span, tuple | list) or len(span) != 2:
+        return False
+    return all(isinstance(place, int | np.integer) for place in span)

@@ -48,7 +48,7 @@ class Frame:
         input_ids, token_type_ids : Ragged of n_rows rows, int32
         """
         lengths = [text.lengths for text in texts]
-        offsets = offsets_from_lengths(sum(lengths) + self.n_special)
+        offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
         ids = np.empty(offsets[-1], dtype=np.int32)
         types = np.empty(offsets[-1], dtype=np.int32)
         end = offsets[:-1].copy()  # of what is there of each row

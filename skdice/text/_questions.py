@@ -229,7 +229,8 @@ def _strides(
             f"{_others(too_long)}."
         )
     if stride is None:
-        return (capacity // 4).tolist()
+        quarters: list[int] = (capacity // 4).tolist()
+        return quarters
     too_long = np.flatnonzero((capacity <= stride) & (capacity < n_pieces))
     if len(too_long):
         i = too_long[0]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Ragged:
     offsets: np.ndarray
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Any], dtype: Any) -> "Ragged":
+    def from_rows(cls, rows: Sequence[Sequence[int]], dtype: DTypeLike) -> "Ragged":
         """Build from a sequence of sequences."""
         offsets = offsets_from_lengths([len(row) for row in rows])
         values = np.fromiter((value for row in rows for value in row), dtype, count=offsets[-1])
@@ -60,7 +60,7 @@ def ranges(start: np.ndarray, stop: np.ndarray) -> np.ndarray:
     return np.arange(offsets[-1]) + np.repeat(start - offsets[:-1], stop - start)
 
 
-def offsets_from_lengths(lengths: Any) -> np.ndarray:
+def offsets_from_lengths(lengths: Sequence[int] | np.ndarray) -> NDArray[np.int64]:
     """Return where rows of the given lengths start and end, of shape (n_rows + 1,)."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])

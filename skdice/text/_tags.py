@@ -94,7 +94,7 @@ def best_sequences(
         each word.
     """
     start, follow, end = transitions
-    best = scores.argmax(1)
+    best: np.ndarray = scores.argmax(1)
     # Where the best class of every word makes a well-formed sequence, that is the best sequence.
     sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     bad_word = np.zeros(len(best), dtype=bool)

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from .._configuration import check_vocabulary
 from .._pretrained import loading
 from ._frame import Frame
 from ._ragged import Ragged
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+    from transformers import PreTrainedTokenizerFast
 
 
 class WordTokenizer:
@@ -133,7 +137,7 @@ class WordTokenizer:
                 return int(token_id)
         return 0
 
-    def _find_frame(self, probe: Any) -> Frame:
+    def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
         special: list[list[tuple[int, int]]] = [[]]
         text_types: list[int] = []
@@ -195,7 +199,7 @@ def _without_surrogates(word: str) -> str:
     return word
 
 
-def _load_tokenizer(model: str) -> Any:
+def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":
     from transformers import AutoTokenizer
 
     if os.path.isdir(model):
@@ -226,12 +230,12 @@ def _load_tokenizer(model: str) -> Any:
     return tokenizer
 
 
-def _plain_backend(tokenizer: Any) -> Any:
+def _plain_backend(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
     """Return a copy of the tokenizer's backend, set to cut text and do nothing else.
 
     A copy: every call of the tokenizer itself would set truncation, padding and special tokens.
     """
-    backend = copy.deepcopy(tokenizer.backend_tokenizer)
+    backend: Tokenizer = copy.deepcopy(tokenizer.backend_tokenizer)
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = True

@@ -40,24 +40,26 @@ def data(tmp_path):
 
 @pytest.fixture
 def make_study(tmp_path):
+    results = {}
+
     def make(contenders, cells=(CELL,), seeds=(0, 1), n_settings=4):
-        return Study(cells, contenders, seeds, n_settings, tmp_path / "data", tmp_path / "runs")
+        return Study(cells, contenders, seeds, n_settings, tmp_path / "data", results)
 
     return make
 
 
 def write_tuning(study, fit, dev_scores, cell=CELL):
-    """Write the files of the tuning runs of a way to train, one after the other."""
+    """Finish the tuning runs of a way to train, one after the other."""
     for number, (own, tuned) in enumerate(dev_scores):
         run = study.resolve(Task(cell, Contender(fit), number, 100))
-        runs.write({"dev": {"own": own, "tuned": tuned}}, run.path(study.root))
+        study.results[run] = {"dev": {"own": own, "tuned": tuned}}
 
 
 def write_final(study, name, seed, counts, tuned_counts=None, cell=CELL):
-    """Write the file of a test run: correct, predicted and actual entities of each row."""
+    """Finish a test run: correct, predicted and actual entities of each row."""
     run = study.resolve(Task(cell, CONTENDERS[name], None, seed))
     test = {"own": counts, "tuned": tuned_counts or counts}
-    runs.write({"failed": None, "test": test}, run.path(study.root))
+    study.results[run] = {"failed": None, "test": test}
 
 
 class TestDrawing:
@@ -119,9 +121,9 @@ class TestChoosing:
     def test_fit_that_stopped_has_lost(self, make_study):
         study = make_study(["ce"], n_settings=2)
         stopped = study.resolve(Task(CELL, Contender("ce"), 0, 100))
-        runs.write({"failed": "The loss is not finite"}, stopped.path(study.root))
+        study.results[stopped] = {"failed": "The loss is not finite"}
         second = study.resolve(Task(CELL, Contender("ce"), 1, 100))
-        runs.write({"dev": {"own": 0.1, "tuned": 0.1}}, second.path(study.root))
+        study.results[second] = {"dev": {"own": 0.1, "tuned": 0.1}}
         assert study.best(CELL, CONTENDERS["ce"]).setting.lr == 4e-4
 
     def test_every_fit_has_as_many_settings_as_the_baseline(self, make_study, data):
@@ -149,24 +151,26 @@ class TestChoosing:
 
 class TestCarryingOut:
     @pytest.fixture
-    def carry_out(self, monkeypatch):
+    def carry_out(self, monkeypatch, tmp_path):
         """Carry a study out without training; return what was run."""
 
         def carry_out(study, **options):
             started = []
+            out = tmp_path / "results" / "study.jsonl"
 
-            def execute(run, data, root):
+            def execute(run, data):
                 if run.fit in options.get("broken", ()):
                     raise RuntimeError("out of memory")
                 started.append(run)
-                assert not run.path(root).exists()
+                assert run not in runs.read(out)
                 result = {"failed": None, "dev": {"own": 0.5, "tuned": 0.5}, "fit_seconds": 9}
-                return runs.write(run._asdict() | result, run.path(root))
+                return run._asdict() | result
 
             monkeypatch.setattr(schedule, "ProcessPoolExecutor", ThreadPoolExecutor)
             monkeypatch.setattr(schedule, "execute", execute)
             monkeypatch.setattr(study, "_rate", lambda corpus: 1000.0)
-            n_errors = schedule.carry_out(study, 1, options.get("budget_minutes"))
+            n_errors = schedule.carry_out(study, out, 1, options.get("budget_minutes"))
+            assert runs.read(out) == study.results
             return started, n_errors
 
         return carry_out
@@ -217,7 +221,7 @@ class TestCarryingOut:
         assert make_study(["ce"]).seconds(task) == unknown
         run = make_study(["ce"]).resolve(task)
         timed = {"n_train": 5000, "epochs": 10, "fit_seconds": 1e5}
-        runs.write(timed, run.path(make_study(["ce"]).root))
+        make_study(["ce"]).results[run] = timed
         assert make_study(["ce"]).seconds(task) > 10 * unknown
 
 
@@ -268,7 +272,7 @@ class TestScores:
     def test_report_says_what_is_missing_and_what_stopped(self, study):
         write_final(study, BASELINE, 0, self.HALF)
         stopped = study.resolve(Task(CELL, CONTENDERS["dice"], None, 0))
-        runs.write({"failed": "The loss is not finite"}, stopped.path(study.root))
+        study.results[stopped] = {"failed": "The loss is not finite"}
         lines = report(study).splitlines()
         dice = next(line for line in lines if line.startswith("| dice"))
         assert "missing" in dice
@@ -292,12 +296,13 @@ class TestRuns:
         monkeypatch.setattr(runs, "get_model_path", lambda: tiny_bert)
 
     @pytest.mark.parametrize("fit", ["ce", "ce-resampled", "dice-annealed", "tversky-ce-K"])
-    def test_run_and_its_file(self, fit, data, tmp_path):
+    def test_run_and_its_line(self, fit, data, tmp_path):
         final = Run("final", "smoke", "CoNLL03", fit, 1e-3, (), 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            result = runs.execute(final, data, tmp_path)
-        assert runs.read(final.path(tmp_path)) == result | {"parameters": []}
+            result = runs.execute(final, data)
+        runs.append(result, tmp_path / "study.jsonl")
+        assert runs.read(tmp_path / "study.jsonl") == {final: result}
         assert result["failed"] is None
         truth = draw("CoNLL03", "smoke", 0, data).test.y
         for counts in result["test"].values():
@@ -306,14 +311,24 @@ class TestRuns:
                 tag != "O" for tags in truth for tag in tags
             )
 
-    def test_dev_scores_of_both_decisions(self, data, tmp_path):
+    def test_dev_scores_of_both_decisions(self, data):
         run = Run("tune", "smoke", "CoNLL03", "dice", 1e-3, (("gamma", 0.1),), 100)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            result = runs.execute(run, data, tmp_path)
+            result = runs.execute(run, data)
         assert set(result["dev"]) == {"own", "tuned"}
         assert "test" not in result
-        assert run.path(tmp_path).name == "tune_lr0.001_gamma0.1_seed100.json.gz"
+
+
+class TestFinishedRuns:
+    """Of the runs in the repository STUDY.md shows these figures."""
+
+    def test_report(self, tmp_path):
+        cells = planned_cells(["250", "ratio-5"], ["CoNLL03"])
+        study = Study(cells, ["dice", "wce"], range(5), 4, tmp_path, runs.read(runs.FINISHED))
+        lines = report(study).splitlines()
+        assert any("74.6 ± 1.6 | +0.8 [-0.5, +2.1] | 75.6 ± 2.0" in line for line in lines)
+        assert any("| wce" in line and "82.7 ± 0.6, -0.7 [-2.1, +0.6]" in line for line in lines)
 
 
 class TestRecipe:

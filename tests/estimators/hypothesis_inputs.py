@@ -1,13 +1,14 @@
-"""Strategies of texts and of what is no text, for the suites test_any_input_*.py.
+"""Strategies of texts and labels, and of what is none, for test_any_input and test_bad_input.
 
-A suite has at least as many cases as SKDICE_HYPOTHESIS_EXAMPLES says, few by default; every
-property has a share of them.
+Each estimator gets at least as many cases as SKDICE_HYPOTHESIS_EXAMPLES says, few by default;
+every property has a share of them.
 """
 
 import linecache
 import os
 import re
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ PACKAGE = Path(skdice.__file__).parent
 
 
 def cases(share):
-    """Return the settings of a property that gets a share of the cases of its suite."""
+    """Return the settings of a property that gets a share of the cases of its estimator."""
     return settings(
         max_examples=max(3, round(N_CASES * share)),
         deadline=None,
@@ -140,6 +141,48 @@ def one_bad_row(draw, rows, bad):
     i = draw(st.integers(0, len(rows) - 1))
     contain = draw(st.sampled_from([list, tuple, as_series, as_array]))
     return contain(with_row(rows, i, draw(bad))), i
+
+
+# -- labels, and what is none ----------------------------------------------------------------------
+
+# Labels of one type: what y may have.
+KINDS = [
+    text(6),
+    st.sampled_from(["spam", "ham", "", "\x00", "a\x00", "\ud800"]),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(0, 2),
+    st.integers(-3, 3).map(float),
+    st.integers(0, 2).map(np.int8),
+    st.booleans(),
+    st.booleans().map(np.bool_),
+]
+
+
+@st.composite
+def labels_for(draw, n_rows):
+    """Draw so many labels of one type, in any container."""
+    labels = draw(st.lists(draw(st.sampled_from(KINDS)), min_size=n_rows, max_size=n_rows))
+    contain = draw(st.sampled_from([list, tuple, as_series, in_column, pd.Categorical]))
+    return labels, contain(labels) if labels else labels
+
+
+def in_column(labels):
+    """Return a DataFrame of one column, as target tables are."""
+    return pd.DataFrame({"label": as_series(labels)})
+
+
+# Not lists, which make a row of several labels.
+NO_LABELS = [
+    *[junk for junk in JUNK if not isinstance(junk, list | np.ndarray)],
+    "a str among numbers",
+    float("inf"),
+    2**63,
+    Fraction(1, 2),
+    np.datetime64("2020-01-01"),
+    pd.Timestamp("2020-01-01"),
+    1 + 0j,
+]
+no_labels = st.sampled_from(NO_LABELS)
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What each process of a job does alone, without a job; tests/distributed has whole ones."""
+"""What each process of a job does alone, without a job; test_rank_jobs has whole ones."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,395 @@
+"""Any words, texts, questions and labels: predictions and fits that are what they promise to be.
+
+An error may say what a text lacks; test_bad_input has what is always an error.
+"""
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from .hypothesis_inputs import (
+    ONE_EPOCH,
+    as_array,
+    as_series,
+    attempt,
+    cases,
+    labels_for,
+    sentences,
+    text,
+    texts,
+    words,
+)
+from .test_span import easy_questions
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*are longer than max_length"),
+    pytest.mark.filterwarnings("ignore:A column-vector y was passed"),
+]
+
+QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
+SETTINGS = {
+    DiceTokenTagger: {"max_length": 16},
+    DiceQueryTagger: {"max_length": 16, "queries": QUERIES},
+    DiceSpanExtractor: {"max_length": 56},
+    DiceTextClassifier: {"max_length": 24},
+    DicePairClassifier: {"max_length": 24},
+}
+CORPORA = {
+    DiceTokenTagger: easy_corpus(16),
+    DiceQueryTagger: easy_corpus(16),
+    DiceSpanExtractor: easy_questions(12, unanswerable=0.3),
+    DiceTextClassifier: easy_texts(12, n_classes=3),
+    DicePairClassifier: easy_pairs(12),
+}
+FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])  # WordPiece, byte-level BPE
+
+
+def make(estimator, model, **parameters):
+    return estimator(model, **{**ONE_EPOCH, **SETTINGS[estimator], **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_models):
+    """Return an estimator on a model of a family, fitted once."""
+
+    @cache
+    def get(estimator, family="bert"):
+        return make(estimator, tiny_models(family)).fit(*CORPORA[estimator])
+
+    return get
+
+
+def check_entities(found, rows, *, nested=False):
+    for entities, row in zip(found, rows, strict=True):
+        assert list(entities) == sorted(entities)
+        for start, end, label, score in entities:
+            assert 0 <= start < end <= len(row)
+            assert label in ("PER", "LOC")
+            assert 0 < score <= 1
+        assert nested or all(before.end <= after.start for before, after in pairwise(entities))
+
+
+class TestDiceTokenTagger:
+    X, Y = CORPORA[DiceTokenTagger]
+
+    @pytest.fixture
+    def tagger(self, fitted):
+        return fitted(DiceTokenTagger)
+
+    @FAMILIES
+    @cases(0.2)
+    @given(X=sentences)
+    def test_predict(self, fitted, family, X):
+        tagger = fitted(DiceTokenTagger, family)
+        tags = set(tagger.classes_.tolist())
+        predicted = tagger.predict(X)
+        assert predicted.shape == (len(X),)
+        assert all(type(row) is list for row in predicted)
+        assert [len(row) for row in predicted] == [len(row) for row in X]
+        assert all(tag in tags for row in predicted for tag in row)
+
+    @cases(0.1)
+    @given(X=sentences)
+    def test_predict_proba(self, tagger, X):
+        for p, row in zip(tagger.predict_proba(X), X, strict=True):
+            assert p.shape == (len(row), len(tagger.classes_))
+            np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
+
+    @cases(0.1)
+    @given(X=sentences)
+    def test_spans(self, tagger, X):
+        check_entities(tagger.predict_spans(X), X)
+
+    @cases(0.05)
+    @given(texts=st.lists(text(80), max_size=4))
+    def test_entities_of_raw_text(self, tagger, texts):
+        check_entities(tagger.predict_entities(texts), texts)
+
+    @cases(0.1)
+    @given(data=st.data(), X=sentences)
+    def test_fit(self, tiny_bert, data, X):
+        tags = st.one_of(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC"]), words)
+        y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
+        classes = {tag for row in y for tag in row}
+        tagger = make(DiceTokenTagger, tiny_bert)
+        if len(classes) < 2:
+            reason = "no word to train on" if not classes else "at least two different tags"
+            with pytest.raises(ValueError, match=reason):
+                tagger.fit(X, y)
+            return
+        predicted = tagger.fit(X, y).predict(X)
+        assert tagger.classes_.tolist() == sorted(classes)
+        assert [len(row) for row in predicted] == [len(row) for row in X]
+        assert {tag for row in predicted for tag in row} <= classes
+
+    @pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 1000, 100_000])
+    def test_sentences_of_any_length(self, tiny_bert, n_words):
+        tagger = make(DiceTokenTagger, tiny_bert).fit(self.X, self.Y).set_params(batch_size=512)
+        long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
+        assert [len(row) for row in tagger.predict([long])] == [n_words]
+
+    @pytest.mark.parametrize("max_length", [16, 33, 64])
+    def test_windows_do_not_change_what_fits(self, tiny_bert, max_length):
+        windowed, whole = (
+            make(DiceTokenTagger, tiny_bert, max_length=length).fit(self.X, self.Y)
+            for length in (max_length, None)
+        )
+        for p, q in zip(windowed.predict_proba(self.X), whole.predict_proba(self.X)):
+            np.testing.assert_array_equal(p, q)
+
+
+@st.composite
+def sentences_with_spans(draw):
+    """Draw sentences with entities, flat or not, in some of them."""
+    X = draw(st.lists(st.lists(words, max_size=12), min_size=1, max_size=4))
+    y = []
+    for row in X:
+        places = st.tuples(st.integers(0, len(row)), st.integers(0, len(row))).map(sorted)
+        labels = st.sampled_from(["A", "B"]) | text(6)
+        drawn = draw(st.lists(st.tuples(places, labels), max_size=3))
+        y.append([(start, end, label) for (start, end), label in drawn if start < end and label])
+    return X, y
+
+
+class TestDiceQueryTagger:
+    @pytest.fixture
+    def tagger(self, fitted):
+        """Return a tagger of a family; its low threshold lets it find many entities."""
+
+        def get(family="bert", decode="flat"):
+            tagger = fitted(DiceQueryTagger, family)
+            tagger.threshold_ = -1.0
+            return tagger.set_params(decode=decode)
+
+        return get
+
+    @FAMILIES
+    @cases(0.15)
+    @given(X=sentences)
+    def test_predict(self, tagger, family, X):
+        predicted = tagger(family).predict(X)
+        assert predicted.shape == (len(X),)
+        assert [len(row) for row in predicted] == [len(row) for row in X]
+        possible = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
+        assert all(type(row) is list and possible.issuperset(row) for row in predicted)
+
+    @FAMILIES
+    @pytest.mark.parametrize("decode", ["flat", "nested"])
+    @cases(0.075)
+    @given(X=sentences)
+    def test_spans(self, tagger, family, decode, X):
+        found = tagger(family, decode).predict_spans(X)
+        check_entities(found, X, nested=decode == "nested")
+
+    def test_there_are_entities_to_check(self, tagger):
+        X, _ = CORPORA[DiceQueryTagger]
+        nested, flat = (
+            sum(len(row) for row in tagger(decode=decode).predict_spans(X))
+            for decode in ("nested", "flat")
+        )
+        assert nested > flat > 0
+
+    @cases(0.05)
+    @given(texts=st.lists(text(80), max_size=4))
+    def test_entities_of_raw_text(self, tagger, texts):
+        check_entities(tagger().predict_entities(texts), texts)
+
+    @cases(0.1)
+    @given(rows=sentences_with_spans(), decode=st.sampled_from(["flat", "nested"]))
+    def test_fit_on_spans(self, tiny_bert, rows, decode):
+        X, y = rows
+        tagger = DiceQueryTagger(tiny_bert, **ONE_EPOCH, max_length=32, decode=decode)
+        error = attempt(lambda: tagger.fit(X, y))
+        if not any(y):
+            assert "needs an entity" in str(error)
+        elif decode == "flat" and any(
+            after[0] < before[1] for row in y for before, after in pairwise(sorted(set(row)))
+        ):
+            assert "overlapping entities" in str(error)
+        else:
+            assert error is tagger
+            assert set(tagger.labels_) == {label for row in y for _, _, label in row}
+            assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
+
+    @cases(0.05)
+    @given(data=st.data(), X=sentences)
+    def test_fit_on_tags(self, tiny_bert, data, X):
+        tags = st.sampled_from(["O", "B-PER", "I-PER", "E-LOC", "B-\ud800", "U-", "L-x"]) | words
+        y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
+        tagger = DiceQueryTagger(tiny_bert, **ONE_EPOCH)
+        if attempt(lambda: tagger.fit(X, y)) is tagger:
+            assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
+
+
+def is_filled(text):
+    return bool(text.strip())
+
+
+# Questions and contexts without a character are refused, as any question longer than a window is.
+contexts = texts.filter(is_filled)
+# Eight characters are 32 bytes, and those 33 pieces at most.
+questions = text(8).filter(is_filled) | st.sampled_from(["city ?", "[SEP]", "\x00", "\ud800"])
+rows_of_questions = st.lists(st.tuples(questions, contexts), max_size=4)
+
+
+@st.composite
+def questions_with_answers(draw):
+    """Draw questions of which some have answers, the places of some answers wrong."""
+    X = draw(st.lists(st.tuples(questions, contexts), min_size=1, max_size=4))
+    y = []
+    for _, context in X:
+        start = draw(st.integers(0, len(context) - 1))
+        answer = context[start : start + draw(st.integers(0, 9))]
+        shift = draw(st.sampled_from([0, 0, 0, 1, -3, 10**9]))
+        squad = {"text": [answer], "answer_start": [start + shift]} if answer else {"text": []}
+        y.append(draw(st.sampled_from([answer, [answer], squad])))
+    return X, y
+
+
+class TestDiceSpanExtractor:
+    @FAMILIES
+    @cases(0.15)
+    @given(X=rows_of_questions)
+    def test_predict(self, fitted, family, X):
+        predicted = fitted(DiceSpanExtractor, family).predict(X)
+        assert predicted.shape == (len(X),)
+        for answer, (_, context) in zip(predicted, X, strict=True):
+            assert type(answer) is str
+            assert answer in context
+            assert answer == answer.strip()
+
+    @FAMILIES
+    @cases(0.15)
+    @given(X=rows_of_questions)
+    def test_spans(self, fitted, family, X):
+        found = fitted(DiceSpanExtractor, family).predict_spans(X)
+        for answers, (_, context) in zip(found, X, strict=True):
+            scores = [answer.score for answer in answers]
+            assert scores == sorted(scores, reverse=True)
+            assert sum(scores) <= 1 + 1e-9
+            assert len({(answer.start, answer.end) for answer in answers}) == len(answers) <= 20
+            for answer, start, end, score in answers:
+                assert 0 <= start < end <= len(context)
+                assert context[start:end] == answer
+                assert 0 <= score <= 1
+
+    @pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start")
+    @pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
+    @cases(0.1)
+    @given(rows=questions_with_answers())
+    def test_fit(self, tiny_bert, rows):
+        X, y = rows
+        extractor = make(DiceSpanExtractor, tiny_bert)
+        result = attempt(lambda: extractor.fit(X, y))
+        if result is extractor:
+            predicted = extractor.predict(X)
+            assert all(answer in context for answer, (_, context) in zip(predicted, X, strict=True))
+        else:
+            assert "nothing that the tokenizer keeps" in str(result)
+            answers = ["".join(row["text"] if isinstance(row, dict) else row) for row in y]
+            assert not all(map(has_letter, filter(None, answers)))
+
+
+def has_letter(text):
+    return any(char.isascii() and char.isalnum() for char in text)
+
+
+@pytest.mark.parametrize(
+    "classifier, row", [(DiceTextClassifier, texts), (DicePairClassifier, st.tuples(texts, texts))]
+)
+class TestClassifiers:
+    @FAMILIES
+    @cases(0.15)
+    @given(data=st.data(), contain=st.sampled_from([list, tuple, as_array, as_series]))
+    def test_predict(self, fitted, classifier, row, family, data, contain):
+        X = data.draw(st.lists(row, max_size=5))
+        predicted = fitted(classifier, family).predict(contain(X))
+        assert predicted.shape == (len(X),)
+        assert set(predicted.tolist()) <= set(CORPORA[classifier][1])
+
+    @FAMILIES
+    @cases(0.15)
+    @given(data=st.data())
+    def test_predict_proba(self, fitted, classifier, row, family, data):
+        X, estimator = data.draw(st.lists(row, max_size=5)), fitted(classifier, family)
+        p = estimator.predict_proba(X)
+        assert p.shape == (len(X), len(estimator.classes_))
+        np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
+        np.testing.assert_array_equal(estimator.predict(X), estimator.classes_[p.argmax(1)])
+
+    @cases(0.1)
+    @given(data=st.data())
+    def test_fit(self, tiny_bert, classifier, row, data):
+        X = data.draw(st.lists(row, max_size=5))
+        labels, y = data.draw(labels_for(len(X)))
+        estimator = make(classifier, tiny_bert)
+        if len(set(labels)) < 2:
+            with pytest.raises(ValueError, match="two classes" if labels else "no row to train on"):
+                estimator.fit(X, y)
+            return
+        predicted = estimator.fit(X, y).predict(X)
+        assert estimator.classes_.tolist() == sorted(set(labels))
+        assert predicted.shape == (len(X),)
+        assert set(predicted.tolist()) <= set(labels)
+        assert 0 <= estimator.score(X, y) <= 1
+
+
+class TestDiceTextClassifier:
+    @pytest.fixture
+    def multilabel(self, tiny_bert):
+        return make(DiceTextClassifier, tiny_bert).fit(*easy_labels(12))
+
+    @cases(0.15)
+    @given(X=st.lists(texts, max_size=5))
+    def test_predict_several_labels(self, multilabel, X):
+        p = multilabel.predict_proba(X)
+        assert p.shape == (len(X), 2)
+        assert ((p >= 0) & (p <= 1)).all()
+        np.testing.assert_array_equal(multilabel.predict(X), p > 0.5)
+
+    @cases(0.05)
+    @given(data=st.data(), X=st.lists(texts, min_size=1, max_size=5), n_labels=st.integers(2, 4))
+    def test_fit_several_labels(self, tiny_bert, data, X, n_labels):
+        row = st.lists(st.integers(0, 1), min_size=n_labels, max_size=n_labels)
+        rows = data.draw(st.lists(row, min_size=len(X), max_size=len(X)))
+        contain = st.sampled_from([list, np.array, pd.DataFrame, sparse.csr_matrix])
+        y = data.draw(contain)(rows)
+        classifier = make(DiceTextClassifier, tiny_bert)
+        if not np.any(rows):
+            with pytest.raises(ValueError, match="needs a row with a label"):
+                classifier.fit(X, y)
+            return
+        predicted = classifier.fit(X, y).predict(X)
+        assert predicted.shape == (len(X), n_labels)
+        assert set(predicted.ravel().tolist()) <= {0, 1}
+        assert 0 <= classifier.score(X, y) <= 1
+
+
+class TestDicePairClassifier:
+    @pytest.mark.parametrize("truncation", ["second", "error"])
+    @cases(0.05)
+    @given(X=st.lists(st.tuples(texts, texts), max_size=5))
+    def test_rows_that_are_too_long(self, fitted, truncation, X):
+        classifier = fitted(DicePairClassifier)
+        classifier.set_params(truncation=truncation)
+        labels = attempt(lambda: classifier.predict(X))
+        classifier.set_params(truncation="longest_first")
+        if isinstance(labels, ValueError):
+            assert "pieces, and" in str(labels)
+        else:
+            assert len(labels) == len(X)

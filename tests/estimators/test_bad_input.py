@@ -1,0 +1,353 @@
+"""Rows, labels and tables that no estimator can use: an error that says why, and in which row."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+
+from ..corpora import easy_corpus, easy_pairs, easy_texts
+from .hypothesis_inputs import (
+    NAN,
+    NO_ROWS,
+    ONE_EPOCH,
+    attempt,
+    cases,
+    fails,
+    generator_of,
+    junk,
+    no_labels,
+    one_bad_row,
+    text,
+    with_row,
+)
+from .test_span import easy_questions
+
+QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
+SENTENCES, TAGS = easy_corpus(16)
+SPANS = [[(i % 3, i % 3 + 1, ["PER", "LOC"][i % 2])] for i in range(16)]
+QUESTIONS, ANSWERS = easy_questions(12, unanswerable=0.3)
+TEXTS, TEXT_LABELS = easy_texts(12, n_classes=3)
+PAIRS, PAIR_LABELS = easy_pairs(12)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start"),
+    pytest.mark.filterwarnings("ignore:.*are longer than max_length"),
+    pytest.mark.filterwarnings("ignore:A column-vector y was passed"),
+]
+
+# -- what is bad -----------------------------------------------------------------------------------
+
+bad_sentences = junk | text(9)
+bad_tags = junk | text(9) | st.just(["O"] * 9)
+bad_spans = st.tuples(st.integers(-2, 9), st.integers(-2, 9), st.just("")) | st.sampled_from(
+    [(0, 99, "PER"), (-1, 1, "PER"), (1, 1, "PER"), (0, 1), (0.0, 1, "PER"), (0, 10**400, "PER")]
+)
+bad_rows_of_spans = junk | bad_spans | st.lists(bad_spans | junk, min_size=1)
+bad_questions = junk | st.sampled_from(
+    [
+        "question",
+        ("question",),
+        ("question", "context", "more"),
+        ("question", None),
+        (NAN, "context"),
+        ("question", ["context"]),
+        (b"question", "context"),
+        ("", "context"),
+        ("question", " \n\u3000"),
+        {"question": "question"},
+        {"question": "question", "context": None},
+        {"context": "context", 3: "question"},
+    ]
+)
+places = st.sampled_from([None, NAN, 1.0, "0", True, [0], 1j]) | junk
+# No context has a q, so that these are wrong wherever they are said to be.
+bad_answers = st.one_of(
+    junk,
+    st.lists(junk, min_size=1),
+    st.builds(lambda texts: {"text": texts, "answer_start": [0]}, junk),
+    st.builds(lambda text: {"text": [text], "answer_start": [0]}, junk),
+    st.builds(lambda start: {"text": ["qq"], "answer_start": [start]}, places),
+    st.builds(lambda starts: {"text": ["qq", "q"], "answer_start": starts}, places),
+    st.sampled_from([{}, {"answers": ["a"]}, {"text": "a", "answer_start": 0}, "nowhere", ["no"]]),
+)
+bad_pairs = junk | st.sampled_from(
+    [
+        "ab",
+        ("a",),
+        ("a", "b", "c"),
+        ("a", None),
+        (NAN, "b"),
+        (1, "b"),
+        (["a"], "b"),
+        ("a", b"b"),
+        {"a", "b"},
+        {"a": 1, "b": 2},
+        np.array(["a", 1], dtype=object),
+    ]
+)
+bad_text_labels = no_labels.filter(lambda label: not isinstance(label, str))
+
+
+class Labels(NamedTuple):
+    """A y that fits X, and what no row of it may be, in fit and mostly in score."""
+
+    y: Any
+    bad: st.SearchStrategy
+    in_score: bool = True
+
+
+class Subject(NamedTuple):
+    """An estimator: rows that it can be fitted on, what no row may be, and what predicts."""
+
+    make: Callable[..., Any]
+    X: Any
+    bad: st.SearchStrategy
+    predict: tuple[str, ...]
+    labels: dict[str, Labels]
+    raw: tuple[str, ...] = ()  # Predict from strings, not from rows.
+
+
+_scores = ("predict", "predict_proba", "decision_function")
+SUBJECTS = {
+    "DiceTokenTagger": Subject(
+        partial(DiceTokenTagger, **ONE_EPOCH, max_length=16),
+        SENTENCES,
+        bad_sentences,
+        ("predict", "predict_proba", "predict_spans"),
+        {"tags": Labels(TAGS, bad_tags)},
+        ("predict_entities",),
+    ),
+    "DiceQueryTagger": Subject(
+        partial(DiceQueryTagger, **ONE_EPOCH, queries=QUERIES, max_length=16),
+        SENTENCES,
+        bad_sentences,
+        ("predict", "predict_spans"),
+        {"tags": Labels(TAGS, bad_tags), "spans": Labels(SPANS, bad_rows_of_spans)},
+        ("predict_entities",),
+    ),
+    "DiceSpanExtractor": Subject(
+        partial(DiceSpanExtractor, **ONE_EPOCH, max_length=56),
+        QUESTIONS,
+        bad_questions,
+        ("predict", "predict_spans", "no_answer_score"),
+        # What an answer is not in its context is wrong, not malformed.
+        {"answers": Labels(ANSWERS, bad_answers, in_score=False)},
+    ),
+    "DiceTextClassifier": Subject(
+        partial(DiceTextClassifier, **ONE_EPOCH, max_length=24),
+        TEXTS,
+        junk,
+        _scores,
+        {"labels": Labels(TEXT_LABELS, bad_text_labels)},
+    ),
+    "DicePairClassifier": Subject(
+        partial(DicePairClassifier, **ONE_EPOCH, max_length=24),
+        PAIRS,
+        bad_pairs,
+        _scores,
+        {"labels": Labels(PAIR_LABELS, no_labels)},
+    ),
+}
+KINDS_OF_LABELS = [(name, kind) for name, subject in SUBJECTS.items() for kind in subject.labels]
+
+
+def first_labels(subject):
+    return next(iter(subject.labels.values())).y
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_bert):
+    """Return an estimator by name, fitted once."""
+
+    @cache
+    def get(name):
+        subject = SUBJECTS[name]
+        return subject.make(tiny_bert).fit(subject.X, first_labels(subject))
+
+    return get
+
+
+# -- what every estimator refuses ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+@cases(0.15)
+@given(data=st.data())
+def test_rows_of_junk(fitted, name, data):
+    subject = SUBJECTS[name]
+    X, row = data.draw(one_bad_row(subject.X, subject.bad))
+    for method in subject.predict:
+        fails(partial(getattr(fitted(name), method), X), row)
+    fails(lambda: subject.make().fit(X, first_labels(subject)), row)
+
+
+@pytest.mark.parametrize("name, kind", KINDS_OF_LABELS)
+@cases(0.15)
+@given(data=st.data())
+def test_labels_of_junk(fitted, name, kind, data):
+    subject = SUBJECTS[name]
+    labels = subject.labels[kind]
+    y, row = data.draw(one_bad_row(labels.y, labels.bad))
+    fails(lambda: subject.make().fit(subject.X, y), row)
+    if labels.in_score:
+        fails(lambda: fitted(name).score(subject.X, y), row)
+
+
+@pytest.mark.parametrize("kind", NO_ROWS)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_no_rows(fitted, name, kind):
+    subject, bad = SUBJECTS[name], NO_ROWS[kind]
+    for method in (*subject.predict, *subject.raw):
+        fails(partial(getattr(fitted(name), method), bad))
+    fails(lambda: subject.make().fit(bad, first_labels(subject)))
+    fails(lambda: subject.make().fit(subject.X, bad))
+
+
+@pytest.mark.parametrize(
+    "name, row", [(name, row) for name in SUBJECTS for row in range(0, len(SUBJECTS[name].X), 5)]
+)
+def test_generators(fitted, name, row):
+    subject = SUBJECTS[name]
+    X = subject.X
+    fails(lambda: fitted(name).predict(generator_of(X)))
+    fails(lambda: fitted(name).predict(with_row(X, row, generator_of(X[row]))), row)
+    for y, *_ in subject.labels.values():
+        fails(partial(subject.make().fit, X, generator_of(y)))
+        fails(partial(subject.make().fit, X, with_row(list(y), row, generator_of("a"))), row)
+
+
+@pytest.mark.parametrize(
+    "name, kind, n_rows",
+    [
+        (name, kind, n_rows)
+        for name, kind in KINDS_OF_LABELS
+        for n_rows in (0, 1, len(SUBJECTS[name].X) - 1, len(SUBJECTS[name].X) + 1)
+    ],
+)
+def test_wrong_number_of_rows(name, kind, n_rows):
+    subject = SUBJECTS[name]
+    fails(lambda: subject.make().fit(subject.X, (list(subject.labels[kind].y) * 2)[:n_rows]))
+
+
+# -- tables and matrices ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, columns",
+    [
+        *(("DiceSpanExtractor", c) for c in ([], ["question"], ["context", "text"])),
+        ("DiceSpanExtractor", ["question"] * 2),
+        *(("DiceTextClassifier", range(n)) for n in (0, 2, 3)),
+        *(("DicePairClassifier", range(n)) for n in (0, 1, 3)),
+    ],
+)
+def test_tables_with_other_columns(fitted, name, columns):
+    table = pd.DataFrame([["john"] * len(columns)] * 12, columns=columns, dtype=object)
+    fails(lambda: fitted(name).predict(table))
+    if name != "DiceSpanExtractor":
+        fails(lambda: fitted(name).predict(table.to_numpy()))
+    fails(lambda: SUBJECTS[name].make().fit(table, first_labels(SUBJECTS[name])))
+
+
+@pytest.mark.parametrize("name", ["DiceSpanExtractor", "DicePairClassifier"])
+@cases(0.05)
+@given(cell=junk, column=st.integers(0, 1))
+def test_tables_with_junk(fitted, name, cell, column):
+    array = np.array(SUBJECTS[name].X, dtype=object)
+    array[7, column] = cell
+    if name == "DicePairClassifier":
+        fails(lambda: fitted(name).predict(array), 7)
+    fails(lambda: fitted(name).predict(pd.DataFrame(array, columns=["question", "context"])), 7)
+
+
+@pytest.mark.parametrize("cell", ["", " \t"])
+@pytest.mark.parametrize("column", [0, 1])
+def test_tables_with_empty_questions_or_contexts(fitted, cell, column):
+    array = np.array(QUESTIONS, dtype=object)
+    array[7, column] = cell
+    table = pd.DataFrame(array, columns=["question", "context"])
+    fails(lambda: fitted("DiceSpanExtractor").predict(table), 7)
+
+
+@pytest.mark.parametrize(
+    "name, y",
+    [
+        *(("DicePairClassifier", y) for y in (np.eye(12), [[0, 1]] * 12, np.zeros((12, 1, 1)))),
+        *(
+            ("DiceTextClassifier", np.ones(shape))
+            for shape in [(12, 0), (12, 2, 2), (11, 2), (13, 2), (0, 2)]
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(np.shape(value)),
+)
+def test_matrices_of_other_shapes(tiny_bert, name, y):
+    fails(lambda: SUBJECTS[name].make(tiny_bert).fit(SUBJECTS[name].X, y))
+
+
+class TestDiceTextClassifier:
+    make = staticmethod(SUBJECTS["DiceTextClassifier"].make)
+
+    @cases(0.05)
+    @given(cell=junk.filter(lambda cell: cell is not True), i=st.integers(0, 11))
+    def test_matrices_of_junk(self, cell, i):
+        rows = with_row([[0, 1] for _ in TEXTS], i, [cell, 1])
+        fails(lambda: self.make().fit(TEXTS, rows), i)
+
+    @cases(0.05)
+    @given(
+        row=junk | st.lists(st.integers(0, 1)).filter(lambda row: len(row) != 2),
+        i=st.integers(1, 11),
+    )
+    def test_rows_of_matrices_of_junk(self, row, i):
+        rows = with_row([[0, 1] for _ in TEXTS], i, row)
+        fails(lambda: self.make().fit(TEXTS, rows), i)
+
+
+class TestDiceSpanExtractor:
+    @cases(0.05)
+    @given(question=st.text(st.characters(categories=["L"]), min_size=54, max_size=80))
+    def test_questions_that_leave_no_room(self, fitted, question):
+        bad = with_row(QUESTIONS, 5, (" ".join(question), "john in oslo"))
+        fails(lambda: fitted("DiceSpanExtractor").predict(bad), 5)
+
+
+class TestDiceTokenTagger:
+    @pytest.fixture
+    def tagger(self, fitted):
+        return fitted("DiceTokenTagger")
+
+    @pytest.mark.parametrize("bad", [None, 5, "john", b"john"], ids=str)
+    def test_no_stream(self, tagger, bad):
+        fails(lambda: tagger.predict_iter(bad))
+
+    @pytest.mark.parametrize("row", [0, 5, 600])
+    def test_streams_with_junk(self, tagger, row):
+        stream = (["john"] if i != row else None for i in range(700))
+        fails(lambda: list(tagger.predict_iter(stream)), row)
+
+    @cases(0.05)
+    @given(weight=st.lists(junk, min_size=16, max_size=16) | junk)
+    def test_weights_of_junk(self, tiny_bert, weight):
+        tagger = SUBJECTS["DiceTokenTagger"].make(tiny_bert)
+        attempt(lambda: tagger.fit(SENTENCES, TAGS, sample_weight=weight))
+
+    @pytest.mark.parametrize(
+        "spans",
+        [[3], [None], [(0,)], [(0, 1, 2)], [(0.0, 1.0)], [(1, 0)], [(0, 99)], [("a", "b")], ["ab"]],
+        ids=str,
+    )
+    def test_splitters_of_junk(self, tagger, spans):
+        fails(lambda: tagger.predict_entities(["john"], lambda text: spans), 0)

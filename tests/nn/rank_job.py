@@ -1,0 +1,218 @@
+"""What each process of a job runs: python -m tests.nn.rank_job <part> <directory>.
+
+Each writes what it found to a file of its own.
+"""
+
+import os
+import pickle
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from skdice.estimators._split import split_rows
+from skdice.io._checkpoint import DirectoryCheckpoint
+from skdice.nn._ranks import current_ranks, is_first_process
+
+from .rank_cases import EXACT, OHEM, At, die, query_tagger, resumable, run_exact, tagger, weights_of
+
+# What `accelerate launch` and torchrun set.
+RANK = int(os.environ.get("RANK", "0"))
+LEARNS = {"max_epochs": 3, "lr": 3e-3}
+
+
+def error_of(function):
+    try:
+        function()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+def fitted(estimator, X, y):
+    """Return what has to be alike in all processes."""
+    estimator.fit(X, y)
+    history = estimator.history_.drop(columns="dur").to_dict("list")
+    return weights_of(estimator), history, estimator.best_epoch_
+
+
+def killed(models, directory):
+    """Fit until process 1 is killed in the third epoch."""
+    estimator, X, y = resumable(models["dropout"], directory / "checkpoints")
+    if RANK == 1:
+        estimator.set_params(callbacks=[At(3, 2, die)])
+    return {"error": error_of(lambda: estimator.fit(X, y))}
+
+
+def resumed(models, directory):
+    """Return the weights of the fit that goes on, and of one that was never stopped."""
+    estimator, X, y = resumable(models["dropout"], directory / "checkpoints")
+    epochs = []
+    again = clone(estimator).set_params(
+        callbacks=[At(epoch, 1, lambda net: epochs.append(len(net.history))) for epoch in range(9)]
+    )
+    return {
+        "epochs": (again.fit(X, y), epochs)[1],
+        "again": weights_of(again),
+        "plain": weights_of(clone(estimator).set_params(checkpoint_dir=None).fit(X, y)),
+    }
+
+
+def alike(models, directory):
+    """Fits with all that is random, or that only some processes do."""
+    with_patience = {"validation_fraction": 0.3, "patience": 1, "max_epochs": 6, "lr": 1e-2}
+    results = {}
+    for name, params in {
+        "dropout": LEARNS,
+        "no seed": {**LEARNS, "random_state": None},
+        "generator": {**LEARNS, "random_state": np.random.RandomState()},
+        "patience": with_patience,
+        "bf16": {**LEARNS, "precision": "bf16"},
+        "fp16": {**LEARNS, "precision": "fp16"},
+    }.items():
+        results[name] = fitted(*tagger(models["dropout"], **params))
+    random = {"match_candidates": "pred_gold_random", "loss": OHEM, **LEARNS}
+    results["random pairs"] = fitted(*query_tagger(models["dropout"], **random))
+    return results
+
+
+def generators(models, directory):
+    """Return the state of torch's generator in a step, and after the fit."""
+    states = []
+    estimator, X, y = tagger(models["dropout"], **LEARNS)
+    before = torch.get_rng_state()
+    estimator.set_params(callbacks=[At(2, 1, lambda net: states.append(torch.get_rng_state()))])
+    estimator.fit(X, y)
+    return {"inside": states[0].numpy(), "restored": torch.equal(before, torch.get_rng_state())}
+
+
+def validated(models, directory):
+    """Return the score of the held-out rows in the fit, and by the fitted estimator."""
+    estimator, X, y = tagger(models["dropout"], validation_fraction=0.4, **LEARNS)
+    estimator.fit(X, y)
+    _, valid = split_rows(len(X), 0.4, np.random.default_rng(0))
+    alone = estimator.score([X[i] for i in valid], [y[i] for i in valid])
+    return {"inside": estimator.history_["valid_score"].iloc[-1], "after": alone}
+
+
+def writes(models, directory):
+    """Each process saves to places of its own; the first one's alone may be written."""
+    saves = []
+    estimator, X, y = resumable(models["dropout"], directory / "written", max_epochs=2, verbose=1)
+    with patch.object(DirectoryCheckpoint, "save", lambda self, state: saves.append(state)):
+        estimator.fit(X, y)
+    estimator.save_pretrained(directory / f"saved-{RANK}")
+    if RANK:  # In the first one it takes seconds.
+        estimator.export_onnx(directory / "exported.onnx")
+    return {
+        "n_saves": len(saves),
+        "progress": [name for name, _ in estimator.net_.callbacks],
+        "pickle": pickle.dumps(estimator),
+        "p": proba(estimator, X),
+    }
+
+
+def proba(estimator, X):
+    return np.concatenate(estimator.predict_proba(X))
+
+
+def faults(models, directory):
+    """Errors that are alike in all processes, after which they can go on."""
+    estimator, X, y = tagger(models["plain"])
+
+    def poison(net):
+        weight = next(p for p in net.module_.parameters() if p.requires_grad)
+        weight.register_hook(lambda gradient: gradient * torch.inf)
+
+    poisoned = clone(estimator).set_params(callbacks=[At(1, 2, poison)] if RANK == 1 else None)
+    renamed = [[tag.replace("PER", "PERSON") for tag in row] for row in y]
+    return {
+        "rows": error_of(lambda: clone(estimator).fit(X[RANK:], y[RANK:])),
+        "labels": error_of(lambda: clone(estimator).fit(X, renamed if RANK else y)),
+        "parameters": error_of(lambda: clone(estimator).set_params(lr=1 + RANK).fit(X, y)),
+        "seed": error_of(lambda: clone(estimator).set_params(random_state=RANK).fit(X, y)),
+        "gradient": error_of(lambda: poisoned.fit(X, y)),
+        "none": error_of(lambda: clone(estimator).fit(X, y)),
+    }
+
+
+def own_directories(models, directory):
+    """Process 1 does not see the checkpoint that process 0 has."""
+    estimator, X, y = tagger(models["plain"], checkpoint_dir=directory / "seen")
+    estimator.fit(X, y)
+    unseen = clone(estimator).set_params(checkpoint_dir=directory / f"{'un' * RANK}seen")
+    return {"error": error_of(lambda: unseen.fit(X, y))}
+
+
+def workers(models, directory):
+    """Return how many processes train together in a worker of joblib, and whether it writes."""
+    count = Parallel(n_jobs=2, backend="threading")(
+        delayed(lambda: (current_ranks("cpu").count, is_first_process()))() for _ in range(2)
+    )
+    return {"inside": count, "outside": current_ranks("cpu").count}
+
+
+def launched(models, directory):
+    """Return what the launcher says, and accelerate after a fit."""
+    estimator, X, y = tagger(models["plain"])
+    before = torch.distributed.is_initialized()
+    estimator.fit(X, y)
+    names = [name for name in os.environ if name.startswith("ACCELERATE_")]
+    state = None
+    if names:
+        from accelerate import PartialState
+
+        state = PartialState(cpu=True)
+        state = (state.process_index, state.num_processes)
+    return {
+        "accelerate": names,
+        "state": state,
+        "initialized": (before, torch.distributed.is_initialized()),
+    }
+
+
+def exact(models, directory):
+    return {name: run_exact(name, models["plain"]) for name in EXACT}
+
+
+def left(models, directory):
+    """An error that process 1 alone meets, and that its program catches."""
+    estimator, X, y = tagger(models["plain"])
+
+    def fail(net):
+        raise KeyError("of process 1")
+
+    failing = clone(estimator).set_params(callbacks=[At(1, 2, fail)] if RANK == 1 else None)
+    return {
+        "error": error_of(lambda: failing.fit(X, y)),
+        "next": error_of(lambda: clone(estimator).fit(X, y)),
+    }
+
+
+PARTS = {
+    "killed": [killed],
+    "launched": [
+        launched,
+        exact,
+        alike,
+        generators,
+        validated,
+        writes,
+        workers,
+        faults,
+        own_directories,
+        resumed,
+        left,
+    ],
+}
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    part, where = sys.argv[1], Path(sys.argv[2])
+    models = {name: str(where / name) for name in ("plain", "dropout")}
+    found = {function.__name__: function(models, where) for function in PARTS[part]}
+    (where / f"{part}-{RANK}.pickle").write_bytes(pickle.dumps(found))

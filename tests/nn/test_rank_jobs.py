@@ -1,0 +1,232 @@
+"""Jobs of two processes: they learn what one does, and end together."""
+
+import importlib.util
+import os
+import pickle
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skdice import DiceTokenTagger
+
+from ..corpora import easy_corpus
+from ..tiny_models import build_bert
+from .rank_cases import EXACT, N_ROWS, run_exact
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+SECONDS = 300
+JOB = "tests.nn.rank_job"
+HAS_ACCELERATE = importlib.util.find_spec("accelerate") is not None
+
+rank_0_and_1 = pytest.mark.parametrize("rank", [0, 1])
+
+
+def run(processes, **environment):
+    """Run programs side by side; return their exit codes and what they print."""
+    running = [
+        subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**ENVIRONMENT, **environment, **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for command, more in processes
+    ]
+    try:
+        outputs = [process.communicate(timeout=SECONDS)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    return [process.returncode for process in running], outputs
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+def found_by(part, rank, directory):
+    return pickle.loads((directory / f"{part}-{rank}.pickle").read_bytes())
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """A directory with the models of the jobs; what they find comes there as well."""
+    where = tmp_path_factory.mktemp("job")
+    for name, dropout in {"plain": 0.0, "dropout": 0.1}.items():
+        (where / name).mkdir()
+        build_bert(where / name, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    return where
+
+
+@pytest.fixture(scope="module")
+def killed(directory):
+    """What process 0 found in a job whose process 1 was killed; the two were started by hand."""
+    command = [sys.executable, "-m", JOB, "killed", str(directory)]
+    processes = [(command, {"RANK": rank}) for rank in ("0", "1")]
+    codes, outputs = run(
+        processes, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port()
+    )
+    assert codes == [0, -9], "\n".join(outputs)
+    return found_by("killed", 0, directory)["killed"]
+
+
+@pytest.fixture(scope="module")
+def ranks(directory, killed):
+    """What the two processes of a job found that was launched."""
+    launcher = ["torch.distributed.run", "--nproc_per_node=2", "--master_port", free_port()]
+    if HAS_ACCELERATE:
+        launcher = ["accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
+        launcher += ["--main_process_port", free_port()]
+    command = [sys.executable, "-m", *launcher, "--module", JOB, "launched", str(directory)]
+    codes, outputs = run([(command, {})])
+    assert codes == [0], outputs[0]
+    return [found_by("launched", rank, directory) for rank in (0, 1)]
+
+
+@pytest.mark.skipif(not HAS_ACCELERATE, reason="needs accelerate")
+@rank_0_and_1
+def test_accelerate_launch(rank, ranks):
+    found = ranks[rank]["launched"]
+    assert "ACCELERATE_MIXED_PRECISION" in found["accelerate"]
+    assert found["initialized"] == (False, True)
+    assert found["state"] == (rank, 2)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_two_processes_compute_what_one_does(name, ranks, directory):
+    expected, expected_loss = run_exact(name, str(directory / "plain"), times=2)
+    for rank in ranks:
+        gradients, loss = rank["exact"][name]
+        assert loss == pytest.approx(expected_loss, rel=1e-5)
+        assert len(gradients) == len(expected) > 1
+        for gradient, other in zip(gradients, expected):
+            assert np.abs(other).max() > 1e-4, "nothing is compared"
+            np.testing.assert_allclose(gradient, other, rtol=0, atol=1e-5 * np.abs(other).max())
+
+
+@pytest.mark.parametrize(
+    "name", ["dropout", "no seed", "generator", "patience", "bf16", "fp16", "random pairs"]
+)
+def test_all_processes_end_with_the_same(name, ranks):
+    (weights, history, best), (other_weights, other_history, other_best) = (
+        rank["alike"][name] for rank in ranks
+    )
+    assert all(map(np.array_equal, weights, other_weights))
+    assert history == other_history
+    assert best == other_best
+    assert history["train_loss"][-1] < history["train_loss"][0]
+
+
+def test_early_stopping_stops(ranks):
+    _, history, best = ranks[0]["alike"]["patience"]
+    assert len(history["valid_score"]) < 6
+    assert history["valid_score"][best - 1] == max(history["valid_score"])
+
+
+def test_fits_without_a_seed_differ(ranks):
+    one, other = (ranks[0]["alike"][name][0] for name in ("no seed", "dropout"))
+    assert not all(map(np.array_equal, one, other))
+
+
+def test_dropout_is_another_one_in_each_process(ranks):
+    states = [rank["generators"] for rank in ranks]
+    assert not np.array_equal(states[0]["inside"], states[1]["inside"])
+    assert states[0]["restored"]
+    assert states[1]["restored"]
+
+
+@rank_0_and_1
+def test_validation_is_shared_out_and_whole(rank, ranks):
+    scores = ranks[rank]["validated"]
+    assert scores["inside"] == pytest.approx(scores["after"])
+    assert 0 < scores["inside"] < 1
+
+
+def test_only_the_first_process_writes(ranks, directory):
+    assert [rank["writes"]["n_saves"] for rank in ranks] == [2, 0]
+    assert [rank["writes"]["progress"] for rank in ranks] == [["progress"], []]
+    assert (directory / "saved-0" / "model.safetensors").exists()
+    assert not (directory / "saved-1").exists()
+    assert not (directory / "exported.onnx").exists()
+
+
+@rank_0_and_1
+def test_the_fitted_estimator_is_like_any_other(rank, ranks, directory):
+    tagger = pickle.loads(ranks[rank]["writes"]["pickle"])
+    X, y = easy_corpus(N_ROWS)
+    p = np.concatenate(tagger.predict_proba(X))
+    np.testing.assert_allclose(p, ranks[rank]["writes"]["p"], atol=1e-6)
+    loaded = DiceTokenTagger.from_pretrained(directory / "saved-0")
+    np.testing.assert_allclose(p, np.concatenate(loaded.predict_proba(X)), atol=1e-6)
+    tagger.set_params(checkpoint_dir=None, max_epochs=1).fit(X, y)
+
+
+@rank_0_and_1
+def test_workers_of_joblib_are_alone(rank, ranks):
+    assert ranks[rank]["workers"] == {"inside": [(1, True)] * 2, "outside": 2}
+
+
+@rank_0_and_1
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("rows", "process 1 has other training data"),
+        ("labels", "process 1 has other training data"),
+        ("parameters", "process 1 has other parameters"),
+        ("seed", "process 1 has other parameters"),
+        ("gradient", "The gradient is not finite in epoch 1, batch 2 of 3"),
+    ],
+)
+def test_faults_are_raised_in_all_processes(rank, fault, message, ranks):
+    _, text = ranks[rank]["faults"][fault]
+    assert message in text
+
+
+@rank_0_and_1
+def test_after_such_faults_the_job_goes_on(rank, ranks):
+    assert ranks[rank]["faults"]["none"] is None
+
+
+@rank_0_and_1
+def test_checkpoints_that_not_all_see(rank, ranks):
+    kind, text = ranks[rank]["own_directories"]["error"]
+    assert kind == "ValueError"
+    assert "process 1 has other saved state (checkpoint_dir must be one directory" in text
+
+
+def test_a_killed_process_ends_the_job(killed, directory):
+    kind, text = killed["error"]
+    assert kind == "LostProcessError"
+    assert re.fullmatch(
+        r"Another process of this job ended .* Start the job again\. "
+        r"checkpoint_dir='.*checkpoints' goes on from epoch 3\.",
+        text,
+    )
+
+
+@rank_0_and_1
+def test_the_job_goes_on_where_it_was_killed(rank, ranks):
+    resumed = ranks[rank]["resumed"]
+    assert resumed["epochs"] == [3, 4]
+    assert all(map(np.array_equal, resumed["again"], resumed["plain"]))
+
+
+def test_an_error_of_one_process_is_noticed_by_the_others(ranks):
+    assert ranks[1]["left"]["error"] == ("KeyError", "'of process 1'")
+    kind, text = ranks[0]["left"]["error"]
+    assert kind == "LostProcessError"
+    assert "With checkpoint_dir=... it would go on" in text
+    for rank in ranks:
+        kind, text = rank["left"]["next"]
+        assert kind == "RuntimeError"
+        assert "This process has left its job" in text
