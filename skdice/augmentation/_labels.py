@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .._inputs import describe, list_some
-from .._typing import Labels
+from ._rows import Labels
 
 
 def read_labels(y: Labels, n_rows: int) -> list[Hashable]:

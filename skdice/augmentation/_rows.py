@@ -1,15 +1,16 @@
 """Texts and pairs of texts in the containers of the user: read, taken from and added to."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from .._inputs import check_pairs, describe
-from .._typing import Labels
 
 Row: TypeAlias = str | tuple[str, str]
+# Those from which rows can be taken and put together again.
+Labels: TypeAlias = Sequence[Hashable] | np.ndarray | pd.Series
 Rows: TypeAlias = Sequence[Row] | np.ndarray | pd.Series | pd.DataFrame
 # What goes in comes out in a container of the same kind.
 SomeRows = TypeVar("SomeRows", bound=Rows)

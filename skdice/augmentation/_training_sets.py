@@ -8,12 +8,11 @@ import pandas as pd
 
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
-from .._typing import Labels
 from ._augment import make_new_rows
 from ._gazetteer import check_gazetteer
 from ._labels import find_positive_label, read_labels
 from ._mentions import EntityFinder, Mentions, Spans, check_all_mentions, find_mentions
-from ._rows import Rows, Texts, join_rows, make_rows_like, read_rows, take_rows
+from ._rows import Labels, Rows, Texts, join_rows, make_rows_like, read_rows, take_rows
 from ._undersample import draw_negatives
 
 

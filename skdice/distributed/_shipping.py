@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from .._digest import digest, relevant_parameters, weights_digest
 from ..estimators import load_pretrained
 from ..estimators._base import TextEstimator
+from ..estimators._persistence import fitted_state
 
 # What a fit tells of itself, on which no prediction depends.
 _NOT_PREDICTING = ("history_", "best_epoch_", "interrupted_", "_n_training_rows")
@@ -101,9 +102,7 @@ def _content(value: Any) -> Any:
         if not hasattr(value, "net_"):  # What a search was given.
             return [_class_name(value), parameters]
         state = {
-            name: part
-            for name, part in value._fitted_state().items()
-            if name not in _NOT_PREDICTING
+            name: part for name, part in fitted_state(value).items() if name not in _NOT_PREDICTING
         }
         return [
             _class_name(value),

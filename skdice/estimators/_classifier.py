@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor
 
 from .._inputs import check_sample_weight, list_rows, list_some
+from .._typing import Indicators, Labels, Pairs, Texts, Weights
 from ..io._network import label_config
 from ..metrics._row_counts import RowCounts, count_rows
 from ..nn._modules import SequenceModule
@@ -25,6 +26,7 @@ from ._split import split_rows
 from ._thresholds import tune_thresholds
 from ._windows import longest_window
 
+Rows = Texts | Pairs
 Metric = Callable[..., float]
 
 CLASSIFIER_STATE = {
@@ -92,7 +94,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TextClassifier":
+    def fit(self, X: Rows, y: Labels | Indicators, sample_weight: Weights = None) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -264,7 +266,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     # -- prediction -------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Rows) -> np.ndarray:
         """Predict the label of each row.
 
         Parameters
@@ -279,7 +281,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """
         return self._decide(self._logits(X))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of each row.
 
         They are the softmax of the logits whatever the loss (multi-label: the sigmoid of each); set
@@ -298,7 +300,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         logits = self._logits(X)
         return expit(logits) if self._is_multilabel else softmax(logits, axis=1)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Rows) -> np.ndarray:
         """Return the scores that the decision is made on.
 
         Parameters
@@ -313,7 +315,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """
         return self._decision(self._logits(X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Labels | Indicators, sample_weight: Weights = None) -> float:
         """Score predictions by the metric that the class names.
 
         Parameters

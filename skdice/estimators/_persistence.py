@@ -37,7 +37,7 @@ def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
     manifest = Manifest(
         estimator=type(estimator).__name__,
         parameters=parameters,
-        state=_fitted_state(estimator),
+        state=fitted_state(estimator),
         network={
             "n_outputs": net.module__n_classes,
             "criterion": net.criterion_,
@@ -143,7 +143,7 @@ def _saved_parameters(estimator: Any) -> dict[str, Any]:
     return {**parameters, "model": os.fspath(parameters["model"]), **dict.fromkeys(left_out)}
 
 
-def _fitted_state(estimator: Any) -> dict[str, Any]:
+def fitted_state(estimator: Any) -> dict[str, Any]:
     """Return what ``fit`` set, but the network and the tokenizer."""
     left_out = {*estimator.get_params(deep=False), *_NOT_STATE}
     return {name: value for name, value in vars(estimator).items() if name not in left_out}

@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from torch import Tensor
 
 from .._inputs import check_sample_weight, check_tags, check_token_lists
 from .._parameters import check_number
+from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
@@ -171,7 +172,7 @@ class DiceQueryTagger(WordTagger):
     negative_ratio: Annotated[float | None, number(_RATIO, low=0, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "flat", "nested")] = "flat"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceQueryTagger":
+    def fit(self, X: TokenLists, y: TagSequences | Spans, sample_weight: Weights = None) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -268,7 +269,7 @@ class DiceQueryTagger(WordTagger):
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         return None if predicted.all() else "found no entity"
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: TokenLists, y: TagSequences | Spans) -> float:
         """Return the micro F1 of entities.
 
         Parameters

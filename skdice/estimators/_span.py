@@ -5,13 +5,14 @@ import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from torch import Tensor
 
 from .._inputs import check_rows, check_sample_weight, list_rows
 from .._parameters import check_number
+from .._typing import Answers, Questions, Weights
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
 from ..losses._span import SpanLoss, is_over_positions
@@ -164,7 +165,7 @@ class DiceSpanExtractor(TextEstimator):
     ] = 30
     on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceSpanExtractor":
+    def fit(self, X: Questions, y: Answers, sample_weight: Weights = None) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -264,7 +265,7 @@ class DiceSpanExtractor(TextEstimator):
         never_silent = self.null_threshold_ == math.inf
         return None if never_silent or predicted.any() else "answered no question"
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Questions) -> np.ndarray:
         """Answer questions.
 
         Parameters
@@ -281,7 +282,7 @@ class DiceSpanExtractor(TextEstimator):
         found = self._find(self._encode(questions, contexts), n_best=1)
         return object_array(self._pick(found, contexts))
 
-    def predict_spans(self, X: Any, n_best: int | None = None) -> np.ndarray:
+    def predict_spans(self, X: Questions, n_best: int | None = None) -> np.ndarray:
         """Find the best spans of the contexts, whatever ``null_threshold_`` is.
 
         Parameters
@@ -309,7 +310,7 @@ class DiceSpanExtractor(TextEstimator):
             ]
         )
 
-    def no_answer_score(self, X: Any) -> np.ndarray:
+    def no_answer_score(self, X: Questions) -> np.ndarray:
         """Return by how much the logit of "no answer" exceeds that of the best span.
 
         ``predict`` gives ``""`` where it is above ``null_threshold_``.
@@ -327,7 +328,7 @@ class DiceSpanExtractor(TextEstimator):
         found = self._find(self._encode(*check_questions(X)), n_best=1)
         return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Questions, y: Answers) -> float:
         """Return the F1 of SQuAD (version 2.0).
 
         Parameters
@@ -343,7 +344,7 @@ class DiceSpanExtractor(TextEstimator):
         """
         return self._metric(y, self.predict(X))
 
-    def exact_match(self, X: Any, y: Any) -> float:
+    def exact_match(self, X: Questions, y: Answers) -> float:
         """Return the share of the questions whose answer is right as a whole, as SQuAD counts.
 
         Parameters

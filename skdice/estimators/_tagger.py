@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import NoneType
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from torch import Tensor
 
 from .._inputs import check_sample_weight, check_tags, check_token_lists, list_some
 from .._parameters import check_number
+from .._typing import TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..losses import Loss
@@ -123,7 +124,7 @@ class DiceTokenTagger(WordTagger):
         float | str, Parameter('float or "auto"', _BIAS, _check_background_bias)
     ] = 0.0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DiceTokenTagger":
+    def fit(self, X: TokenLists, y: TagSequences, sample_weight: Weights = None) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -232,7 +233,7 @@ class DiceTokenTagger(WordTagger):
         only = self.classes_[predicted].tolist()
         return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: TokenLists) -> np.ndarray:
         """Return the class probabilities of every word.
 
         They are the softmax of the logits (``background_bias`` included) whatever the loss; set
@@ -253,7 +254,7 @@ class DiceTokenTagger(WordTagger):
             self._decoder().probabilities(self._predict_logits(dataset), dataset.item_offsets)
         )
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: TokenLists, y: TagSequences) -> float:
         """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._inputs import check_tags, check_texts, check_token_lists, describe
+from .._typing import Strings, TokenLists
 from ..metrics._row_counts import RowCounts, count_rows
 from ..text._entities import Entity, Splitter, checked_split, split_words
 from ._base import TextEstimator
@@ -27,7 +28,7 @@ class WordTagger(TextEstimator):
         """Return the entities of each sentence, positions in words."""
         raise NotImplementedError
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: TokenLists) -> np.ndarray:
         """Tag sentences.
 
         Parameters
@@ -42,7 +43,7 @@ class WordTagger(TextEstimator):
         self._check_is_fitted()
         return object_array(self._tag(check_token_lists(X)))
 
-    def predict_spans(self, X: Any) -> np.ndarray:
+    def predict_spans(self, X: TokenLists) -> np.ndarray:
         """Find the entities of sentences.
 
         Parameters
@@ -63,7 +64,7 @@ class WordTagger(TextEstimator):
         self._check_is_fitted()
         return object_array(self._find_entities(check_token_lists(X)))
 
-    def predict_entities(self, texts: Any, splitter: Splitter | None = None) -> np.ndarray:
+    def predict_entities(self, texts: Strings, splitter: Splitter | None = None) -> np.ndarray:
         """Find the entities of raw texts.
 
         Parameters

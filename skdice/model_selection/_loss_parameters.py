@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight", "K")
+from ..estimators._loss import LOSS_PARAMETERS as NAMED_LOSS_PARAMETERS
+
+LOSS_PARAMETERS = (*NAMED_LOSS_PARAMETERS, "K")
 
 
 def switch_loss(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

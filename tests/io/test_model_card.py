@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from huggingface_hub import ModelCard
 
-from skdice import DicePairClassifier, DiceTokenTagger
-from skdice.io._model_card import TASKS, Run, model_card
+from skdice import DicePairClassifier, DiceTokenTagger, estimators
+from skdice.io._model_card import Run, model_card
 from skdice.losses import DiceLoss
 
 from ..corpora import easy_corpus, easy_pairs
 from .conftest import CASES, FAST
 
 RUN = Run(
-    task="token-classification",
+    texts=DiceTokenTagger._task.card,
     estimator="DiceTokenTagger",
     model="dslim/bert-base-NER",
     loss="dice: DiceLoss(background=2)",
@@ -114,11 +114,12 @@ class TestText:
         card = model_card(replace(RUN, classes=list(range(1000))), "a", VERSIONS)
         assert "`99`, and 900 more" in card
 
-    @pytest.mark.parametrize("task", TASKS)
-    def test_code_is_code(self, task):
-        card = model_card(replace(RUN, task=task), "it's", VERSIONS)
+    @pytest.mark.parametrize("name", [n for n in estimators.__all__ if n.startswith("Dice")])
+    def test_code_is_code(self, name):
+        texts = getattr(estimators, name)._task.card
+        card = model_card(replace(RUN, texts=texts), "it's", VERSIONS)
         blocks = code_blocks(card)
-        assert len(blocks) == (1 if task == "query-tagging" else 2)
+        assert len(blocks) == (1 if name == "DiceQueryTagger" else 2)
         for block in blocks:
             ast.parse(block)
             assert '"it\'s"' in block
