@@ -265,7 +265,9 @@ class TextEstimator(SharedParameters):
         reuse = active_reuse()
         if reuse is not None:
             with denormals_flushed():
-                batcher.states = reuse.frozen_states(self.net_, batcher, precision, self._probe)
+                batcher.states = reuse.frozen_states(
+                    self.net_, batcher, precision, lambda: self._probe(self.net_.pads)
+                )
         return batcher
 
     def _padding(self, dataset: EncodedDataset, pads: bool = True) -> Batcher:
@@ -287,10 +289,10 @@ class TextEstimator(SharedParameters):
         ranks = current_ranks(resolve_device(self.device))
         return len(self._sampler(self._padding(dataset), np.random.default_rng(), ranks))
 
-    def _probe(self) -> Batcher:
+    def _probe(self, pads: bool = True) -> Batcher:
         """Return a few tiny windows, to try out what the model does."""
         pieces = self.tokenizer_.encode(list("abcdefgh")).values
-        return self._padding(probe_dataset(pieces, self._frame(), self.max_length_))
+        return self._padding(probe_dataset(pieces, self._frame(), self.max_length_), pads)
 
     def _encode_once(self, content: Any, encode: Callable[[], Any]) -> Any:
         """Return what ``encode`` gives, which depends on the content and the tokenizer alone."""
