@@ -229,10 +229,6 @@ class DiceSpanExtractor(TextEstimator):
         else:
             self.null_threshold_ = float(self.null_threshold)
 
-        def best_threshold() -> float:
-            found = self._find(valid_set, n_best=1)
-            return self._tune_threshold(found, valid_contexts, y_valid, None)
-
         def validate() -> float:
             found = self._find(valid_set, n_best=1)
             if tunes:
@@ -254,7 +250,7 @@ class DiceSpanExtractor(TextEstimator):
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
         if tunes:
-            self.null_threshold_ = best_threshold()  # Of the weights that were kept.
+            validate()  # Sets the threshold of the weights that were kept.
         self.interrupted_ = False
         return self
 
