@@ -7,7 +7,6 @@ from .estimators import (
     DiceSpanExtractor,
     DiceTextClassifier,
     DiceTokenTagger,
-    load_pretrained,
 )
 from .inspection import imbalance_report
 from .model_selection import DiceSearchCV, compare_losses, suggest_loss
@@ -22,6 +21,5 @@ __all__ = [
     "__version__",
     "compare_losses",
     "imbalance_report",
-    "load_pretrained",
     "suggest_loss",
 ]

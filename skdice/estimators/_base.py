@@ -391,7 +391,7 @@ class TextEstimator(SharedParameters):
 
         See Also
         --------
-        skdice.load_pretrained : Loads an estimator of any class.
+        skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
         return read_one_version(as_path(directory), lambda place: cls._read(place, device))
 

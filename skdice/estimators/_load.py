@@ -47,7 +47,7 @@ def load_pretrained(
 
     Examples
     --------
-    >>> from skdice import load_pretrained
+    >>> from skdice.estimators import load_pretrained
     >>> tagger.save_pretrained("tagger")  # doctest: +SKIP
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)

@@ -86,8 +86,8 @@ def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
     if manifest.estimator != cls.__name__:
         raise ValueError(
             f"The directory {str(place)!r} holds a {manifest.estimator}, not a {cls.__name__}. "
-            f"Call {manifest.estimator}.from_pretrained, or skdice.load_pretrained, which loads "
-            f"any class."
+            f"Call {manifest.estimator}.from_pretrained, or skdice.estimators.load_pretrained, "
+            f"which loads any class."
         )
     known = inspect.signature(cls).parameters
     unknown = sorted(set(manifest.parameters) - set(known))

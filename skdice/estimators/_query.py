@@ -294,6 +294,9 @@ class DiceQueryTagger(WordTagger):
             for spans, sentence in zip(self._find(sentences), sentences)
         ]
 
+    def _entity_labels(self) -> list[str]:
+        return self.labels_
+
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
         return self._decide(self._find(sentences))
 

@@ -345,12 +345,15 @@ class DiceTokenTagger(WordTagger):
     def _predict(self, dataset: EncodedDataset) -> list[list[str]]:
         return self._decoder().tags(self._predict_logits(dataset), dataset.item_offsets)
 
-    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
+    def _entity_labels(self) -> list[str]:
         if self.scheme_ is None:
             raise ValueError(
                 f"Entities need chunk tags ('O', 'B-x', 'I-x', ...); the tags of this tagger are "
                 f"{list_some(self.classes_.tolist())}."
             )
+        return sorted({tag[2:] for tag in self.classes_.tolist() if tag != "O"})
+
+    def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
         dataset = self._encode(sentences)
         return self._decoder().entities(self._predict_logits(dataset), dataset.item_offsets)
 

@@ -9,7 +9,15 @@ import numpy as np
 from .._inputs import check_tags, check_texts, check_token_lists, describe
 from .._typing import Strings, TokenLists
 from ..metrics._row_counts import RowCounts, count_rows
-from ..text._entities import Entity, Splitter, checked_split, split_words
+from ..text._entities import (
+    Entity,
+    Splitter,
+    Threshold,
+    check_threshold,
+    checked_split,
+    keep_above,
+    split_words,
+)
 from ._base import TextEstimator
 from ._rows import object_array
 
@@ -22,6 +30,10 @@ class WordTagger(TextEstimator):
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return one tag for each word."""
+        raise NotImplementedError
+
+    def _entity_labels(self) -> list[str]:
+        """Return the labels that entities may have."""
         raise NotImplementedError
 
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
@@ -43,12 +55,15 @@ class WordTagger(TextEstimator):
         self._check_is_fitted()
         return object_array(self._tag(check_token_lists(X)))
 
-    def predict_spans(self, X: TokenLists) -> np.ndarray:
+    def predict_spans(self, X: TokenLists, threshold: Threshold | None = None) -> np.ndarray:
         """Find the entities of sentences.
 
         Parameters
         ----------
         X : list, Series or object array of list of str
+        threshold : float or dict of label to float, optional
+            Leave out entities with a lower ``score``, so that what is left is right more often: a
+            higher threshold never adds one. Of labels that a dict lacks nothing is left out.
 
         Returns
         -------
@@ -59,12 +74,20 @@ class WordTagger(TextEstimator):
         Raises
         ------
         ValueError
-            If the tags are no chunk tags, so that there are no entities.
+            If the tags are no chunk tags, so that there are no entities, or ``threshold`` is out of
+            [0, 1] or names another label.
         """
         self._check_is_fitted()
-        return object_array(self._find_entities(check_token_lists(X)))
+        lowest = check_threshold(threshold, self._entity_labels())
+        found = self._find_entities(check_token_lists(X))
+        return object_array([keep_above(row, lowest) for row in found])
 
-    def predict_entities(self, texts: Strings, splitter: Splitter | None = None) -> np.ndarray:
+    def predict_entities(
+        self,
+        texts: Strings,
+        splitter: Splitter | None = None,
+        threshold: Threshold | None = None,
+    ) -> np.ndarray:
         """Find the entities of raw texts.
 
         Parameters
@@ -74,6 +97,8 @@ class WordTagger(TextEstimator):
             Gives the (start, end) character offsets of the words of a text. By default white space
             parts words, and every punctuation mark or symbol is a word of its own; split as your
             training data is.
+        threshold : float or dict of label to float, optional
+            As in :meth:`predict_spans`.
 
         Returns
         -------
@@ -92,7 +117,7 @@ class WordTagger(TextEstimator):
                     entity._replace(start=spans[entity.start][0], end=spans[entity.end - 1][1])
                     for entity in entities
                 ]
-                for entities, spans in zip(self._find_entities(sentences), offsets)
+                for entities, spans in zip(self.predict_spans(sentences, threshold), offsets)
             ]
         )
 

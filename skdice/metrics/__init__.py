@@ -6,6 +6,7 @@ from ._entity import (
     entity_f1_score,
     entity_precision_recall_fscore_support,
 )
+from ._interval import bootstrap_interval
 from ._scorers import (
     entity_f1_scorer,
     squad_exact_match_scorer,
@@ -17,6 +18,7 @@ from ._tags import tag_f1_score
 
 __all__ = [
     "EntitySpan",
+    "bootstrap_interval",
     "entity_classification_report",
     "entity_f1_score",
     "entity_f1_scorer",

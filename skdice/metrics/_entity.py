@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +12,13 @@ from numpy.typing import NDArray
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
 from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
-from ._entities import check_scheme, find_entities
+from ._bootstrap import check_confidence, interval, resampled_sums
+from ._entities import EntitySpan, check_scheme, find_entities
 from ._validation import check_tag_sequences
+
+# The actual and the predicted entities of a sentence.
+_Row: TypeAlias = tuple[set[EntitySpan], set[EntitySpan]]
+_N_RESAMPLES = 1000
 
 
 def entity_f1_score(
@@ -147,6 +154,7 @@ def entity_classification_report(
     mode: str | None = None,
     scheme: str | None = None,
     zero_division: float = 0,
+    confidence_level: float | None = None,
 ) -> str | dict[str, dict[str, float]]:
     """Tabulate precision, recall, F1 score and support of whole entities, type by type.
 
@@ -164,13 +172,16 @@ def entity_classification_report(
         The tagging scheme, with ``mode="strict"`` only.
     zero_division : {0, 1}, default=0
         As in :func:`entity_precision_recall_fscore_support`.
+    confidence_level : float, optional
+        Adds an interval of F1 over sentences, 0.95 for one of 95 %; see :func:`bootstrap_interval`.
 
     Returns
     -------
     str or dict
         The layout of seqeval and scikit-learn. The dict maps each type, and then
         ``"micro avg"``, ``"macro avg"`` and ``"weighted avg"``, to a dict with the keys
-        ``"precision"``, ``"recall"``, ``"f1-score"`` and ``"support"``.
+        ``"precision"``, ``"recall"``, ``"f1-score"`` and ``"support"`` and, if there is an
+        interval, ``"f1-score low"`` and ``"f1-score high"``.
 
     Raises
     ------
@@ -196,40 +207,90 @@ def entity_classification_report(
     weighted avg       0.50      0.50      0.50         2
     <BLANKLINE>
     """
-    check_number("entity_classification_report", "digits", digits, low=0, integer=True)
-    check_option("entity_classification_report", "zero_division", zero_division, ZERO_DIVISIONS)
-    counts = _count_entities(y_true, y_pred, mode, scheme)
-    columns = (np.asarray(column) for column in average_scores(counts, None, zero_division))
-    types = dict(zip(counts.labels, zip(*(column.tolist() for column in columns))))
-    averages = {
-        f"{average} avg": average_scores(counts, average, zero_division)
-        for average in ("micro", "macro", "weighted")
-    }
-    header = ("precision", "recall", "f1-score", "support")
+    owner = "entity_classification_report"
+    check_number(owner, "digits", digits, low=0, integer=True)
+    check_option(owner, "zero_division", zero_division, ZERO_DIVISIONS)
+    check_confidence(owner, confidence_level, optional=True)
+    rows = list(_entities_of_rows(y_true, y_pred, mode, scheme))
+    counts = _count(rows)
+    report = _tabulate(counts, zero_division)
+    if confidence_level is not None:
+        lows, highs = _f1_intervals(rows, counts.labels, zero_division, confidence_level)
+        for name, low, high in zip(report, lows.tolist(), highs.tolist()):
+            report[name] |= {"f1-score low": low, "f1-score high": high}
     if output_dict:
-        return {name: dict(zip(header, row)) for name, row in {**types, **averages}.items()}
+        return report
 
-    width = max(map(len, [*types, *averages]))
-    lines = [" ".join([" " * width, "", *(f"{column:>9}" for column in header)]), ""]
-    for rows in (types, averages):
-        for name, (precision, recall, f1, support) in rows.items():
-            scores = (f"{score:>9.{digits}f}" for score in (precision, recall, f1))
-            lines.append(" ".join([name.rjust(width), "", *scores, f"{support:>9}"]))
-        lines.append("")
-    return "\n".join(lines)
+    width = max(map(len, report))
+    headers = ["precision", "recall", "f1-score"]
+    if confidence_level is not None:
+        headers.append(f"{100 * confidence_level:g} % interval")
+    lines = [" ".join([" " * width, "", *(f"{name:>9}" for name in [*headers, "support"])]), ""]
+    for i, (name, scores) in enumerate(report.items()):
+        if i == len(counts.labels):
+            lines.append("")
+        cells = [f"{scores[header]:>9.{digits}f}" for header in headers[:3]]
+        if confidence_level is not None:
+            ends = f"{scores['f1-score low']:.{digits}f}-{scores['f1-score high']:.{digits}f}"
+            cells.append(ends.rjust(len(headers[3])))
+        lines.append(" ".join([name.rjust(width), "", *cells, f"{scores['support']:>9}"]))
+    return "\n".join([*lines, ""])
+
+
+def _tabulate(counts: LabelCounts, zero_division: float) -> dict[str, dict[str, float]]:
+    """Return the scores of each type, and then of each average, by name."""
+    columns = (
+        np.asarray(column).tolist() for column in average_scores(counts, None, zero_division)
+    )
+    rows = dict(zip(counts.labels, zip(*columns)))
+    for average in ("micro", "macro", "weighted"):
+        rows[f"{average} avg"] = average_scores(counts, average, zero_division)
+    header = ("precision", "recall", "f1-score", "support")
+    return {name: dict(zip(header, row)) for name, row in rows.items()}
+
+
+def _f1_intervals(
+    rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
+) -> NDArray[np.float64]:
+    """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
+    counts = np.zeros((max(1, len(rows)), 3, len(labels)))
+    number = {label: k for k, label in enumerate(labels)}
+    for row, (true, pred) in zip(counts, rows):
+        for part, entities in zip(row, (true & pred, pred, true)):
+            for entity in entities:
+                part[number[entity.label]] += 1
+    sums = resampled_sums(counts.reshape(len(counts), -1), _N_RESAMPLES, 0).astype(np.int64)
+    resamples = (LabelCounts(labels, *parts) for parts in sums.reshape(len(sums), 3, -1))
+    tables = (_tabulate(resample, zero_division).values() for resample in resamples)
+    return interval(
+        np.array([[scores["f1-score"] for scores in table] for table in tables]), confidence_level
+    )
 
 
 def _count_entities(
     y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
 ) -> LabelCounts:
+    return _count(_entities_of_rows(y_true, y_pred, mode, scheme))
+
+
+def _entities_of_rows(
+    y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
+) -> Iterator[_Row]:
+    """Yield the actual and the predicted entities of each sentence."""
     strict_scheme = check_scheme(mode, scheme)
+    for row, (true_tags, pred_tags) in enumerate(zip(*check_tag_sequences(y_true, y_pred))):
+        yield (
+            {*find_entities(true_tags, strict_scheme, f"row {row} of y_true")},
+            {*find_entities(pred_tags, strict_scheme, f"row {row} of y_pred")},
+        )
+
+
+def _count(rows: Iterable[_Row]) -> LabelCounts:
     correct: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
     actual: Counter[str] = Counter()
-    for row, (true_tags, pred_tags) in enumerate(zip(*check_tag_sequences(y_true, y_pred))):
-        true_entities = find_entities(true_tags, strict_scheme, f"row {row} of y_true")
-        pred_entities = find_entities(pred_tags, strict_scheme, f"row {row} of y_pred")
-        actual.update(entity.label for entity in true_entities)
-        predicted.update(entity.label for entity in pred_entities)
-        correct.update(entity.label for entity in {*true_entities} & {*pred_entities})
+    for true, pred in rows:
+        actual.update(entity.label for entity in true)
+        predicted.update(entity.label for entity in pred)
+        correct.update(entity.label for entity in true & pred)
     return LabelCounts.from_mappings(correct, predicted, actual)

@@ -1,12 +1,16 @@
 """Entities: spans of words or characters with a label."""
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from .._inputs import list_some
+from .._parameters import check_number
+
 Splitter = Callable[[str], Sequence[tuple[int, int]]]
+Threshold = float | Mapping[str, float]
 
 
 class Entity(NamedTuple):
@@ -18,13 +22,43 @@ class Entity(NamedTuple):
         First position and the one after the last: of words, or of characters for raw text.
     label : str
     score : float
-        Mean probability of the tags of its words, in [0, 1]; not calibrated.
+        In [0, 1]; not calibrated. Of a token tagger the mean probability of the tags of its words,
+        so that long and short entities compare; of a query tagger the sigmoid of the lowest of its
+        three logits.
     """
 
     start: int
     end: int
     label: str
     score: float
+
+
+def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[str, float]:
+    """Return the lowest score of an entity to keep, for each label that has one.
+
+    Raises
+    ------
+    ValueError
+        If it is no number in [0, 1], or for another label.
+    """
+    if threshold is None:
+        return {}
+    if not isinstance(threshold, Mapping):
+        threshold = dict.fromkeys(labels, threshold)
+    unknown = [label for label in threshold if label not in labels]
+    if unknown:
+        raise ValueError(
+            f"threshold has {unknown[0]!r}, which is no label of this tagger; it has "
+            f"{list_some(labels)}."
+        )
+    for label, value in threshold.items():
+        check_number("predict_spans", f"threshold of {label}", value, low=0, high=1, closed="both")
+    return dict(threshold)
+
+
+def keep_above(entities: Sequence[Entity], lowest: Mapping[str, float]) -> list[Entity]:
+    """Return the entities whose score is not below that of their label."""
+    return [entity for entity in entities if entity.score >= lowest.get(entity.label, 0.0)]
 
 
 def split_words(text: str) -> list[tuple[int, int]]:

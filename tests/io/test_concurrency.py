@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from skdice import load_pretrained
-from skdice.estimators import _persistence
+from skdice.estimators import _persistence, load_pretrained
 from skdice.io import _replace
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.io._replace import read_one_version, replacing

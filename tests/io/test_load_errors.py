@@ -11,7 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from skdice import DicePairClassifier, DiceTokenTagger, load_pretrained
+from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.estimators import load_pretrained
 
 
 def change(directory, **entries):

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Callback, EpochTimer
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger, load_pretrained
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.estimators import load_pretrained
 from skdice.losses import DiceLoss, FocalLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import reuse_work, tune_decision
 

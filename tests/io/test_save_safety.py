@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdice import DiceTextClassifier, DiceTokenTagger, load_pretrained
+from skdice import DiceTextClassifier, DiceTokenTagger
+from skdice.estimators import load_pretrained
 from skdice.io import _network, _replace, _save
 from skdice.losses import DiceLoss
 
@@ -322,7 +323,7 @@ def test_nothing_is_run_unpickled_or_fetched(saved_tagger, fitted):
             (builtins, "input"),
         ]:
             setattr(module, name, forbidden)
-        tagger = skdice.load_pretrained(sys.argv[1])
+        tagger = skdice.estimators.load_pretrained(sys.argv[1])
         assert tagger.model != sys.argv[1]
         print(tagger.predict([["john", "saw", "oslo"], ["the"]]).tolist())
     """

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from skdice.metrics import _bootstrap
 from skdice.metrics._row_counts import RowCounts, count_labels
-from skdice.model_selection._comparison import _bootstrap
 from skdice.model_selection._comparison._bootstrap import resample_scores
 
 

@@ -297,14 +297,14 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self._fitted().decision_function(X)
 
     @available_if(_best_estimator_has("predict_spans"))
-    def predict_spans(self, X: Any) -> Any:
+    def predict_spans(self, X: Any, **options: Any) -> Any:
         """Find entities or answers with the best estimator."""
-        return self._fitted().predict_spans(X)
+        return self._fitted().predict_spans(X, **options)
 
     @available_if(_best_estimator_has("predict_entities"))
-    def predict_entities(self, texts: Any, splitter: Any = None) -> Any:
+    def predict_entities(self, texts: Any, **options: Any) -> Any:
         """Find the entities of raw texts with the best estimator."""
-        return self._fitted().predict_entities(texts, splitter)
+        return self._fitted().predict_entities(texts, **options)
 
     @available_if(_best_estimator_has("predict_iter"))
     def predict_iter(self, X: Iterable[Any]) -> Any:

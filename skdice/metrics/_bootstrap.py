@@ -1,0 +1,73 @@
+"""Sums of counts over resamples of the rows, and percentiles of what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import bootstrap
+
+from .._parameters import check_number
+
+# Cells (resample, row) whose weights are held at a time, at 8 bytes.
+_CELLS_AT_A_TIME = 2_000_000
+
+
+def check_confidence(owner: str, value: Any, *, optional: bool = False) -> None:
+    """Raise a ValueError unless a confidence level is between 0 and 1."""
+    check_number(
+        owner, "confidence_level", value, low=0, high=1, closed="neither", optional=optional
+    )
+
+
+def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
+    """Return the lower and the upper percentile over the first axis, (2, ...)."""
+    tail = (1 - confidence_level) / 2
+    ends: NDArray[np.float64] = np.quantile(scores, [tail, 1 - tail], axis=0)
+    return ends
+
+
+def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
+    """Return the sums of counts over resamples of the rows.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_rows, n_counts)
+        Columns of several runs beside each other are resampled alike.
+    n_resamples : int
+    random_state : int
+
+    Returns
+    -------
+    ndarray of shape (n_resamples, n_counts)
+        A resample has as many rows as there are, drawn with replacement.
+    """
+    n_rows = len(counts)
+    wide = counts.astype(np.float64)
+    if n_rows == 1:  # Every resample is the row, which scipy does not take.
+        return np.repeat(wide, n_resamples, axis=0)
+
+    def add_up(rows: np.ndarray, axis: int) -> np.ndarray:
+        """Return the sums of resamples, (n_counts, n_resamples)."""
+        return (_times_drawn(rows, n_rows) @ wide).T
+
+    # What is resampled are the numbers of the rows: so it is paired, whatever a row counts.
+    found = bootstrap(
+        (np.arange(n_rows),),
+        add_up,
+        n_resamples=n_resamples,
+        batch=max(1, _CELLS_AT_A_TIME // n_rows),
+        vectorized=True,
+        method="percentile",
+        random_state=np.random.default_rng(random_state),
+    )
+    sums: NDArray[np.float64] = found.bootstrap_distribution.T
+    return sums
+
+
+def _times_drawn(rows: np.ndarray, n_rows: int) -> NDArray[np.float64]:
+    """Return how often each resample has each row, (n_resamples, n_rows)."""
+    cells = rows + n_rows * np.arange(len(rows))[:, None]
+    counts = np.bincount(cells.ravel(), minlength=len(rows) * n_rows)
+    return counts.reshape(len(rows), n_rows).astype(np.float64)
