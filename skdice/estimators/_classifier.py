@@ -18,6 +18,7 @@ from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
 from ._base import TextEstimator
+from ._goal import Goal
 from ._labels import check_known_columns
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator
@@ -381,14 +382,36 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             return self.classes_[(decision > threshold).astype(np.int64)]
         return self.classes_[(decision - threshold).argmax(axis=1)]
 
-    def _tune_decision(self, X: Any, y: Any, metric: Metric | None, sample_weight: Any) -> None:
+    def _tune_decision(
+        self, X: Any, y: Any, metric: Metric | None, sample_weight: Any, goal: Goal
+    ) -> None:
         """Set ``threshold_`` to what is best on held-out rows."""
         rows = self._known_rows(X)
         labels = self._known_labels(y, rows)
         weight = check_sample_weight(sample_weight, len(rows))
         decision = self._decision(self._row_logits(rows))
 
+        if goal.has_floor and decision.ndim == 2 and not self._is_multilabel:
+            raise ValueError(
+                f"min_precision and min_recall need two classes, of which one is looked for, or "
+                f"several labels; this classifier has {len(self.classes_)} classes."
+            )
+
+        def values(threshold: Any) -> np.ndarray:
+            """Return what the goal makes of each label, or of the positive class."""
+            is_predicted = self._labels_of(decision, threshold)
+            is_actual = labels
+            if not self._is_multilabel:
+                positive = self.classes_[self._positive()]
+                is_predicted, is_actual = is_predicted == positive, is_actual == positive
+            cells = np.stack([is_actual & is_predicted, is_predicted, is_actual])
+            if weight is not None:
+                cells = cells * (weight[:, None] if self._is_multilabel else weight)
+            return goal.value(*cells.sum(axis=1))
+
         def score(threshold: Any) -> float:
+            if goal.has_floor:
+                return float(values(threshold).mean())
             predicted = self._labels_of(decision, threshold)
             if metric is None:
                 return self._metric(labels, predicted, weight)
@@ -397,6 +420,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             )
 
         self.threshold_ = tune_thresholds(decision, score, is_multilabel=self._is_multilabel)
+        if goal.has_floor:
+            goal.warn_if_missed(float(values(self.threshold_).min()))
 
 
 def _column_names(X: Any) -> np.ndarray | None:

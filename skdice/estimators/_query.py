@@ -20,6 +20,7 @@ from ..text._queries import EncodedQueries, encode_queries
 from ..text._query_decoding import best_disjoint, find_spans, write_tags
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
+from ._goal import Goal, choose_bias, count_by_label
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator, number, option
 from ._rows import take
@@ -33,7 +34,7 @@ _MATCH_SIZE = 64
 # Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
 _CHUNK_SENTENCES = 512
 # Thresholds tried, in the order of preference among equally good ones.
-_THRESHOLDS = sorted(np.arange(-40, 41) / 10, key=abs)
+_THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 
 Found = list[list[tuple[float, Entity]]]
 
@@ -99,7 +100,7 @@ class DiceQueryTagger(WordTagger):
         What is asked.
     scheme_ : str
         Scheme of the predicted tags: that of the training tags, "IOB2" if y was rows of spans.
-    threshold_ : float
+    threshold_ : float, or dict of label to float
         What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
     %(attributes)s
@@ -142,7 +143,7 @@ class DiceQueryTagger(WordTagger):
             "queries_": dict,
             "scheme_": str,
             "_roles": dict,
-            "threshold_": (int, float),
+            "threshold_": (int, float, dict),
         },
         card=CardTexts(
             "token-classification",
@@ -216,7 +217,7 @@ class DiceQueryTagger(WordTagger):
         self.queries_ = choose_queries(labels, self.queries)
         self.scheme_ = gold.scheme or "IOB2"
         self._roles = gold.roles
-        self.threshold_ = 0.0
+        self.threshold_: float | dict[str, float] = 0.0
 
         train, valid = split_rows(len(used), self.validation_fraction, rng)
         train, valid = used[train], used[valid]
@@ -301,8 +302,10 @@ class DiceQueryTagger(WordTagger):
         return self._decide(self._find(sentences))
 
     def _find(
-        self, sentences: Sequence[Sequence[str]], threshold: float | None = None
-    ) -> list[list[tuple[float, Entity]]]:
+        self,
+        sentences: Sequence[Sequence[str]],
+        threshold: float | Mapping[str, float] | None = None,
+    ) -> Found:
         """Return all spans above the threshold, with their logits."""
         threshold = self.threshold_ if threshold is None else threshold
         found: Found = []
@@ -318,7 +321,12 @@ class DiceQueryTagger(WordTagger):
         return [[entity for _, entity in spans] for spans in found]
 
     def _tune_decision(
-        self, X: Any, y: Any, metric: Callable[..., float] | None, sample_weight: Any
+        self,
+        X: Any,
+        y: Any,
+        metric: Callable[..., float] | None,
+        sample_weight: Any,
+        goal: Goal,
     ) -> None:
         """Set ``threshold_`` to what is best on held-out sentences."""
         if sample_weight is not None:
@@ -327,19 +335,28 @@ class DiceQueryTagger(WordTagger):
         gold = check_entities(y, sentences)
         found = self._find(sentences, min(_THRESHOLDS))
 
+        def above(threshold: float) -> Found:
+            return [[span for span in spans if span[0] > threshold] for spans in found]
+
         def score(threshold: float) -> float:
-            above: Found = [[span for span in spans if span[0] > threshold] for spans in found]
             if metric is None:
-                return span_f1_score(gold.spans, _plain(self._decide(above)))
+                return span_f1_score(gold.spans, _plain(self._decide(above(threshold))))
             if gold.scheme is None:
-                return float(metric(gold.spans, self._decide(above)))
+                return float(metric(gold.spans, self._decide(above(threshold))))
             tags = [
                 write_tags(best_disjoint(spans), len(sentence), self.scheme_, self._roles)
-                for spans, sentence in zip(above, sentences)
+                for spans, sentence in zip(above(threshold), sentences)
             ]
             return float(metric(y, tags))
 
-        self.threshold_ = float(max(_THRESHOLDS, key=score))
+        if not (goal.per_label or goal.has_floor):
+            self.threshold_ = float(max(_THRESHOLDS, key=score))
+            return
+        counts = [
+            count_by_label(gold.spans, _plain(self._decide(above(threshold))), self.labels_)
+            for threshold in _THRESHOLDS
+        ]
+        self.threshold_ = choose_bias(np.array(counts), _THRESHOLDS, self.labels_, goal)
 
     def _encode(
         self,

@@ -24,6 +24,7 @@ from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._questions import EncodedQuestions, encode_questions
 from ._base import TextEstimator
+from ._goal import Goal
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator, number, option
 from ._questions import GoldAnswers, check_questions
@@ -232,7 +233,7 @@ class DiceSpanExtractor(TextEstimator):
         def validate() -> float:
             found = self._find(valid_set, n_best=1)
             if tunes:
-                self.null_threshold_ = self._tune_threshold(found, valid_contexts, y_valid, None)
+                self.null_threshold_ = self._tune_threshold(found, valid_contexts, y_valid)
             return self._metric(y_valid, self._pick(found, valid_contexts))
 
         loss = make_training_loss(
@@ -359,25 +360,40 @@ class DiceSpanExtractor(TextEstimator):
         return float(squad_f1_score(y_true, y_pred))
 
     def _tune_decision(
-        self, X: Any, y: Any, metric: Callable[..., float] | None, sample_weight: Any
+        self,
+        X: Any,
+        y: Any,
+        metric: Callable[..., float] | None,
+        sample_weight: Any,
+        goal: Goal,
     ) -> None:
         """Set ``null_threshold_`` to what is best on held-out questions."""
         if sample_weight is not None:
             raise ValueError("sample_weight must be None for an extractor: its scores take none.")
         questions, contexts = check_questions(X)
         found = self._find(self._encode(questions, contexts), n_best=1)
-        self.null_threshold_ = self._tune_threshold(found, contexts, y, metric)
+        self.null_threshold_ = self._tune_threshold(found, contexts, y, metric, goal)
 
     def _tune_threshold(
         self,
         found: list[Candidates],
         contexts: list[str],
         y: Any,
-        metric: Callable[..., float] | None,
+        metric: Callable[..., float] | None = None,
+        goal: Goal | None = None,
     ) -> float:
         """Return the threshold with the best score on held-out questions."""
         no_answer = np.array([candidates.no_answer for candidates in found])
-        if metric is None:
+        if goal is not None and goal.has_floor:
+            answers = self._pick(found, contexts, math.inf)
+            f1 = score_rows(y, answers, "2.0").f1
+            can_answer = np.array([text != "" for text in answers])
+            n_actual = sum(any(read_answers(row, "a row of y")) for row in y)
+
+            def score(threshold: float) -> float:
+                is_answered = can_answer & (no_answer <= threshold)
+                return float(goal.value(f1[is_answered].sum(), is_answered.sum(), n_actual))
+        elif metric is None:
             answered = score_rows(y, self._pick(found, contexts, math.inf), "2.0").f1
             silent = score_rows(y, [""] * len(found), "2.0").f1
 
@@ -389,7 +405,10 @@ class DiceSpanExtractor(TextEstimator):
                 return float(metric(y, self._pick(found, contexts, threshold)))
 
         finite = no_answer[np.isfinite(no_answer)]
-        return float(tune_thresholds(finite, score, is_multilabel=False))
+        best = float(tune_thresholds(finite, score, is_multilabel=False))
+        if goal is not None:
+            goal.warn_if_missed(score(best))
+        return best
 
     def _check_together(self) -> None:
         owner = type(self).__name__

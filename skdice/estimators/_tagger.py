@@ -21,6 +21,7 @@ from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity
 from ..text._tags import are_chunk_tags, infer_scheme
+from ._goal import Goal, choose_bias, count_by_label
 from ._loss import check_loss_classes, make_training_loss, recommended_for_entities
 from ._parameter import Parameter, estimator, number, option
 from ._rows import object_array, take
@@ -67,7 +68,8 @@ class DiceTokenTagger(WordTagger):
         The tags, sorted.
     scheme_ : str or None
         Scheme of the training tags ("IOB1", "IOB2", "IOBES"), None if they are no chunk tags.
-    background_bias_ : float
+    background_bias_ : float, or dict of label to float
+        Of labels, if they were tuned by :func:`skdice.model_selection.tune_decision`.
     stride_ : int
     %(attributes)s
 
@@ -104,7 +106,7 @@ class DiceTokenTagger(WordTagger):
             "stride_": int,
             "classes_": np.ndarray,
             "scheme_": (str, NoneType),
-            "background_bias_": (int, float),
+            "background_bias_": (int, float, dict),
         },
         card=CardTexts(
             "token-classification",
@@ -174,6 +176,7 @@ class DiceTokenTagger(WordTagger):
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
         tunes = self.background_bias == "auto"
+        self.background_bias_: float | dict[str, float]
         self.background_bias_ = 0.0 if tunes else float(self.background_bias)
 
         train, valid = split_rows(len(sentences), self.validation_fraction, rng)
@@ -222,7 +225,7 @@ class DiceTokenTagger(WordTagger):
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         background = self._background()
-        if background is not None and self.background_bias_:
+        if background is not None and isinstance(self.background_bias_, float):
             logits = logits.clone()
             logits[:, background] += self.background_bias_
         return predicted_classes(logits, target)
@@ -272,7 +275,7 @@ class DiceTokenTagger(WordTagger):
         sentences = check_token_lists(X)
         return self._score(check_tags(y, sentences), self._tag(sentences))
 
-    def _tune_decision(self, X: Any, y: Any, metric: Any, sample_weight: Any) -> None:
+    def _tune_decision(self, X: Any, y: Any, metric: Any, sample_weight: Any, goal: Goal) -> None:
         """Set ``background_bias_`` to what is best on held-out sentences."""
         if sample_weight is not None:
             raise ValueError("sample_weight must be None for a tagger: it is scored by entities.")
@@ -284,9 +287,21 @@ class DiceTokenTagger(WordTagger):
         sentences = check_token_lists(X)
         tags = check_tags(y, sentences)
         score = self._score if metric is None else metric
-        self.background_bias_ = self._tune_bias(
-            self._encode(sentences), lambda predicted: float(score(tags, predicted))
-        )
+        dataset = self._encode(sentences)
+        if not (goal.per_label or goal.has_floor):
+            self.background_bias_ = self._tune_bias(
+                dataset, lambda predicted: float(score(tags, predicted))
+            )
+            return
+        decoder, labels = replace(self._decoder(), bias=0.0), self._entity_labels()
+        logits = self._predict_logits(dataset)
+        candidates = decoder.biases(logits)
+        gold = [get_entities(row) for row in tags]
+        counts = []
+        for bias in candidates:
+            found = replace(decoder, bias=bias).tags(logits, dataset.item_offsets)
+            counts.append(count_by_label(gold, [get_entities(row) for row in found], labels))
+        self.background_bias_ = choose_bias(np.array(counts), candidates, labels, goal)
 
     def _tune_bias(
         self, dataset: EncodedDataset, score: Callable[[list[list[str]]], float]

@@ -6,6 +6,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators._goal import Goal
+
 
 def tune_decision(
     estimator: Any,
@@ -14,6 +16,9 @@ def tune_decision(
     *,
     metric: Callable[..., float] | None = None,
     sample_weight: Any = None,
+    per_label: bool = False,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
 ) -> Any:
     """Return the fitted estimator with its decision tuned on held-out rows.
 
@@ -34,6 +39,17 @@ def tune_decision(
         ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes.
     sample_weight : array-like of shape (n_rows,), optional
         For classifiers only.
+    per_label : bool, default=False
+        Whether each type of entity of a tagger gets a bias or threshold of its own, tuned by its
+        own F1. With few entities of a type it is drawn to the one of all: with n of them it keeps
+        n / (n + 20) of its distance. Classifiers with several classes or labels have one each
+        anyway.
+    min_precision, min_recall : float, optional
+        Maximise recall with at least this precision, or precision with at least this recall: of
+        entities (with ``per_label`` of each type), of the positive one of two classes, of each of
+        several labels, or of answers (by their F1 with the gold ones). If no decision reaches it on
+        these rows, a warning says what the best one does. What is reached on other rows is about
+        that: leave a margin where rows are few.
 
     Returns
     -------
@@ -60,6 +76,7 @@ def tune_decision(
     >>> classifier.fit(X_train, y_train)  # doctest: +SKIP
     >>> tuned = tune_decision(classifier, X_valid, y_valid)  # doctest: +SKIP
     >>> tuned.score(X_test, y_test)  # doctest: +SKIP
+    >>> sure = tune_decision(tagger, X_valid, y_valid, min_precision=0.9)  # doctest: +SKIP
     """
     tune = getattr(estimator, "_tune_decision", None)
     if tune is None or isinstance(estimator, type):
@@ -69,6 +86,8 @@ def tune_decision(
             f"For other classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
     check_is_fitted(estimator, "net_")
+    goal = Goal(per_label, min_precision, min_recall)
+    goal.check(metric)
     tuned = copy.copy(estimator)
-    tuned._tune_decision(X, y, metric, sample_weight)
+    tuned._tune_decision(X, y, metric, sample_weight, goal)
     return tuned

@@ -1,6 +1,6 @@
 """From the logits of words to tags, probabilities and entities."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -10,8 +10,9 @@ from ..metrics import get_entities
 from ._entities import Entity
 from ._tags import allowed_transitions, best_sequences
 
-# Biases tried, in the order of preference among equally good ones.
-_BIASES = sorted(np.arange(-40, 41) / 10, key=abs)
+# Biases tried, as shares of how far they go.
+_STEPS = np.arange(-40, 41) / 40
+_SHORTEST_REACH = 4.0
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class TagDecoder:
         Give well-formed sequences in this scheme; None gives the best tag of each word.
     background : int or None
         Index of the tag "O".
-    bias : float
-        Added to the logit of the background.
+    bias : float or mapping of label to float
+        Added to the logit of the background; of a label, as against the tags of this label alone.
 
     All methods take ``logits`` of shape (n_words, n_classes) and the ``offsets`` of the sentences
     in them, of shape (n_sentences + 1,).
@@ -36,7 +37,7 @@ class TagDecoder:
     classes: np.ndarray
     scheme: str | None
     background: int | None
-    bias: float = 0.0
+    bias: float | Mapping[str, float] = 0.0
 
     def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
         """Return the tags of each sentence."""
@@ -69,10 +70,21 @@ class TagDecoder:
         score: Callable[[list[list[str]]], float],
     ) -> float:
         """Return the bias with the highest score; of equally good ones, the nearest to zero."""
+        biases = self.biases(logits)
+        scores = [score(replace(self, bias=bias).tags(logits, offsets)) for bias in biases]
+        return biases[int(np.argmax(scores))]
+
+    def biases(self, logits: np.ndarray) -> list[float]:
+        """Return the biases to try, in the order of preference among equally good ones.
+
+        They go as far as takes to give up nearly all entities, whatever the scale of the logits.
+        """
         if self.background is None:
-            return 0.0
-        scores = [score(replace(self, bias=bias).tags(logits, offsets)) for bias in _BIASES]
-        return float(_BIASES[int(np.argmax(scores))])
+            return [0.0]
+        lead = np.delete(logits, self.background, axis=1).max(1) - logits[:, self.background]
+        lead = lead[lead > 0]
+        reach = max(_SHORTEST_REACH, float(np.quantile(lead, 0.98)) if len(lead) else 0.0)
+        return sorted(np.round(_STEPS * reach, 2).tolist(), key=abs)
 
     def _best(self, logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         if self.scheme is None:
@@ -85,7 +97,10 @@ class TagDecoder:
         if self.background is None or not self.bias:
             return logits
         logits = logits.copy()
-        logits[:, self.background] += self.bias
+        if isinstance(self.bias, Mapping):
+            logits -= np.array([self.bias.get(tag[2:], 0.0) for tag in self.classes], logits.dtype)
+        else:
+            logits[:, self.background] += self.bias
         return logits
 
 

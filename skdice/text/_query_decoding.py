@@ -1,7 +1,7 @@
 """From the logits of starts, ends and matches to entities."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +13,10 @@ from ._windows import span_bounds
 
 
 def find_spans(
-    encoded: EncodedQueries, logits: np.ndarray, labels: Sequence[str], threshold: float
+    encoded: EncodedQueries,
+    logits: np.ndarray,
+    labels: Sequence[str],
+    threshold: float | Mapping[str, float],
 ) -> list[list[tuple[float, Entity]]]:
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 
@@ -25,7 +28,7 @@ def find_spans(
     logits : ndarray of shape (n_items, 2 + 2 size)
         See :class:`skdice.losses._query.QueryLoss`.
     labels : sequence of n_queries str
-    threshold : float
+    threshold : float or mapping of label to float
         For the lowest of the three logits.
 
     Returns
@@ -39,17 +42,17 @@ def find_spans(
     low, high = span_bounds(row, encoded.window_start, encoded.window_stop)
     found: list[list[tuple[float, Entity]]] = [[] for _ in range(data.n_texts)]
     for w, (first, last) in enumerate(pairwise(data.items.offsets.tolist())):
-        here = slice(first, last)
-        starts = first + np.flatnonzero(logits[here, 0] > threshold)
-        ends = first + np.flatnonzero(logits[here, 1] > threshold)
+        here, label = slice(first, last), labels[encoded.query[w]]
+        cut = threshold[label] if isinstance(threshold, Mapping) else threshold
+        starts = first + np.flatnonzero(logits[here, 0] > cut)
+        ends = first + np.flatnonzero(logits[here, 1] > cut)
         if not len(starts) or not len(ends):
             continue
         match = logits[starts, 2 : 2 + size] @ logits[ends, 2 + size :].T / size**0.5
         lowest = np.minimum(match, np.minimum(logits[starts, None, 0], logits[ends, 1]))
         centre = encoded.place[starts, None] + encoded.place[ends]
-        is_span = (lowest > threshold) & (starts[:, None] <= ends)
+        is_span = (lowest > cut) & (starts[:, None] <= ends)
         is_span &= (centre > low[w]) & (centre <= high[w])
-        label = labels[encoded.query[w]]
         for i, j in zip(*np.nonzero(is_span)):
             start, end = int(encoded.word[starts[i]]), int(encoded.word[ends[j]]) + 1
             logit = float(lowest[i, j])

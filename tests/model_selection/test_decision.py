@@ -1,13 +1,23 @@
 """tune_decision: classifiers of every kind, taggers, and what it leaves alone."""
 
+import copy
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
-from skdice.metrics import entity_f1_score
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.datasets import make_questions
+from skdice.metrics import entity_f1_score, entity_precision_recall_fscore_support
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
@@ -130,3 +140,111 @@ class TestErrors:
             tune_decision(pairs, [("a", None)], [1])
         with pytest.raises(ValueError, match="1 rows of X and 2 of y"):
             tune_decision(pairs, [("a", "b")], [1, 0])
+
+
+class TestFloors:
+    """``min_precision`` and ``min_recall``; that they are kept on the rows that were tuned on."""
+
+    def test_two_classes(self, pairs):
+        X, y = easy_pairs(60, seed=1)
+        decision = pairs.decision_function(X)
+        rows = [decision >= t for t in decision]
+        precision = np.array([precision_score(y, row) for row in rows])
+        recall = np.array([recall_score(y, row) for row in rows])
+        for floor in (0.8 * precision.max(), 0.99 * precision.max()):
+            found = tune_decision(pairs, X, y, min_precision=floor).predict(X)
+            assert precision_score(y, found) >= floor
+            assert recall_score(y, found) == recall[precision >= floor].max()
+        tuned = tune_decision(pairs, X, y, min_recall=1.0)
+        assert recall_score(y, tuned.predict(X)) == 1.0
+
+    def test_several_labels(self, tiny_bert):
+        X, Y = easy_labels(60, seed=1)
+        classifier = fit(DiceTextClassifier, tiny_bert, easy_labels(60), loss="ce")
+        tuned = tune_decision(classifier, X, Y, min_recall=0.9)
+        assert (recall_score(Y, tuned.predict(X), average=None) >= 0.9).all()
+
+    def test_weights_count_as_repetition(self, pairs):
+        X, y = easy_pairs(60, seed=1)
+        weight = np.where(np.arange(60) < 30, 1.0, 0.0)
+        weighted = tune_decision(pairs, X, y, sample_weight=weight, min_precision=0.8)
+        half = tune_decision(pairs, X[:30], y[:30], min_precision=0.8)
+        np.testing.assert_array_equal(weighted.predict(X[:30]), half.predict(X[:30]))
+
+    def test_out_of_reach(self, tiny_bert):
+        X, y = easy_pairs(40)
+        classifier = fit(DicePairClassifier, tiny_bert, (X, y), loss="ce")
+        worst = classifier.decision_function(X) < np.median(classifier.decision_function(X))
+        with pytest.warns(UserWarning, match=r"min_precision=0.9 is not reached on these rows"):
+            tune_decision(classifier, X, worst.astype(int), min_precision=0.9)
+
+    def test_more_classes_have_no_positive_one(self, tiny_bert):
+        X, y = easy_texts(40, n_classes=3)
+        classifier = fit(DiceTextClassifier, tiny_bert, (X, y), loss="ce")
+        with pytest.raises(ValueError, match="this classifier has 3 classes"):
+            tune_decision(classifier, X, y, min_precision=0.9)
+
+
+@pytest.fixture(scope="module", params=[DiceTokenTagger, DiceQueryTagger])
+def tagger(request, tiny_bert):
+    queries = {"queries": {"PER": "john mary", "LOC": "oslo paris"}}
+    parameters = queries if request.param is DiceQueryTagger else {}
+    data = easy_corpus(60)
+    return fit(request.param, tiny_bert, data, loss="dice", lr=1e-2, max_epochs=8, **parameters)
+
+
+class TestLabels:
+    def test_each_type_has_its_own(self, tagger, tmp_path):
+        X, y = easy_corpus(120, seed=1)
+        tuned = tune_decision(tagger, X, y, per_label=True)
+        name = "background_bias_" if isinstance(tagger, DiceTokenTagger) else "threshold_"
+        decision = getattr(tuned, name)
+        assert list(decision) == ["LOC", "PER"]
+        assert getattr(tagger, name) == 0
+        assert tuned.score(X, y) >= tagger.score(X, y) - 0.02
+        tuned.save_pretrained(tmp_path)
+        loaded = type(tagger).from_pretrained(tmp_path)
+        assert getattr(loaded, name) == decision
+        assert loaded.predict(X).tolist() == tuned.predict(X).tolist()
+
+    def test_a_bias_of_one_type_leaves_the_other(self, tagger):
+        X, _ = easy_corpus(60, seed=1)
+        other = copy.copy(tagger)
+        if isinstance(tagger, DiceTokenTagger):
+            other.background_bias_ = {"PER": 100.0, "LOC": 0.0}
+        else:
+            other.threshold_ = {"PER": 100.0, "LOC": 0.0}
+        before = [[e[:3] for e in row if e.label == "LOC"] for row in tagger.predict_spans(X)]
+        after = [[e[:3] for e in row] for row in other.predict_spans(X)]
+        assert any(before)
+        assert not any(label == "PER" for row in after for _, _, label in row)
+        assert all(set(b) <= set(a) for a, b in zip(after, before))
+
+    @pytest.mark.parametrize("per_label", [False, True])
+    def test_precision_that_is_asked_for(self, tagger, per_label):
+        X, y = easy_corpus(200, seed=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            low = tune_decision(tagger, X, y, min_recall=0.97, per_label=per_label)
+            high = tune_decision(tagger, X, y, min_precision=0.97, per_label=per_label)
+        scores = [
+            entity_precision_recall_fscore_support(y, tuned.predict(X), average="micro")
+            for tuned in (low, high)
+        ]
+        (p_low, r_low, *_), (p_high, r_high, *_) = scores
+        assert r_low >= r_high - 0.02
+        assert p_high >= p_low - 0.02
+        if isinstance(tagger, DiceTokenTagger):  # The other one does not find as many.
+            assert r_low > 0.95
+            assert p_high > 0.95
+
+    def test_answers(self, tiny_bert):
+        X, y = make_questions(30, ratio=18, unanswerable_share=0.4, random_state=0)
+        extractor = fit(DiceSpanExtractor, tiny_bert, (X, y), loss="ce", lr=5e-3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            sure = tune_decision(extractor, X, y, min_precision=0.99)
+            many = tune_decision(extractor, X, y, min_recall=0.01)
+        assert (sure.predict(X) != "").sum() <= (many.predict(X) != "").sum() or (
+            many.null_threshold_ <= sure.null_threshold_
+        )

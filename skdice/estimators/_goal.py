@@ -1,0 +1,147 @@
+"""What a decision is tuned for: F1, or a floor under precision or recall."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._parameters import check_bool, check_number
+
+# Parts of the held-out rows: a bias is the mean of what is best without each of them.
+_N_FOLDS = 5
+# With so many entities of a label its own bias has half of the say, the shared one the rest.
+_HALF_TRUSTED = 20
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a decision is tuned for.
+
+    Attributes
+    ----------
+    per_label : bool
+        Whether each label has a bias or threshold of its own.
+    min_precision, min_recall : float or None
+        A floor: the other one is maximised. F1 is, if there is none.
+    """
+
+    per_label: bool = False
+    min_precision: float | None = None
+    min_recall: float | None = None
+
+    def check(self, metric: Any) -> None:
+        """Raise a ValueError unless the parts go together."""
+        check_bool("tune_decision", "per_label", self.per_label)
+        for name in ("min_precision", "min_recall"):
+            value = getattr(self, name)
+            check_number("tune_decision", name, value, low=0, high=1, closed="both", optional=True)
+        given = {
+            "metric": metric,
+            "min_precision": self.min_precision,
+            "min_recall": self.min_recall,
+        }
+        names = [name for name, value in given.items() if value is not None]
+        if len(names) > 1:
+            raise ValueError(f"tune_decision takes one of {', '.join(given)}; got {names}.")
+        if self.per_label and metric is not None:
+            raise ValueError(
+                "per_label=True needs metric=None: a label's bias is tuned by its own precision "
+                "and recall."
+            )
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether precision or recall must reach something."""
+        return self.min_precision is not None or self.min_recall is not None
+
+    def value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
+        """Return what is maximised: above 1 where a floor is reached.
+
+        Parameters
+        ----------
+        correct, predicted, actual : array-like of one shape
+            Counts of items; nothing predicted is a precision of 0.
+        """
+        precision, recall = _divide(correct, predicted), _divide(correct, actual)
+        if self.min_precision is not None:
+            return np.where(precision >= self.min_precision, 1 + recall, precision)
+        if self.min_recall is not None:
+            return np.where(recall >= self.min_recall, 1 + precision, recall)
+        return _divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
+
+    def warn_if_missed(self, best: float, what: str = "") -> None:
+        """Warn if the floor was not reached by the best decision."""
+        if self.has_floor and best < 1:
+            name = "min_precision" if self.min_precision is not None else "min_recall"
+            warnings.warn(
+                f"{name}={getattr(self, name)} is not reached{what} on these rows; the decision "
+                f"taken reaches {best:.3f}.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def choose_bias(
+    counts: np.ndarray, candidates: Sequence[float], labels: Sequence[str], goal: Goal
+) -> float | dict[str, float]:
+    """Return the bias that serves the goal best, or one for each label.
+
+    Each is the mean of those that are best without a fifth of the rows. That of a label with few
+    entities is drawn to the one of all labels.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_candidates, n_rows, 3, n_labels)
+        Correct, predicted and actual entities.
+    candidates : sequence of float
+        Of equally good ones the first is taken.
+    labels : sequence of n_labels str
+    goal : Goal
+    """
+    shared = _cross_fitted(counts.sum(-1), candidates, goal, "")
+    if not goal.per_label:
+        return shared
+    biases = {}
+    for k, label in enumerate(labels):
+        own = _cross_fitted(counts[..., k], candidates, goal, f" for {label!r}")
+        n_actual = counts[0, :, 2, k].sum()
+        trust = n_actual / (n_actual + _HALF_TRUSTED)
+        biases[label] = float(shared + trust * (own - shared))
+    return biases
+
+
+def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
+    """Return the correct, predicted and actual entities, (n_rows, 3, n_labels) of int32.
+
+    Parameters
+    ----------
+    gold, found : sequence of n_rows sequences of (start, end, label)
+    labels : sequence of n_labels str
+        Others do not count.
+    """
+    number = {label: k for k, label in enumerate(labels)}
+    counts = np.zeros((len(gold), 3, len(labels)), dtype=np.int32)
+    for row, actual, predicted in zip(counts, map(set, gold), map(set, found)):
+        for part, entities in zip(row, (actual & predicted, predicted, actual)):
+            for _, _, label in entities:
+                if label in number:
+                    part[number[label]] += 1
+    return counts
+
+
+def _cross_fitted(counts: np.ndarray, candidates: Sequence[float], goal: Goal, what: str) -> float:
+    """Return a bias from counts of shape (n_candidates, n_rows, 3)."""
+    total = counts.sum(1)
+    goal.warn_if_missed(float(goal.value(*total.T).max()), what)
+    parts = [counts[:, k::_N_FOLDS].sum(1) for k in range(_N_FOLDS)]
+    best = [int(np.argmax(goal.value(*(total - part).T))) for part in parts]
+    return float(np.mean([candidates[i] for i in best]))
+
+
+def _divide(numerator: Any, denominator: Any) -> np.ndarray:
+    numerator = np.asarray(numerator, dtype=np.float64)
+    shares = np.zeros(numerator.shape)
+    np.divide(numerator, denominator, out=shares, where=np.asarray(denominator) > 0)
+    return shares
