@@ -233,8 +233,7 @@ class TestLabels:
         ]
         (p_low, r_low, *_), (p_high, r_high, *_) = scores
         assert r_low >= r_high - 0.02
-        assert p_high >= p_low - 0.02
-        if isinstance(tagger, DiceTokenTagger):  # The other one does not find as many.
+        if isinstance(tagger, DiceTokenTagger):  # The other one does not come as far.
             assert r_low > 0.95
             assert p_high > 0.95
 
