@@ -232,10 +232,14 @@ class TestLabels:
             for tuned in (low, high)
         ]
         (p_low, r_low, *_), (p_high, r_high, *_) = scores
-        assert r_low >= r_high - 0.02
-        if isinstance(tagger, DiceTokenTagger):  # The other one does not come as far.
+        if isinstance(tagger, DiceTokenTagger):
             assert r_low > 0.95
             assert p_high > 0.95
+            assert r_low >= r_high
+        else:  # It does not come as far, and its types compete for words.
+            as_is = entity_precision_recall_fscore_support(y, tagger.predict(X), average="micro")
+            assert r_low >= as_is[1]
+            assert p_high > as_is[0] + 0.05
 
     def test_answers(self, tiny_bert):
         X, y = make_questions(30, ratio=18, unanswerable_share=0.4, random_state=0)
