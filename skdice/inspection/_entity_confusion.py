@@ -184,7 +184,7 @@ class EntityConfusionDisplay:
         counts = self._with_borders()
         n_rows, n_columns = counts.shape
         if ax is None:
-            size = (2.9 + 0.42 * n_columns, 2.4 + 0.42 * n_rows)
+            size = (2.9 + 0.42 * n_columns, 2.8 + 0.42 * n_rows)
             _, ax = plt.subplots(figsize=size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
