@@ -69,7 +69,7 @@ class EntityConfusionDisplay:
     LOC          0    1     1
     PER          0    1     0
     none         0    1     0
-    >>> display.borders.loc["LOC", "LOC"]  # doctest: +SKIP
+    >>> int(display.borders.loc["LOC", "LOC"])  # doctest: +SKIP
     1
     """
 
