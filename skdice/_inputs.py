@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+Span = tuple[int, int, str]
+
 
 def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     """Return the rows of a list, tuple, Series or array as a list.
@@ -116,6 +118,44 @@ def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
                 f"Every word needs one tag; row {i} has {len(sentence)} words and {len(row)} tags."
             )
     return tags
+
+
+def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> Span:
+    """Return (start, end, label) of a sentence; a score after them is not looked at.
+
+    Parameters
+    ----------
+    span : object
+    name : str
+        "y" or another argument, for the error.
+    where : str
+        Such as "row 3", for the error.
+    n_words : int, optional
+        Words of the sentence, in which the span must lie.
+    """
+    parts = list_items(span) if isinstance(span, tuple | list | np.ndarray) else None
+    if parts is None or len(parts) not in (3, 4):
+        raise ValueError(
+            f"Each span of {name} must be (start, end, label), end exclusive; {where} has {span!r}."
+        )
+    start, end, label = parts[:3]
+    for side, value in (("start", start), ("end", end)):
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+            raise ValueError(f"The {side} of a span must be an int; {where} has {span!r}.")
+    if not isinstance(label, str) or not label:
+        raise ValueError(
+            f"The label of a span must be a str that is not empty; {where} has {span!r}."
+        )
+    checked = (int(start), int(end), str(label))
+    if start >= end:
+        raise ValueError(
+            f"The end of a span is exclusive and must be larger than its start; {where} has "
+            f"{checked}."
+        )
+    if start < 0 or (n_words is not None and end > n_words):
+        size = "" if n_words is None else f"{n_words} words and "
+        raise ValueError(f"A span must lie in its sentence; {where} has {size}the span {checked}.")
+    return checked
 
 
 def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:

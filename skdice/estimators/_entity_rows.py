@@ -1,17 +1,12 @@
 """Entities as y: tags, or rows of (start, end, label)."""
 
-import numbers
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from .._inputs import check_rows, check_tags, describe, list_items
+from .._inputs import Span, check_rows, check_span, check_tags, describe, list_items
 from ..metrics import get_entities
 from ..text._tags import are_chunk_tags, infer_scheme
-
-Span = tuple[int, int, str]
 
 # Letters that only one spelling of IOBES has, and how that spelling writes I, E and S.
 _SPELLINGS = {"M": {"I": "M"}, "L": {"E": "L", "S": "U"}, "U": {"E": "L", "S": "U"}}
@@ -88,37 +83,14 @@ def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityR
             f"{len(rows)} rows of spans."
         )
     spans = [
-        list(dict.fromkeys(_check_span(span, i, len(sentence)) for span in _listed(row, i)))
+        list(
+            dict.fromkeys(
+                check_span(span, "y", f"row {i}", len(sentence)) for span in _listed(row, i)
+            )
+        )
         for i, (row, sentence) in enumerate(zip(rows, sentences))
     ]
     return EntityRows(spans, None, {})
-
-
-def _check_span(span: Any, i: int, n_words: int) -> Span:
-    parts = list_items(span) if isinstance(span, tuple | list | np.ndarray) else None
-    if parts is None or len(parts) not in (3, 4):
-        raise ValueError(
-            f"Each span of y must be (start, end, label), end exclusive; row {i} has {span!r}."
-        )
-    start, end, label = parts[:3]
-    for name, value in (("start", start), ("end", end)):
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-            raise ValueError(f"The {name} of a span must be an int; row {i} has {span!r}.")
-    if not isinstance(label, str) or not label:
-        raise ValueError(
-            f"The label of a span must be a str that is not empty; row {i} has {span!r}."
-        )
-    if start >= end:
-        raise ValueError(
-            f"The end of a span is exclusive and must be larger than its start; row {i} has "
-            f"{(int(start), int(end), label)}."
-        )
-    if start < 0 or end > n_words:
-        raise ValueError(
-            f"A span must lie in its sentence; row {i} has {n_words} words and the span "
-            f"{(int(start), int(end), label)}."
-        )
-    return int(start), int(end), str(label)
 
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:

@@ -1,5 +1,7 @@
 """Tables and pictures about imbalanced data, losses and training."""
 
+from ._entity_confusion import EntityConfusionDisplay
+from ._entity_curve import EntityPrecisionRecallDisplay
 from ._error_view import TaggingErrors
 from ._imbalance import imbalance_report
 from ._loss_comparison import LossComparisonDisplay
@@ -7,6 +9,8 @@ from ._loss_derivative import LossDerivativeDisplay
 from ._training_curve import TrainingCurveDisplay
 
 __all__ = [
+    "EntityConfusionDisplay",
+    "EntityPrecisionRecallDisplay",
     "LossComparisonDisplay",
     "LossDerivativeDisplay",
     "TaggingErrors",

@@ -1,12 +1,12 @@
 """Which predicted entity answers which gold one, and what is wrong with it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..metrics import EntitySpan, get_entities
+from ..metrics import EntitySpan
 
 ENTITY_KINDS = (
     "correct",
@@ -54,25 +54,30 @@ class EntityPair(NamedTuple):
         return self.spans[0].label
 
 
-def pair_entities(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:
+def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -> list[EntityPair]:
     """Pair the entities of a sentence so that the pairs have the most words in common.
 
-    Among pairings with equally many words in common, more equal labels are better, then more pairs,
-    then earlier entities. Entities without a word in common are never paired.
+    Entities that are the same are paired first, then those of the same words; only nested entities
+    could be paired otherwise. Among pairings with equally many words in common, more equal labels
+    are better, then more pairs, then earlier entities. Entities without a word in common are never
+    paired.
 
     Parameters
     ----------
-    true_tags, pred_tags : sequence of n_words str
-        Chunk tags.
+    gold, predicted : sequence of EntitySpan
+        Each span once.
 
     Returns
     -------
     list of EntityPair
         Every entity is in exactly one pair; in the order of the words.
     """
-    gold, predicted = get_entities(true_tags), get_entities(pred_tags)
+    pairs = []
+    for key in (lambda span: span, lambda span: span[:2]):
+        same, gold, predicted = _pair_same(gold, predicted, key)
+        pairs += same
     rows, columns = _most_overlap(gold, predicted)
-    pairs = [(gold[i], predicted[j]) for i, j in zip(rows, columns)]
+    pairs += [(gold[i], predicted[j]) for i, j in zip(rows, columns)]
     missed = [span for i, span in enumerate(gold) if i not in rows]
     spurious = [span for j, span in enumerate(predicted) if j not in columns]
     answered = [EntityPair(*pair, _compare(*pair)) for pair in pairs]
@@ -107,6 +112,23 @@ def _compare(gold: EntitySpan, predicted: EntitySpan) -> str:
     if gold[:2] == predicted[:2]:
         return "wrong label"
     return "wrong border" if gold.label == predicted.label else "wrong border and label"
+
+
+def _pair_same(
+    gold: Sequence[EntitySpan],
+    predicted: Sequence[EntitySpan],
+    key: Callable[[EntitySpan], tuple[object, ...]],
+) -> tuple[list[tuple[EntitySpan, EntitySpan]], list[EntitySpan], list[EntitySpan]]:
+    """Pair the entities with the same key; return the pairs and what is left of either side."""
+    pairs, left, rest = [], [], list(predicted)
+    for span in gold:
+        same = next((other for other in rest if key(other) == key(span)), None)
+        if same is None:
+            left.append(span)
+        else:
+            rest.remove(same)
+            pairs.append((span, same))
+    return pairs, left, rest
 
 
 def _most_overlap(

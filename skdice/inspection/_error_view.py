@@ -14,6 +14,7 @@ import pandas as pd
 from .._inputs import check_tags, check_token_lists, describe
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists
+from ..metrics import get_entities
 from ..metrics._validation import check_tag_sequences
 from ..text._tags import are_chunk_tags
 from ._entity_pairs import ENTITY_KINDS, TAG_KINDS, EntityPair, pair_entities, pair_tags
@@ -132,8 +133,11 @@ class TaggingErrors:
         tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
         # Sentences without any entity are as likely those of an entity tagger.
         has_entities = tags <= {_OUTSIDE} or are_chunk_tags(sorted(tags))
-        pair = pair_entities if has_entities else pair_tags
-        pairs = [pair(true_tags, pred_tags) for true_tags, pred_tags in zip(true_rows, pred_rows)]
+        tag_pairs = list(zip(true_rows, pred_rows))
+        if has_entities:
+            pairs = [pair_entities(*map(get_entities, both)) for both in tag_pairs]
+        else:
+            pairs = [pair_tags(*both) for both in tag_pairs]
         return cls(sentences, pairs, ENTITY_KINDS if has_entities else TAG_KINDS)
 
     @classmethod
