@@ -25,11 +25,11 @@ from skdice import (
     DiceSpanExtractor,
     DiceTextClassifier,
     DiceTokenTagger,
-    load_pretrained,
 )
 from skdice.distributed import _part, predict_parquet
 from skdice.distributed._destination import is_finished
 from skdice.distributed._shipping import estimator_fingerprint
+from skdice.estimators import load_pretrained
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..estimators.test_span import easy_questions

@@ -21,6 +21,7 @@ from skdice.model_selection import tune_decision
 from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+LEARNS = {"max_epochs": 12, "lr": 4e-3}
 
 
 def make_texts(model, **params):
@@ -49,18 +50,18 @@ def labels(tiny_bert):
 class TestLearning:
     @pytest.mark.parametrize("loss", LEARNING)
     def test_pairs(self, tiny_bert, loss):
-        classifier = make_pairs(tiny_bert, loss=loss, max_epochs=16).fit(*easy_pairs(160))
+        classifier = make_pairs(tiny_bert, loss=loss, **LEARNS).fit(*easy_pairs(160))
         assert classifier.score(*easy_pairs(40, seed=1)) > 0.75
 
     @pytest.mark.parametrize("loss", LEARNING)
     def test_three_classes(self, tiny_bert, loss):
-        classifier = make_texts(tiny_bert, loss=loss, max_epochs=16)
+        classifier = make_texts(tiny_bert, loss=loss, **LEARNS)
         classifier.fit(*easy_texts(192, n_classes=3))
         assert classifier.score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
 
     @pytest.mark.parametrize("loss", LEARNING)
     def test_several_labels(self, tiny_bert, loss):
-        classifier = make_texts(tiny_bert, loss=loss, max_epochs=16).fit(*easy_labels(192))
+        classifier = make_texts(tiny_bert, loss=loss, **LEARNS).fit(*easy_labels(192))
         assert classifier.score(*easy_labels(40, seed=1)) > 0.75
 
     @pytest.mark.parametrize(
