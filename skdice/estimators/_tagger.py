@@ -224,10 +224,10 @@ class DiceTokenTagger(WordTagger):
         )
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        background = self._background()
-        if background is not None and isinstance(self.background_bias_, float):
+        background, bias = self._background(), self.background_bias_
+        if background is not None and isinstance(bias, float) and bias:
             logits = logits.clone()
-            logits[:, background] += self.background_bias_
+            logits[:, background] += bias
         return predicted_classes(logits, target)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:

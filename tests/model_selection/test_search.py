@@ -671,6 +671,9 @@ class TestWithModels:
         assert search.predict_spans(X).shape == (16,)
         assert len(list(search.predict_iter(X))) == 16
         assert len(search.predict_entities(["john saw oslo"])) == 1
+        whole = search.predict_entities(["john saw oslo"], lambda text: [(0, len(text))])
+        assert all(entity[:2] == (0, 13) for entity in whole[0])
+        assert not any(search.predict_spans(X, threshold=1.0))
         assert 0 <= search.score(X, y) <= 1
         assert search.best_estimator_.verbose == 1
 

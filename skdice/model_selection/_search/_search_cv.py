@@ -302,9 +302,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self._fitted().predict_spans(X, **options)
 
     @available_if(_best_estimator_has("predict_entities"))
-    def predict_entities(self, texts: Any, **options: Any) -> Any:
+    def predict_entities(self, texts: Any, splitter: Any = None, threshold: Any = None) -> Any:
         """Find the entities of raw texts with the best estimator."""
-        return self._fitted().predict_entities(texts, **options)
+        return self._fitted().predict_entities(texts, splitter, threshold)
 
     @available_if(_best_estimator_has("predict_iter"))
     def predict_iter(self, X: Iterable[Any]) -> Any:
