@@ -382,14 +382,25 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             return self.classes_[(decision > threshold).astype(np.int64)]
         return self.classes_[(decision - threshold).argmax(axis=1)]
 
+    def _decision_scores(self, X: Rows) -> list[np.ndarray]:
+        """Return the logits of each row, of shape (n_classes,)."""
+        return list(self._logits(X))
+
     def _tune_decision(
-        self, X: Any, y: Any, metric: Metric | None, sample_weight: Any, goal: Goal
+        self,
+        X: Rows,
+        y: Labels | Indicators,
+        metric: Metric | None,
+        sample_weight: Weights,
+        goal: Goal,
+        scores: Callable[[], list[np.ndarray]] | None,
     ) -> None:
         """Set ``threshold_`` to what is best on held-out rows."""
         rows = self._known_rows(X)
         labels = self._known_labels(y, rows)
         weight = check_sample_weight(sample_weight, len(rows))
-        decision = self._decision(self._row_logits(rows))
+        logits = self._row_logits(rows) if scores is None else np.stack(scores())
+        decision = self._decision(logits)
 
         if goal.has_floor and decision.ndim == 2 and not self._is_multilabel:
             raise ValueError(

@@ -11,6 +11,7 @@ from .._parameters import check_bool, check_number
 
 # Parts of the held-out rows: a bias is the mean of what is best without each of them.
 _N_FOLDS = 5
+_N_THRESHOLDS = 81
 # With so many entities of a label its own bias has half of the say, the shared one the rest.
 _HALF_TRUSTED = 20
 
@@ -83,6 +84,9 @@ class Goal:
             )
 
 
+F1 = Goal()
+
+
 def choose_bias(
     counts: np.ndarray, candidates: Sequence[float], labels: Sequence[str], goal: Goal
 ) -> float | dict[str, float]:
@@ -110,6 +114,28 @@ def choose_bias(
         trust = n_actual / (n_actual + _HALF_TRUSTED)
         biases[label] = float(shared + trust * (own - shared))
     return biases
+
+
+def choose_threshold(
+    gold: Sequence[Any], scored: Sequence[Any], labels: Sequence[str], goal: Goal
+) -> float | dict[str, float]:
+    """Return the lowest score of entities to keep that serves the goal best.
+
+    Parameters
+    ----------
+    gold : sequence of n_rows sequences of (start, end, label)
+    scored : sequence of n_rows sequences of Entity
+    labels, goal
+        As in :func:`choose_bias`.
+    """
+    scores = [entity.score for row in scored for entity in row]
+    steps = np.quantile(scores or [0.0], np.linspace(0, 1, _N_THRESHOLDS))
+    candidates = np.unique([0.0, *steps]).tolist()
+    counts = [
+        count_by_label(gold, [[e[:3] for e in row if e.score >= t] for row in scored], labels)
+        for t in candidates
+    ]
+    return choose_bias(np.array(counts), candidates, labels, goal)
 
 
 def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:

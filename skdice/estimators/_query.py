@@ -320,20 +320,25 @@ class DiceQueryTagger(WordTagger):
             found = [best_disjoint(spans) for spans in found]
         return [[entity for _, entity in spans] for spans in found]
 
+    def _decision_scores(self, X: TokenLists) -> Found:
+        """Return the spans of each sentence that a threshold may keep, with their logits."""
+        return self._find(check_token_lists(X), min(_THRESHOLDS))
+
     def _tune_decision(
         self,
-        X: Any,
-        y: Any,
+        X: TokenLists,
+        y: TagSequences | Spans,
         metric: Callable[..., float] | None,
-        sample_weight: Any,
+        sample_weight: Weights,
         goal: Goal,
+        scores: Callable[[], Found] | None,
     ) -> None:
         """Set ``threshold_`` to what is best on held-out sentences."""
         if sample_weight is not None:
             raise ValueError("sample_weight must be None for a tagger: it is scored by entities.")
         sentences = check_token_lists(X)
         gold = check_entities(y, sentences)
-        found = self._find(sentences, min(_THRESHOLDS))
+        found = self._decision_scores(sentences) if scores is None else scores()
 
         def above(threshold: float) -> Found:
             return [[span for span in spans if span[0] > threshold] for spans in found]

@@ -54,16 +54,20 @@ def check_saved_state(
     if kind._task.takes_words and "classes_" in state:
         _check(all(isinstance(tag, str) for tag in state["classes_"]), "classes_", state)
         _check(state["scheme_"] is None or are_chunk_tags(state["classes_"]), "scheme_", state)
+    labels = state.get("labels_", [])
+    _check(all(isinstance(label, str) for label in labels), "labels_", state)
+    types = set(labels)
+    if state.get("scheme_") and "classes_" in state:
+        types = {tag[2:] for tag in state["classes_"] if tag != "O"}
     for name in ("threshold_", "null_threshold_", "background_bias_"):
         value = state.get(name, 0.0)
-        parts = list(value.values()) if isinstance(value, dict) else [value]
+        parts = [value]
+        if isinstance(value, dict):
+            _check(set(value) == types, name, state)
+            parts = list(value.values())
         for part in map(np.asarray, parts):
             is_number = part.dtype.kind in "fi" and not np.isnan(part).any()
             _check(is_number and part.shape in ((), (network["n_outputs"],)), name, state)
-    labels = state.get("labels_", [])
-    _check(all(isinstance(label, str) for label in labels), "labels_", state)
-    if "labels_" in state and isinstance(state["threshold_"], dict):
-        _check(set(state["threshold_"]) == set(labels), "threshold_", state)
     _check(set(state.get("queries_", {})) == set(labels), "queries_", state)
 
 

@@ -2,11 +2,15 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._inputs import check_sample_weight
+from .._parameters import check_number
 from ..estimators._goal import Goal
+from ..estimators._out_of_fold import out_of_fold_scores
 
 
 def tune_decision(
@@ -19,8 +23,9 @@ def tune_decision(
     per_label: bool = False,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    cv: int | None = None,
 ) -> Any:
-    """Return the fitted estimator with its decision tuned on held-out rows.
+    """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 
     A loss that gives better F1 with its own decision is not better yet: cross-entropy with a tuned
     threshold is what it has to beat. This tunes the decision of any loss alike: of a classifier
@@ -33,7 +38,7 @@ def tune_decision(
     estimator : fitted estimator of this package
         It is left as it is; the copy that is returned shares its network.
     X, y : rows and their labels
-        Not those that the estimator was fitted on.
+        Not those that the estimator was fitted on; with ``cv`` just those.
     metric : callable, optional
         ``metric(y_true, y_pred)`` (and ``sample_weight`` if given) to maximise, such as
         ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes.
@@ -50,6 +55,11 @@ def tune_decision(
         several labels, or of answers (by their F1 with the gold ones). If no decision reaches it on
         these rows, a warning says what the best one does. What is reached on other rows is about
         that: leave a margin where rows are few.
+    cv : int, optional
+        Tune on the training rows, so that none is kept aside: for each of so many folds a clone is
+        fitted on the others, and the decision is what is best for all that these clones say of rows
+        they have not seen. Questions about one context are in one fold, and classes have equal
+        shares in all of them. ``sample_weight`` then goes to the fits, too.
 
     Returns
     -------
@@ -77,6 +87,7 @@ def tune_decision(
     >>> tuned = tune_decision(classifier, X_valid, y_valid)  # doctest: +SKIP
     >>> tuned.score(X_test, y_test)  # doctest: +SKIP
     >>> sure = tune_decision(tagger, X_valid, y_valid, min_precision=0.9)  # doctest: +SKIP
+    >>> tuned = tune_decision(tagger, X_train, y_train, cv=5)  # doctest: +SKIP
     """
     tune = getattr(estimator, "_tune_decision", None)
     if tune is None or isinstance(estimator, type):
@@ -88,6 +99,11 @@ def tune_decision(
     check_is_fitted(estimator, "net_")
     goal = Goal(per_label, min_precision, min_recall)
     goal.check(metric)
+    check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
+    scores = None
+    if cv is not None:
+        weight = check_sample_weight(sample_weight, _num_samples(X))
+        scores = partial(out_of_fold_scores, estimator, X, y, weight, cv)
     tuned = copy.copy(estimator)
-    tuned._tune_decision(X, y, metric, sample_weight, goal)
+    tuned._tune_decision(X, y, metric, sample_weight, goal, scores)
     return tuned

@@ -1,13 +1,13 @@
 """From the logits of words to tags, probabilities and entities."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
 from ..metrics import get_entities
-from ._entities import Entity
+from ._entities import Entity, keep_above
 from ._tags import allowed_transitions, best_sequences
 
 # Biases tried, as shares of how far they go.
@@ -29,6 +29,8 @@ class TagDecoder:
         Index of the tag "O".
     bias : float or mapping of label to float
         Added to the logit of the background; of a label, as against the tags of this label alone.
+    lowest : mapping of label to float
+        Entities with a lower score than that of their label are dropped: their words are "O".
 
     All methods take ``logits`` of shape (n_words, n_classes) and the ``offsets`` of the sentences
     in them, of shape (n_sentences + 1,).
@@ -38,11 +40,17 @@ class TagDecoder:
     scheme: str | None
     background: int | None
     bias: float | Mapping[str, float] = 0.0
+    lowest: Mapping[str, float] = field(default_factory=dict)
 
     def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
         """Return the tags of each sentence."""
         words = self.classes[self._best(self._shifted(logits), offsets)].tolist()
-        return [words[start:stop] for start, stop in pairwise(offsets)]
+        tags = [words[start:stop] for start, stop in pairwise(offsets)]
+        if self.lowest:
+            for row, entities in zip(tags, self.entities(logits, offsets)):
+                inside = {i for entity in entities for i in range(entity.start, entity.end)}
+                row[:] = [tag if i in inside else "O" for i, tag in enumerate(row)]
+        return tags
 
     def probabilities(self, logits: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
         """Return the softmax for each sentence, of shape (n_words, n_classes)."""
@@ -55,24 +63,14 @@ class TagDecoder:
         best = self._best(logits, offsets)
         p = _softmax(logits)[np.arange(len(best)), best]
         tags = self.classes[best].tolist()
-        return [
+        rows = [
             [
                 Entity(start, end, label, float(p[first:last][start:end].mean()))
                 for start, end, label in get_entities(tags[first:last])
             ]
             for first, last in pairwise(offsets)
         ]
-
-    def tune_bias(
-        self,
-        logits: np.ndarray,
-        offsets: np.ndarray,
-        score: Callable[[list[list[str]]], float],
-    ) -> float:
-        """Return the bias with the highest score; of equally good ones, the nearest to zero."""
-        biases = self.biases(logits)
-        scores = [score(replace(self, bias=bias).tags(logits, offsets)) for bias in biases]
-        return biases[int(np.argmax(scores))]
+        return [keep_above(row, self.lowest) for row in rows]
 
     def biases(self, logits: np.ndarray) -> list[float]:
         """Return the biases to try, in the order of preference among equally good ones.

@@ -439,7 +439,7 @@ def test_ctrl_c_while_the_decision_is_tuned(tiny_bert, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tagger, "_tune_bias", interrupt)
+    monkeypatch.setattr(tagger, "_tune_decision", interrupt)
     with pytest.raises(KeyboardInterrupt):
         tagger.fit(X, y)
     assert tagger.interrupted_

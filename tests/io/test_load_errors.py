@@ -245,6 +245,10 @@ DAMAGES = {
         with_state(background_bias_={"type": "float", "value": "nan"}),
         "'background_bias_' is nan",
     ),
+    "a bias of an unknown type": (
+        with_state(background_bias_={"type": "dict", "items": [["PER", 0.5], ["X", 0.5]]}),
+        "'background_bias_' is {'PER': 0.5, 'X': 0.5}",
+    ),
     "long windows": (with_state(max_length_=10**9), "'max_length_' is 1000000000"),
     "no windows": (with_state(max_length_=True), "'max_length_' is True"),
     "wide stride": (with_state(stride_=64), "'stride_' is 64"),

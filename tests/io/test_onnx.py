@@ -178,7 +178,8 @@ class TestEndToEnd:
         )
         best = run(session, encoding)["logits"].argmax(axis=-1)
         said = metadata(session)
-        assert json.loads(said["decision"]) == {"scheme_": "IOB2", "background_bias_": 0.0}
+        decision = {"scheme_": "IOB2", "background_bias_": 0.0, "threshold_": 0.0}
+        assert json.loads(said["decision"]) == decision
         classes = json.loads(said["classes"])
         found = [
             [classes[best[i, encoding.word_to_tokens(i, w).start]] for w in range(len(words))]

@@ -17,7 +17,11 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.datasets import make_questions
-from skdice.metrics import entity_f1_score, entity_precision_recall_fscore_support
+from skdice.metrics import (
+    entity_f1_score,
+    entity_precision_recall_fscore_support,
+    get_entities,
+)
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
@@ -240,6 +244,30 @@ class TestLabels:
             as_is = entity_precision_recall_fscore_support(y, tagger.predict(X), average="micro")
             assert r_low >= as_is[1]
             assert p_high > as_is[0] + 0.05
+
+    def test_precision_drops_whole_entities(self, tiny_bert, tmp_path):
+        X, _ = easy_corpus(120, seed=1)
+        tagger = fit(DiceTokenTagger, tiny_bert, easy_corpus(60), loss="ce", lr=1e-2)
+        before, y = tagger.predict_spans(X), tagger.predict(X).tolist()
+        middle = np.median([entity.score for row in before for entity in row])
+        for row, entities in zip(y, before, strict=True):  # Those that are less sure are wrong.
+            for entity in entities:
+                if entity.score < middle:
+                    row[entity.start : entity.end] = ["O"] * (entity.end - entity.start)
+        tuned = tune_decision(tagger, X, y, min_precision=0.97)
+        assert tuned.threshold_ > 0
+        assert tuned.background_bias_ == tagger.background_bias_ == tagger.threshold_ == 0
+        after = tuned.predict_spans(X)
+        kept = [[e for e in row if e.score >= tuned.threshold_] for row in before]
+        assert after.tolist() == kept
+        assert 0 < sum(map(len, kept)) < sum(map(len, before))
+        assert [get_entities(row) for row in tuned.predict(X)] == [
+            [e[:3] for e in row] for row in kept
+        ]
+        tuned.save_pretrained(tmp_path)
+        loaded = DiceTokenTagger.from_pretrained(tmp_path)
+        assert loaded.threshold_ == tuned.threshold_
+        assert loaded.predict(X).tolist() == tuned.predict(X).tolist()
 
     def test_answers(self, tiny_bert):
         X, y = make_questions(30, ratio=18, unanswerable_share=0.4, random_state=0)

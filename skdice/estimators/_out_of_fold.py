@@ -1,0 +1,93 @@
+"""What is said of training rows by fits that have not seen them: what decisions are tuned on."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+# Folds of background_bias="cv" and null_threshold="cv".
+N_FOLDS = 5
+# A decision that is tuned by "cv" need not be tuned in the fits of the folds.
+_NOT_IN_FOLDS = {"background_bias": 0.0, "null_threshold": "auto"}
+
+
+def out_of_fold_scores(
+    estimator: Any, X: Any, y: Any, weight: np.ndarray | None = None, n_folds: int = N_FOLDS
+) -> list[Any]:
+    """Return what ``estimator._decision_scores`` is for each row, by a clone that has not seen it.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Logits have its classes; those that a clone does not know get the lowest logit there is.
+    X, y : rows and labels
+        As its ``fit`` takes them.
+    weight : ndarray of shape (n_rows,), optional
+        For the fits.
+    n_folds : int
+        Fewer are taken if there are not so many rows, groups of rows, or rows of a class.
+
+    Raises
+    ------
+    ValueError
+        If there are not two of them.
+    """
+    n_rows = _num_samples(X)
+    rows: list[Any] = [None] * n_rows
+    changed = {
+        name: value
+        for name, value in _NOT_IN_FOLDS.items()
+        if estimator.get_params().get(name) == "cv"
+    }
+    for test in _folds(estimator, X, y, n_rows, n_folds):
+        train = np.setdiff1d(np.arange(n_rows), test)
+        part = clone(estimator).set_params(**changed)
+        fit_weight = {} if weight is None else {"sample_weight": weight[train]}
+        with warnings.catch_warnings():
+            # What is wrong with rows, the fit of all rows has said.
+            warnings.simplefilter("ignore", UserWarning)
+            part.fit(_safe_indexing(X, train), _safe_indexing(y, train), **fit_weight)
+            scores = part._decision_scores(_safe_indexing(X, test))
+        if hasattr(part, "classes_"):
+            scores = _with_all_classes(scores, part.classes_, estimator.classes_)
+        for i, score in zip(test, scores):
+            rows[i] = score
+    return rows
+
+
+def _folds(estimator: Any, X: Any, y: Any, n_rows: int, n_folds: int) -> list[np.ndarray]:
+    """Return the test rows of each fold."""
+    task, seed = estimator._task, estimator._draw_seed()
+    by_class = task.is_classifier and np.ndim(y) == 1
+    groups = task.find_groups(X) if task.find_groups else range(n_rows)
+    _, number, sizes = np.unique(y if by_class else groups, return_inverse=True, return_counts=True)
+    most, needed = len(sizes), "two rows"
+    if task.find_groups:
+        needed = "rows of two contexts"
+    elif by_class:
+        most, needed = sizes.min(), "two rows of each class"
+        if len(sizes) > 2:  # A class may be missing in a fold.
+            most, needed = sizes.max(), "two rows of a class"
+    if most < 2:
+        raise ValueError(f"Out-of-fold predictions need {needed}; got {n_rows} rows.")
+    kind = GroupKFold if task.find_groups else StratifiedKFold if by_class else KFold
+    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
+        return [test for _, test in cv.split(number, number, number)]
+
+
+def _with_all_classes(scores: list[np.ndarray], known: Any, classes: Any) -> list[np.ndarray]:
+    if len(known) == len(classes):
+        return scores
+    lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
+    columns = [classes.tolist().index(name) for name in known.tolist()]
+    whole = []
+    for row in scores:
+        whole.append(np.full((*row.shape[:-1], len(classes)), lowest, dtype=row.dtype))
+        whole[-1][..., columns] = row
+    return whole
