@@ -6,6 +6,7 @@ from ._error_view import TaggingErrors
 from ._imbalance import imbalance_report
 from ._loss_comparison import LossComparisonDisplay
 from ._loss_derivative import LossDerivativeDisplay
+from ._partial_matches import partial_match_report
 from ._training_curve import TrainingCurveDisplay
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "TaggingErrors",
     "TrainingCurveDisplay",
     "imbalance_report",
+    "partial_match_report",
 ]

@@ -53,9 +53,8 @@ class EntityConfusionDisplay:
     of the label, a column of both to the predicted ones. The diagonal has the true positives of
     :func:`skdice.metrics.entity_f1_score`. Entities are paired as in :class:`TaggingErrors`.
 
-    A border error counts as wrong here, as in the metrics. For scores that count a part of it, as
-    in SemEval 2013, there is the package nervaluate, which takes the same tags:
-    ``nervaluate.Evaluator(y_true, y_pred, tags=["LOC", "PER"], loader="list").evaluate()``.
+    A border error counts as wrong here, as in the metrics.
+    :func:`skdice.inspection.partial_match_report` counts a part of it.
 
     Examples
     --------
