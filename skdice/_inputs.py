@@ -120,8 +120,18 @@ def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     return tags
 
 
-def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> Span:
-    """Return (start, end, label) of a sentence; a score after them is not looked at.
+def list_spans(row: Any, name: str, i: int) -> list[Any]:
+    """Return the items of a row of spans, which are not checked yet."""
+    spans = list_items(row)
+    if spans is None:
+        raise ValueError(
+            f"Each row of {name} must be a list of (start, end, label); row {i} is {describe(row)}."
+        )
+    return spans
+
+
+def read_span(span: Any, name: str, where: str) -> Span:
+    """Return (start, end, label), wherever it lies; a score after them is not looked at.
 
     Parameters
     ----------
@@ -130,8 +140,6 @@ def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> 
         "y" or another argument, for the error.
     where : str
         Such as "row 3", for the error.
-    n_words : int, optional
-        Words of the sentence, in which the span must lie.
     """
     parts = list_items(span) if isinstance(span, tuple | list | np.ndarray) else None
     if parts is None or len(parts) not in (3, 4):
@@ -146,16 +154,31 @@ def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> 
         raise ValueError(
             f"The label of a span must be a str that is not empty; {where} has {span!r}."
         )
-    checked = (int(start), int(end), str(label))
+    return int(start), int(end), str(label)
+
+
+def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> Span:
+    """Return (start, end, label) of a sentence; parameters as of :func:`read_span`.
+
+    Parameters
+    ----------
+    span : object
+    name, where : str
+    n_words : int, optional
+        Words of the sentence, in which the span must lie.
+    """
+    start, end, label = read_span(span, name, where)
     if start >= end:
         raise ValueError(
             f"The end of a span is exclusive and must be larger than its start; {where} has "
-            f"{checked}."
+            f"{(start, end, label)}."
         )
     if start < 0 or (n_words is not None and end > n_words):
         size = "" if n_words is None else f"{n_words} words and "
-        raise ValueError(f"A span must lie in its sentence; {where} has {size}the span {checked}.")
-    return checked
+        raise ValueError(
+            f"A span must lie in its sentence; {where} has {size}the span {(start, end, label)}."
+        )
+    return start, end, label
 
 
 def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:

@@ -9,6 +9,7 @@ from ._make_questions import make_questions
 from ._make_tagging import make_tagging
 from ._pairs import read_pairs
 from ._squad import read_squad
+from ._words_from_spans import words_from_spans
 
 __all__ = [
     "make_pairs",
@@ -20,4 +21,5 @@ __all__ = [
     "read_pairs",
     "read_squad",
     "split_into_characters",
+    "words_from_spans",
 ]

@@ -52,6 +52,24 @@ class TextEstimator(SharedParameters):
     def _check_together(self) -> None:
         """Check parameters that depend on each other."""
 
+    def _tunes_on_validation(self) -> str | None:
+        """Return the parameter that needs rows to validate on, as it is set."""
+        return None if self.patience is None else f"patience={self.patience!r}"
+
+    def _check_validation(self, validation: Any) -> None:
+        """Raise a ValueError if rows to validate on are missing, or are named twice."""
+        if validation is not None and self.validation_fraction is not None:
+            raise ValueError(
+                f"validation takes the place of validation_fraction, which must be None with it. "
+                f"Got validation_fraction={self.validation_fraction!r}."
+            )
+        needs = self._tunes_on_validation()
+        if needs and validation is None and self.validation_fraction is None:
+            raise ValueError(
+                f"{needs} needs rows to validate on: validation_fraction (a float in (0, 1)), or "
+                f"validation=(X, y) in fit. Got validation_fraction=None."
+            )
+
     def _metric_name(self) -> str:
         """Return what the progress bar calls the validation score."""
         return "F1"
@@ -105,11 +123,6 @@ class TextEstimator(SharedParameters):
     def _check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed, also together."""
         check_parameters(self)
-        if self.patience is not None and self.validation_fraction is None:
-            raise ValueError(
-                f"patience={self.patience!r} needs validation_fraction (a float in (0, 1)): early "
-                f"stopping scores the task metric on that part. Got validation_fraction=None."
-            )
         if self.checkpoint_dir is not None and self.random_state is None:
             raise ValueError(
                 f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "

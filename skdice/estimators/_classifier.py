@@ -22,8 +22,9 @@ from ._goal import Goal
 from ._labels import check_known_columns
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator
+from ._rows import take
 from ._shared_parameters import FITTED_ATTRIBUTES
-from ._split import split_rows
+from ._split import read_fit_rows, split_rows
 from ._thresholds import tune_thresholds
 from ._windows import longest_window
 
@@ -95,7 +96,15 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Rows, y: Labels | Indicators, sample_weight: Weights = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: Labels | Indicators,
+        sample_weight: Weights = None,
+        *,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -106,6 +115,12 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             Labels: str, int or bool. (Or what else the class says.)
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row; 2 counts as repetition, 0 as absence.
+        groups : array-like of shape (n_rows,), optional
+            Rows of one group, such as a document, stay together where rows are parted for
+            validation or folds.
+        validation : tuple (X, y), or array of int or bool, optional
+            What is scored after every epoch, in place of ``validation_fraction``: other
+            rows, or which ones of X.
 
         Returns
         -------
@@ -119,9 +134,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             what was got, what is allowed, and which row.
         """
         self._check_parameters()
-        rows = self._task.read_X(X)
-        labels, names = self._task.read_y(y, rows)
-        weight = check_sample_weight(sample_weight, len(rows))
+        self._check_validation(validation)
+        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        rows = self._task.read_X(given.X)
+        labels, names = self._task.read_y(given.y, rows)
+        weight = check_sample_weight(given.sample_weight, len(rows))
+        if given.held_out is not None:
+            self._task.read_y(given.held_out[1], self._task.read_X(given.held_out[0]))
         # Weight 0 is absence, from the classes and the validation part too.
         used = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
         self._check_learnable(labels[used], names)
@@ -140,8 +159,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         target = labels if self._is_multilabel else self._target(labels)
         whole = self._encode(rows, target, weight).take(used)
         strata = None if self._is_multilabel else target[used]
-        train, valid = split_rows(len(used), self.validation_fraction, rng, strata)
+        groups = None if given.groups is None else take(given.groups, used)
+        train, valid = split_rows(len(used), self.validation_fraction, rng, strata, groups)
         dataset, valid_set, y_valid = whole.take(train), whole.take(valid), labels[used][valid]
+        if given.held_out is not None:
+            valid_rows = self._task.read_X(given.held_out[0])
+            valid_set = self._encode(valid_rows)
+            y_valid = self._known_labels(given.held_out[1], valid_rows)
         self._n_training_rows = dataset.n_texts
 
         def validate() -> float:
@@ -159,7 +183,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         held_out = (valid_set.fingerprint, y_valid)
         begun = self._start(dataset, loss, len(self.classes_), seed, rng, held_out)
         self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if len(valid) else None)
+        training = self._train(begun, dataset, rng, validate if len(y_valid) else None)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
         self.interrupted_ = False

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .._inputs import Span, check_rows, check_span, check_tags, describe, list_items
+from .._inputs import Span, check_rows, check_span, check_tags, list_items, list_spans
 from ..metrics import get_entities
 from ..text._tags import are_chunk_tags, infer_scheme
 
@@ -85,7 +85,7 @@ def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityR
     spans = [
         list(
             dict.fromkeys(
-                check_span(span, "y", f"row {i}", len(sentence)) for span in _listed(row, i)
+                check_span(span, "y", f"row {i}", len(sentence)) for span in list_spans(row, "y", i)
             )
         )
         for i, (row, sentence) in enumerate(zip(rows, sentences))
@@ -111,12 +111,3 @@ def span_f1_score(y_true: Sequence[Sequence[Span]], y_pred: Sequence[Sequence[Sp
 
 def _has_strings(row: Any) -> bool:
     return isinstance(row, str) or any(isinstance(item, str) for item in list_items(row) or ())
-
-
-def _listed(row: Any, i: int) -> list[Any]:
-    spans = list_items(row)
-    if spans is None:
-        raise ValueError(
-            f"Each row of y must be a list of (start, end, label); row {i} is {describe(row)}."
-        )
-    return spans

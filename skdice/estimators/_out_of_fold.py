@@ -16,7 +16,13 @@ _NOT_IN_FOLDS = {"background_bias": 0.0, "null_threshold": "auto"}
 
 
 def out_of_fold_scores(
-    estimator: Any, X: Any, y: Any, weight: np.ndarray | None = None, n_folds: int = N_FOLDS
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: np.ndarray | None = None,
+    groups: Any = None,
+    validation: tuple[Any, Any] | None = None,
+    n_folds: int = N_FOLDS,
 ) -> list[Any]:
     """Return what ``estimator._decision_scores`` is for each row, by a clone that has not seen it.
 
@@ -27,6 +33,10 @@ def out_of_fold_scores(
     X, y : rows and labels
         As its ``fit`` takes them.
     weight : ndarray of shape (n_rows,), optional
+        For the fits.
+    groups : sequence of n_rows objects, optional
+        Rows of one group are in one fold; by default as the task of the estimator says.
+    validation : tuple of X and y, optional
         For the fits.
     n_folds : int
         Fewer are taken if there are not so many rows, groups of rows, or rows of a class.
@@ -43,14 +53,20 @@ def out_of_fold_scores(
         for name, value in _NOT_IN_FOLDS.items()
         if estimator.get_params().get(name) == "cv"
     }
-    for test in _folds(estimator, X, y, n_rows, n_folds):
+    if groups is None and estimator._task.find_groups is not None:
+        groups = estimator._task.find_groups(X)
+    for test in _folds(estimator, y, groups, n_rows, n_folds):
         train = np.setdiff1d(np.arange(n_rows), test)
         part = clone(estimator).set_params(**changed)
-        fit_weight = {} if weight is None else {"sample_weight": weight[train]}
+        extra: dict[str, Any] = {"validation": validation}
+        if weight is not None:
+            extra["sample_weight"] = weight[train]
+        if groups is not None:
+            extra["groups"] = [groups[i] for i in train]
         with warnings.catch_warnings():
             # What is wrong with rows, the fit of all rows has said.
             warnings.simplefilter("ignore", UserWarning)
-            part.fit(_safe_indexing(X, train), _safe_indexing(y, train), **fit_weight)
+            part.fit(_safe_indexing(X, train), _safe_indexing(y, train), **extra)
             scores = part._decision_scores(_safe_indexing(X, test))
         if hasattr(part, "classes_"):
             scores = _with_all_classes(scores, part.classes_, estimator.classes_)
@@ -59,23 +75,22 @@ def out_of_fold_scores(
     return rows
 
 
-def _folds(estimator: Any, X: Any, y: Any, n_rows: int, n_folds: int) -> list[np.ndarray]:
+def _folds(estimator: Any, y: Any, groups: Any, n_rows: int, n_folds: int) -> list[np.ndarray]:
     """Return the test rows of each fold."""
-    task, seed = estimator._task, estimator._draw_seed()
-    by_class = task.is_classifier and np.ndim(y) == 1
-    groups = task.find_groups(X) if task.find_groups else range(n_rows)
-    _, number, sizes = np.unique(y if by_class else groups, return_inverse=True, return_counts=True)
+    by_class = groups is None and estimator._task.is_classifier and np.ndim(y) == 1
+    kinds = y if by_class else range(n_rows) if groups is None else groups
+    _, number, sizes = np.unique(kinds, return_inverse=True, return_counts=True)
     most, needed = len(sizes), "two rows"
-    if task.find_groups:
-        needed = "rows of two contexts"
+    if groups is not None:
+        needed = "rows of two groups"
     elif by_class:
         most, needed = sizes.min(), "two rows of each class"
         if len(sizes) > 2:  # A class may be missing in a fold.
             most, needed = sizes.max(), "two rows of a class"
     if most < 2:
         raise ValueError(f"Out-of-fold predictions need {needed}; got {n_rows} rows.")
-    kind = GroupKFold if task.find_groups else StratifiedKFold if by_class else KFold
-    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=seed)
+    kind = StratifiedKFold if by_class else KFold if groups is None else GroupKFold
+    cv = kind(min(n_folds, int(most)), shuffle=True, random_state=estimator._draw_seed())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
         return [test for _, test in cv.split(number, number, number)]

@@ -1,7 +1,7 @@
 """Entities by asking for each type: BERT-MRC named entity recognition."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
@@ -11,20 +11,22 @@ from torch import Tensor
 from .._inputs import check_sample_weight, check_tags, check_token_lists
 from .._parameters import check_number
 from .._typing import Spans, TagSequences, TokenLists, Weights
+from ..datasets._splitting import are_characters
+from ..datasets._write_tags import write_tags
 from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
 from ..text._entities import Entity
 from ..text._queries import EncodedQueries, encode_queries
-from ..text._query_decoding import best_disjoint, find_spans, write_tags
+from ..text._query_decoding import best_disjoint, find_spans
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_bias, count_by_label
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator, number, option
 from ._rows import take
-from ._split import split_rows
+from ._split import read_fit_rows, split_rows
 from ._task import Task
 from ._windows import longest_window
 from ._words import WordTagger, count_tagged
@@ -100,6 +102,9 @@ class DiceQueryTagger(WordTagger):
         What is asked.
     scheme_ : str
         Scheme of the predicted tags: that of the training tags, "IOB2" if y was rows of spans.
+    splitter_ : {"words", "characters"}
+        How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
+        be single characters.
     threshold_ : float, or dict of label to float
         What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
@@ -143,6 +148,7 @@ class DiceQueryTagger(WordTagger):
             "queries_": dict,
             "scheme_": str,
             "_roles": dict,
+            "splitter_": str,
             "threshold_": (int, float, dict),
         },
         card=CardTexts(
@@ -173,7 +179,15 @@ class DiceQueryTagger(WordTagger):
     negative_ratio: Annotated[float | None, number(_RATIO, low=0, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "flat", "nested")] = "flat"
 
-    def fit(self, X: TokenLists, y: TagSequences | Spans, sample_weight: Weights = None) -> Self:
+    def fit(
+        self,
+        X: TokenLists,
+        y: TagSequences | Spans,
+        sample_weight: Weights = None,
+        *,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -185,6 +199,12 @@ class DiceQueryTagger(WordTagger):
             overlap with ``decode="nested"``.
         sample_weight : array-like of shape (n_sentences,), optional
             Weight of each sentence; 2 counts as repetition, 0 as absence.
+        groups : array-like of shape (n_sentences,), optional
+            Sentences of one group, such as a document, stay together where rows are parted for
+            validation or folds.
+        validation : tuple (X, y), or array of int or bool, optional
+            What is scored after every epoch, in place of ``validation_fraction``: other
+            sentences, or which ones of X.
 
         Returns
         -------
@@ -198,10 +218,15 @@ class DiceQueryTagger(WordTagger):
             what was got, what is allowed, and which row.
         """
         self._check_parameters()
-        sentences = check_token_lists(X)
-        gold = check_entities(y, sentences)
+        self._check_validation(validation)
+        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        sentences = check_token_lists(given.X)
+        gold = check_entities(given.y, sentences)
         self._check_flat(gold)
-        weight = check_sample_weight(sample_weight, len(sentences))
+        weight = check_sample_weight(given.sample_weight, len(sentences))
+        if given.held_out is not None:
+            valid_sentences = check_token_lists(given.held_out[0])
+            valid_spans = check_entities(given.held_out[1], valid_sentences).spans
         used = np.arange(len(sentences)) if weight is None else np.flatnonzero(weight)
         labels = sorted({label for i in used for _, _, label in gold.spans[i]})
         if not labels:
@@ -217,9 +242,11 @@ class DiceQueryTagger(WordTagger):
         self.queries_ = choose_queries(labels, self.queries)
         self.scheme_ = gold.scheme or "IOB2"
         self._roles = gold.roles
+        self.splitter_ = "characters" if are_characters(take(sentences, used)) else "words"
         self.threshold_: float | dict[str, float] = 0.0
 
-        train, valid = split_rows(len(used), self.validation_fraction, rng)
+        groups = None if given.groups is None else take(given.groups, used)
+        train, valid = split_rows(len(used), self.validation_fraction, rng, groups=groups)
         train, valid = used[train], used[valid]
         train_spans = take(gold.spans, train)
         encoded = self._encode(
@@ -240,7 +267,8 @@ class DiceQueryTagger(WordTagger):
         if not dataset.n_items:
             raise ValueError("Found no word to train on: the training sentences have no words.")
         self._n_training_rows = dataset.n_texts
-        valid_sentences, valid_spans = take(sentences, valid), take(gold.spans, valid)
+        if given.held_out is None:
+            valid_sentences, valid_spans = take(sentences, valid), take(gold.spans, valid)
 
         def validate() -> float:
             return span_f1_score(valid_spans, _plain(self._decide(self._find(valid_sentences))))
@@ -258,7 +286,7 @@ class DiceQueryTagger(WordTagger):
         held_out = (valid_sentences, valid_spans)
         begun = self._start(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out)
         self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if len(valid) else None)
+        training = self._train(begun, dataset, rng, validate if valid_sentences else None)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
         self.interrupted_ = False
@@ -290,9 +318,12 @@ class DiceQueryTagger(WordTagger):
         return span_f1_score(gold.spans, _plain(self._decide(self._find(sentences))))
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        return self._tags_of(self._find(sentences), sentences)
+
+    def _tags_of(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         return [
-            write_tags(best_disjoint(spans), len(sentence), self.scheme_, self._roles)
-            for spans, sentence in zip(self._find(sentences), sentences)
+            write_tags(row, len(sentence), self.scheme_, self._roles)
+            for row, sentence in zip(_plain(_entities(map(best_disjoint, found))), sentences)
         ]
 
     def _entity_labels(self) -> list[str]:
@@ -318,7 +349,7 @@ class DiceQueryTagger(WordTagger):
     def _decide(self, found: Found) -> list[list[Entity]]:
         if self.decode == "flat":
             found = [best_disjoint(spans) for spans in found]
-        return [[entity for _, entity in spans] for spans in found]
+        return _entities(found)
 
     def _decision_scores(self, X: TokenLists) -> Found:
         """Return the spans of each sentence that a threshold may keep, with their logits."""
@@ -348,11 +379,7 @@ class DiceQueryTagger(WordTagger):
                 return span_f1_score(gold.spans, _plain(self._decide(above(threshold))))
             if gold.scheme is None:
                 return float(metric(gold.spans, self._decide(above(threshold))))
-            tags = [
-                write_tags(best_disjoint(spans), len(sentence), self.scheme_, self._roles)
-                for spans, sentence in zip(above(threshold), sentences)
-            ]
-            return float(metric(y, tags))
+            return float(metric(y, self._tags_of(above(threshold), sentences)))
 
         if not (goal.per_label or goal.has_floor):
             self.threshold_ = float(max(_THRESHOLDS, key=score))
@@ -426,6 +453,10 @@ class DiceQueryTagger(WordTagger):
 
     def _windows_per_text(self) -> int:
         return len(self.labels_)
+
+
+def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:
+    return [[entity for _, entity in spans] for spans in found]
 
 
 def _plain(rows: Sequence[Sequence[Entity]]) -> list[list[tuple[int, int, str]]]:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..datasets._splitting import SPLITTERS
 from ..losses import Loss
 from ..losses._query import QueryLoss
 from ..losses._span import SpanLoss
@@ -49,6 +50,7 @@ def check_saved_state(
     _check(1 <= state["max_length_"] <= longest, "max_length_", state)
     _check(0 <= state.get("stride_", 0) < state["max_length_"], "stride_", state)
     _check(state.get("scheme_") in _SCHEMES, "scheme_", state)
+    _check(state.get("splitter_", "words") in SPLITTERS, "splitter_", state)
     if "classes_" in state:
         _check(state["classes_"].shape == (network["n_outputs"],), "classes_", state)
     if kind._task.takes_words and "classes_" in state:

@@ -31,7 +31,7 @@ from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
 from ._questions import GoldAnswers, check_questions
 from ._rows import object_array, take
-from ._split import split_groups
+from ._split import read_fit_rows, split_rows
 from ._task import Task
 from ._thresholds import tune_thresholds
 from ._windows import longest_window
@@ -169,7 +169,15 @@ class DiceSpanExtractor(TextEstimator):
     ] = 30
     on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
 
-    def fit(self, X: Questions, y: Answers, sample_weight: Weights = None) -> Self:
+    def fit(
+        self,
+        X: Questions,
+        y: Answers,
+        sample_weight: Weights = None,
+        *,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -180,6 +188,12 @@ class DiceSpanExtractor(TextEstimator):
             Answers; empty if there is none.
         sample_weight : array-like of shape (n_questions,), optional
             Weight of each question; 2 counts as repetition, 0 as absence.
+        groups : array-like of shape (n_questions,), optional
+            Questions of one group, such as a document, stay together where rows are parted for
+            validation or folds.
+        validation : tuple (X, y), or array of int or bool, optional
+            What is scored after every epoch, in place of ``validation_fraction``: other
+            questions, or which ones of X.
 
         Returns
         -------
@@ -193,9 +207,14 @@ class DiceSpanExtractor(TextEstimator):
             what was got, what is allowed, and which row.
         """
         self._check_parameters()
-        questions, contexts = check_questions(X)
-        gold = GoldAnswers(y, contexts, self.on_misaligned)
-        weight = check_sample_weight(sample_weight, len(questions))
+        self._check_validation(validation)
+        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        questions, contexts = check_questions(given.X)
+        gold = GoldAnswers(given.y, contexts, self.on_misaligned)
+        weight = check_sample_weight(given.sample_weight, len(questions))
+        if given.held_out is not None:
+            valid_questions, valid_contexts = check_questions(given.held_out[0])
+            y_valid = self._task.read_y(given.held_out[1], valid_questions)
         rows = gold.rows
         if weight is not None:
             # Weight 0 is absence, from the validation part too.
@@ -220,10 +239,15 @@ class DiceSpanExtractor(TextEstimator):
                 UserWarning,
                 stacklevel=2,
             )
-        train, valid = split_groups(take(contexts, rows), self.validation_fraction, rng)
+        groups = take(contexts if given.groups is None else given.groups, rows)
+        train, valid = split_rows(len(rows), self.validation_fraction, rng, groups=groups)
         train, valid = rows[train], rows[valid]
         train_set, valid_set = whole.take(train), whole.take(valid)
-        y_valid, valid_contexts = take(gold.y, valid), take(contexts, valid)
+        if given.held_out is None:
+            valid_questions, valid_contexts = take(questions, valid), take(contexts, valid)
+            y_valid = take(gold.y, valid)
+        else:
+            valid_set = self._encode(valid_questions, valid_contexts)
         self._n_training_rows = len(train)
         tunes = isinstance(self.null_threshold, str)
         if tunes:
@@ -247,17 +271,18 @@ class DiceSpanExtractor(TextEstimator):
             binary=True,
             n_steps=self._count_steps(train_set.dataset),
         )
-        held_out = (take(questions, valid), valid_contexts, y_valid)
+        held_out = (valid_questions, valid_contexts, y_valid)
         begun = self._start(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out)
         self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, train_set.dataset, rng, validate if len(valid) else None)
+        training = self._train(begun, train_set.dataset, rng, validate if valid_contexts else None)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
         if tunes and self.null_threshold == "cv":
             X, y = list(zip(take(questions, rows), take(contexts, rows))), take(gold.y, rows)
             weight = None if weight is None else weight[rows]
-            self._tune_decision(X, y, scores=partial(out_of_fold_scores, self, X, y, weight))
-        elif tunes and len(valid):
+            unseen = partial(out_of_fold_scores, self, X, y, weight, groups, given.held_out)
+            self._tune_decision(X, y, scores=unseen)
+        elif tunes and valid_contexts:
             validate()  # Sets the threshold of the weights that were kept.
         self.interrupted_ = False
         return self

@@ -1,13 +1,21 @@
 """Which rows are trained on, and which are kept to validate on."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from .._inputs import check_rows, check_sample_weight, describe
 
 
 def split_rows(
-    n_rows: int, fraction: float | None, rng: np.random.Generator, classes: np.ndarray | None = None
+    n_rows: int,
+    fraction: float | None,
+    rng: np.random.Generator,
+    classes: np.ndarray | None = None,
+    groups: Sequence[Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to train on and, if asked for, those to validate on.
 
@@ -19,12 +27,20 @@ def split_rows(
     rng : Generator
     classes : ndarray of int of shape (n_rows,), optional
         The classes then have equal shares in both parts, and all of them are trained on.
+    groups : sequence of n_rows objects, optional
+        Rows of one group are in the same part, if there are several groups; classes then do not
+        matter.
 
     Raises
     ------
     ValueError
         If no row is left to train on, or no class has two rows.
     """
+    if fraction is not None and groups is not None and len(set(groups)) > 1:
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+        group = np.array([numbers[name] for name in groups])
+        train, valid = split_rows(len(numbers), fraction, rng)
+        return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
     rows = np.arange(n_rows)
     if fraction is None:
         return rows, rows[:0]
@@ -50,13 +66,78 @@ def split_rows(
     return np.setdiff1d(rows, valid), np.sort(valid)
 
 
-def split_groups(
-    groups: Sequence[Any], fraction: float | None, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Split rows so that those of one group are in the same part, if there are several groups."""
-    numbers: dict[Any, int] = {}
-    group = np.array([numbers.setdefault(name, len(numbers)) for name in groups])
-    if len(numbers) == 1:
-        return split_rows(len(group), fraction, rng)
-    train, valid = split_rows(len(numbers), fraction, rng)
-    return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
+class FitRows(NamedTuple):
+    """What a fit was given.
+
+    Attributes
+    ----------
+    X, y
+        To train on.
+    sample_weight, groups
+        Of these rows, or None.
+    held_out : tuple of X and y, or None
+        To validate on, if it was said which rows.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    groups: list[Any] | None
+    held_out: tuple[Any, Any] | None
+
+
+def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any) -> FitRows:
+    """Return the rows to train on and those to validate on.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As ``fit`` takes them.
+    groups : array-like of shape (n_rows,), or None
+        Rows of one group are in the same part.
+    validation : tuple of X and y, array of row numbers, mask, or None
+        What to validate on: other rows, or which of those of X.
+
+    Raises
+    ------
+    ValueError
+        If groups or validation are something else.
+    """
+    if groups is not None:
+        groups = check_rows(groups, "groups", "group names")
+        if len(groups) != _num_samples(X):
+            raise ValueError(
+                f"groups must have one entry for each row of X; got {len(groups)} for "
+                f"{_num_samples(X)} rows."
+            )
+    if validation is None:
+        return FitRows(X, y, sample_weight, groups, None)
+    if isinstance(validation, tuple) and len(validation) == 2:
+        if not _num_samples(validation[0]):
+            raise ValueError("validation must have a row to validate on; got none.")
+        return FitRows(X, y, sample_weight, groups, validation)
+    n_rows = _num_samples(X)
+    try:
+        valid = np.asarray(validation)
+    except ValueError:  # Rows of different lengths.
+        valid = np.empty(0, dtype=object)
+    if valid.shape == (n_rows,) and valid.dtype == bool:
+        valid = np.flatnonzero(valid)
+    if valid.ndim != 1 or valid.dtype.kind not in "iu" or isinstance(validation, tuple):
+        raise ValueError(
+            f"validation must be a tuple (X, y), the numbers of the rows of X to validate on, or a "
+            f"mask of {n_rows} rows (bool); got {describe(validation)}."
+        )
+    outside = valid[(valid < 0) | (valid >= n_rows)]
+    if len(outside) or not len(valid):
+        got = outside[0] if len(outside) else "none"
+        raise ValueError(f"validation must have row numbers in 0..{n_rows - 1}; got {got}.")
+    train = np.setdiff1d(np.arange(n_rows), valid)
+    weight = check_sample_weight(sample_weight, n_rows)
+    return FitRows(
+        _safe_indexing(X, train),
+        _safe_indexing(y, train),
+        None if weight is None else weight[train],
+        None if groups is None else [groups[i] for i in train],
+        (_safe_indexing(X, valid), _safe_indexing(y, valid)),
+    )

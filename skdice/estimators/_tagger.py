@@ -12,6 +12,7 @@ from torch import Tensor
 from .._inputs import check_sample_weight, check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists, Weights
+from ..datasets._splitting import are_characters
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..losses import Loss
@@ -27,7 +28,7 @@ from ._loss import check_loss_classes, make_training_loss, recommended_for_entit
 from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
 from ._rows import object_array, take
-from ._split import split_rows
+from ._split import read_fit_rows, split_rows
 from ._task import Task
 from ._windows import longest_window, shared_pieces
 from ._words import WordTagger, count_tagged
@@ -71,6 +72,9 @@ class DiceTokenTagger(WordTagger):
         The tags, sorted.
     scheme_ : str or None
         Scheme of the training tags ("IOB1", "IOB2", "IOBES"), None if they are no chunk tags.
+    splitter_ : {"words", "characters"}
+        How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
+        be single characters.
     background_bias_ : float, or dict of label to float
         Of labels, if they were tuned by :func:`skdice.model_selection.tune_decision`.
     threshold_ : float, or dict of label to float
@@ -111,6 +115,7 @@ class DiceTokenTagger(WordTagger):
             "stride_": int,
             "classes_": np.ndarray,
             "scheme_": (str, NoneType),
+            "splitter_": str,
             "background_bias_": (int, float, dict),
             "threshold_": (int, float, dict),
         },
@@ -132,7 +137,15 @@ class DiceTokenTagger(WordTagger):
         float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias)
     ] = 0.0
 
-    def fit(self, X: TokenLists, y: TagSequences, sample_weight: Weights = None) -> Self:
+    def fit(
+        self,
+        X: TokenLists,
+        y: TagSequences,
+        sample_weight: Weights = None,
+        *,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> Self:
         """Fine-tune the model.
 
         Parameters
@@ -143,6 +156,12 @@ class DiceTokenTagger(WordTagger):
             One tag per word, in any scheme.
         sample_weight : array-like of shape (n_sentences,), optional
             Weight of each sentence; 2 counts as repetition, 0 as absence.
+        groups : array-like of shape (n_sentences,), optional
+            Sentences of one group, such as a document, stay together where rows are parted for
+            validation or folds.
+        validation : tuple (X, y), or array of int or bool, optional
+            What is scored after every epoch, in place of ``validation_fraction``: other
+            sentences, or which ones of X.
 
         Returns
         -------
@@ -156,13 +175,20 @@ class DiceTokenTagger(WordTagger):
             what was got, what is allowed, and which row.
         """
         self._check_parameters()
-        sentences = check_token_lists(X)
-        tags = check_tags(y, sentences)
-        weight = check_sample_weight(sample_weight, len(sentences))
+        self._check_validation(validation)
+        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        sentences = check_token_lists(given.X)
+        tags = check_tags(given.y, sentences)
+        weight = check_sample_weight(given.sample_weight, len(sentences))
+        groups = given.groups
         if weight is not None:
             # Weight 0 is absence, from the classes and the validation part too.
             used = np.flatnonzero(weight)
             sentences, tags, weight = take(sentences, used), take(tags, used), weight[used]
+            groups = None if groups is None else take(groups, used)
+        if given.held_out is not None:
+            valid_sentences = check_token_lists(given.held_out[0])
+            valid_tags = check_tags(given.held_out[1], valid_sentences)
         classes = sorted({tag for row in tags for tag in row})
         if not classes:
             raise ValueError(
@@ -181,19 +207,21 @@ class DiceTokenTagger(WordTagger):
         self.stride_ = shared_pieces(self, self.max_length_, self._frame())
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
+        self.splitter_ = "characters" if are_characters(sentences) else "words"
         bias = self.background_bias
         tunes = isinstance(bias, str)
         self.background_bias_: float | dict[str, float] = 0.0 if tunes else float(bias)
         self.threshold_: float | dict[str, float] = 0.0
 
-        train, valid = split_rows(len(sentences), self.validation_fraction, rng)
+        train, valid = split_rows(len(sentences), self.validation_fraction, rng, groups=groups)
         dataset = self._encode(
             take(sentences, train), take(tags, train), None if weight is None else weight[train]
         )
         if dataset.n_items == 0:
             raise ValueError("Found no word to train on: the training sentences have no words.")
         self._n_training_rows = dataset.n_texts
-        valid_sentences, valid_tags = take(sentences, valid), take(tags, valid)
+        if given.held_out is None:
+            valid_sentences, valid_tags = take(sentences, valid), take(tags, valid)
         valid_set = self._encode(valid_sentences)
 
         def validate() -> float:
@@ -203,14 +231,16 @@ class DiceTokenTagger(WordTagger):
         held_out = (valid_sentences, valid_tags)
         begun = self._start(dataset, loss, len(classes), seed, rng, held_out)
         self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if len(valid) else None)
+        training = self._train(begun, dataset, rng, validate if valid_sentences else None)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
         if tunes and self._background() is not None:
             if bias == "auto":
                 self._tune_decision(*held_out)
             else:
-                unseen = partial(out_of_fold_scores, self, sentences, tags, weight)
+                unseen = partial(
+                    out_of_fold_scores, self, sentences, tags, weight, groups, given.held_out
+                )
                 self._tune_decision(sentences, tags, scores=unseen)
         self.interrupted_ = False
         return self
@@ -329,12 +359,9 @@ class DiceTokenTagger(WordTagger):
             score = self._score if metric is None else metric
             self.background_bias_ = biases[int(np.argmax([score(tags, row) for row in tagged]))]
 
-    def _check_together(self) -> None:
-        if self.background_bias == "auto" and self.validation_fraction is None:
-            raise ValueError(
-                "background_bias='auto' needs validation_fraction (a float in (0, 1)): it is tuned "
-                "on that part. Got validation_fraction=None."
-            )
+    def _tunes_on_validation(self) -> str | None:
+        tunes = self.background_bias == "auto"
+        return "background_bias='auto'" if tunes else super()._tunes_on_validation()
 
     def _encode(
         self,

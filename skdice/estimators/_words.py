@@ -8,16 +8,9 @@ import numpy as np
 
 from .._inputs import check_tags, check_texts, check_token_lists, describe
 from .._typing import Strings, TokenLists
+from ..datasets._splitting import Splitter, checked_split, find_splitter, is_unspaced
 from ..metrics._row_counts import RowCounts, count_rows
-from ..text._entities import (
-    Entity,
-    Splitter,
-    Threshold,
-    check_threshold,
-    checked_split,
-    keep_above,
-    split_words,
-)
+from ..text._entities import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
 from ._rows import object_array
 
@@ -85,7 +78,7 @@ class WordTagger(TextEstimator):
     def predict_entities(
         self,
         texts: Strings,
-        splitter: Splitter | None = None,
+        splitter: str | Splitter | None = None,
         threshold: Threshold | None = None,
     ) -> np.ndarray:
         """Find the entities of raw texts.
@@ -93,10 +86,10 @@ class WordTagger(TextEstimator):
         Parameters
         ----------
         texts : list, Series or object array of str
-        splitter : callable, optional
-            Gives the (start, end) character offsets of the words of a text. By default white space
-            parts words, and every punctuation mark or symbol is a word of its own; split as your
-            training data is.
+        splitter : {"words", "whitespace", "characters"} or callable, optional
+            Split as your training data is; ``splitter_`` by default. "words" parts at white space
+            and makes every punctuation mark or symbol a word of its own; "whitespace" only parts
+            there. A callable gives the (start, end) character offsets of the words of a text.
         threshold : float or dict of label to float, optional
             As in :meth:`predict_spans`.
 
@@ -105,10 +98,23 @@ class WordTagger(TextEstimator):
         ndarray of shape (n_texts,), object
             A list of ``Entity(start, end, label, score)`` for each text, in order; positions are
             characters: ``text[start:end]`` is the entity.
+
+        Raises
+        ------
+        ValueError
+            If a text is written without spaces, as Chinese and Thai are, the training sentences
+            were words, and there is no ``splitter`` to find them.
         """
         self._check_is_fitted()
         texts = check_texts(texts)
-        split = split_words if splitter is None else splitter
+        split = find_splitter("predict_entities", self.splitter_ if splitter is None else splitter)
+        if splitter is None and self.splitter_ == "words":
+            for i, text in enumerate(texts):
+                if is_unspaced(text):
+                    raise ValueError(
+                        f"Row {i} is written without spaces: {text[:20]!r}. This tagger learned "
+                        f"words; pass a splitter that finds them, or train on characters."
+                    )
         offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
         sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
         return object_array(

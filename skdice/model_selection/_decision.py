@@ -24,6 +24,7 @@ def tune_decision(
     min_precision: float | None = None,
     min_recall: float | None = None,
     cv: int | None = None,
+    groups: Any = None,
 ) -> Any:
     """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 
@@ -60,6 +61,8 @@ def tune_decision(
         fitted on the others, and the decision is what is best for all that these clones say of rows
         they have not seen. Questions about one context are in one fold, and classes have equal
         shares in all of them. ``sample_weight`` then goes to the fits, too.
+    groups : array-like of shape (n_rows,), optional
+        With ``cv``: rows of one group, such as a document, are in one fold.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def tune_decision(
     scores = None
     if cv is not None:
         weight = check_sample_weight(sample_weight, _num_samples(X))
-        scores = partial(out_of_fold_scores, estimator, X, y, weight, cv)
+        scores = partial(out_of_fold_scores, estimator, X, y, weight, groups, n_folds=cv)
     tuned = copy.copy(estimator)
     tuned._tune_decision(X, y, metric, sample_weight, goal, scores)
     return tuned

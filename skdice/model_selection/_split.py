@@ -106,8 +106,10 @@ class StratifiedTagKFold(BaseCrossValidator):
             Not looked at.
         y : list, Series or object array of list of str
             The tags of each sentence.
-        groups : object, default=None
-            Ignored, with a warning.
+        groups : array-like of shape (n_sentences,), default=None
+            Sentences of one group, such as a document, are in the same part. Groups then take the
+            place of sentences in all that is said of folds: it is their number that differs by at
+            most 1.
 
         Yields
         ------
@@ -127,35 +129,37 @@ class StratifiedTagKFold(BaseCrossValidator):
         UserWarning
             If tags occur in fewer sentences than there are folds; it names them.
         """
-        if groups is not None:
-            warnings.warn(
-                f"The groups parameter is ignored by {type(self).__name__}",
-                UserWarning,
-                stacklevel=2,
-            )
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} needs y, a list of tags (str) for each sentence. Got "
                 f"y=None."
             )
-        check_consistent_length(X, y)
+        check_consistent_length(X, y, groups)
         sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(y)]
-        if self.n_splits > len(sentences):
+        unit = np.arange(len(sentences))
+        if groups is not None:
+            unit = np.unique(np.asarray(groups), return_inverse=True)[1]
+        n_units = unit.max(initial=-1) + 1
+        if self.n_splits > n_units:
+            what = "samples: n_samples" if groups is None else "groups: n_groups"
             raise ValueError(
                 f"Cannot have number of splits n_splits={self.n_splits} greater than the number "
-                f"of samples: n_samples={len(sentences)}."
+                f"of {what}={n_units}."
             )
-        return super().split(X, sentences)
+        return super().split(X, sentences, unit)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds; the parameters are ignored."""
         return self.n_splits
 
     def _iter_test_masks(self, X: Any, y: list[list[str]], groups: Any) -> Iterator[np.ndarray]:
-        order = np.arange(len(y))
+        rows: list[Counter[str]] = [Counter() for _ in range(groups.max() + 1)]
+        for unit, labels in zip(groups, _count_labels(y)):
+            rows[unit].update(labels)
+        order = np.arange(len(rows))
         if self.shuffle:
-            order = check_random_state(self.random_state).permutation(len(y))
-        folds = self._assign(_count_labels(y), order)
+            order = check_random_state(self.random_state).permutation(len(rows))
+        folds = self._assign(rows, order)[groups]
         for fold in range(self.n_splits):
             yield folds == fold
 

@@ -91,34 +91,6 @@ def best_disjoint(spans: Sequence[tuple[float, Entity]]) -> list[tuple[float, En
     return chosen[::-1]
 
 
-def write_tags(
-    spans: Sequence[tuple[float, Entity]], n_words: int, scheme: str, roles: dict[str, str]
-) -> list[str]:
-    """Return the tags of a sentence with disjoint entities, in order.
-
-    Parameters
-    ----------
-    spans : sequence of (logit, Entity)
-    n_words : int
-    scheme : {"IOB1", "IOB2", "IOBES"}
-    roles : dict
-        How the scheme writes I, E and S, for its other spellings (BMES, BILOU).
-    """
-    tags = ["O"] * n_words
-    end_of_label: dict[str, int] = {}
-    for _, (start, end, label, _) in spans:
-        names = ["I"] * (end - start)
-        if scheme == "IOB2" or (scheme == "IOB1" and end_of_label.get(label) == start):
-            names[0] = "B"
-        elif scheme == "IOBES":
-            names[0], names[-1] = "B", "E"
-            if len(names) == 1:
-                names = ["S"]
-        tags[start:end] = [f"{roles.get(name, name)}-{label}" for name in names]
-        end_of_label[label] = end
-    return tags
-
-
 def _order(span: tuple[float, Entity]) -> tuple[int, int, str]:
     _, entity = span
     return entity.start, entity.end, entity.label

@@ -14,10 +14,10 @@ from skdice._inputs import (
     check_texts,
     check_token_lists,
 )
+from skdice.datasets._splitting import checked_split
 from skdice.estimators._entity_rows import check_entities
 from skdice.estimators._labels import check_indicator, check_labels
 from skdice.estimators._questions import GoldAnswers, check_questions
-from skdice.text._entities import checked_split
 
 
 def test_weights_that_are_all_zero():

@@ -12,7 +12,7 @@ import torch
 from sklearn.base import is_classifier
 
 from skdice import DiceSpanExtractor
-from skdice.estimators._split import split_groups
+from skdice.estimators._split import split_rows
 from skdice.losses import DiceLoss
 from skdice.metrics import squad_exact_match, squad_f1_score
 from skdice.model_selection import tune_decision
@@ -431,7 +431,7 @@ class TestNullThreshold:
     def test_tuned_on_the_validation_part(self, tiny_bert):
         X, y = easy_questions(60, unanswerable=0.4)
         extractor = make(tiny_bert, validation_fraction=0.4, patience=3, max_epochs=3).fit(X, y)
-        _, valid = split_groups([c for _, c in X], 0.4, np.random.default_rng(0))
+        _, valid = split_rows(len(X), 0.4, np.random.default_rng(0), groups=[c for _, c in X])
         X, y = [X[i] for i in valid], [y[i] for i in valid]
         score = extractor.score(X, y)
         assert score == pytest.approx(max(scores_by_threshold(extractor, X, y).values()))
@@ -471,14 +471,14 @@ class TestValidation:
     @pytest.mark.parametrize("seed", range(5))
     def test_questions_of_one_context_stay_together(self, seed):
         contexts = [f"context {i}" for i in np.random.default_rng(seed).integers(0, 12, 60)]
-        train, valid = split_groups(contexts, 0.25, np.random.default_rng(seed))
+        train, valid = split_rows(len(contexts), 0.25, np.random.default_rng(seed), groups=contexts)
         assert sorted([*train, *valid]) == list(range(60))
         in_train, in_valid = ({contexts[i] for i in rows} for rows in (train, valid))
         assert not in_train & in_valid
         assert len(in_valid) == round(0.25 * len(set(contexts)))
 
     def test_one_context_alone_is_split(self):
-        train, valid = split_groups(["a"] * 8, 0.25, np.random.default_rng(0))
+        train, valid = split_rows(8, 0.25, np.random.default_rng(0), groups=["a"] * 8)
         assert (len(train), len(valid)) == (6, 2)
 
     def test_early_stopping_scores_the_task_metric(self, tiny_bert):

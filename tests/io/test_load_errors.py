@@ -237,6 +237,7 @@ DAMAGES = {
         "has 'transformers_weights'",
     ),
     "unknown scheme": (with_state(scheme_="IOB9"), "'scheme_' is 'IOB9'"),
+    "unknown splitter": (with_state(splitter_="spaces"), "'splitter_' is 'spaces'"),
     "scheme of str": (with_state(scheme_=3), "'scheme_' is 3"),
     "fewer classes": (with_state(classes_=CLASSES), "'classes_' is array"),
     "classes of another kind": (with_state(classes_="O"), "'classes_' is 'O'"),

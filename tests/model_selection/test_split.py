@@ -236,11 +236,18 @@ class TestErrors:
         with pytest.raises(error, match=message):
             StratifiedTagKFold(2).split(y, y)
 
-    def test_groups_are_ignored(self):
-        y = [["A"], ["B"]] * 4
-        with pytest.warns(UserWarning, match="groups parameter is ignored by StratifiedTagKFold"):
-            splits = StratifiedTagKFold(2).split(y, y, groups=[0] * 8)
-        assert len(list(splits)) == 2
+    def test_groups_stay_together(self):
+        y = [["B-PER"], ["O"], ["B-LOC"], ["O"], ["O"], ["B-PER"], ["B-LOC"], ["O"]]
+        groups = ["a", "a", "b", "b", "c", "c", "d", "d"]
+        for train, test in StratifiedTagKFold(2).split(y, y, groups=groups):
+            assert sorted([*train, *test]) == list(range(8))
+            assert {groups[i] for i in train}.isdisjoint(groups[i] for i in test)
+            found = {tag for i in test for tag in y[i]}
+            assert found == {"O", "B-PER", "B-LOC"}
+        with pytest.raises(ValueError, match="greater than the number of groups: n_groups=4"):
+            next(StratifiedTagKFold(5).split(y, y, groups=groups))
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            next(StratifiedTagKFold(2).split(y, y, groups=["a"]))
 
 
 def check_same_error(action):

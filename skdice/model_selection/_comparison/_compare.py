@@ -169,6 +169,7 @@ def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) 
     try:
         prepared = with_loss(estimator, parameters, seed)
         text_estimator(prepared)._check_parameters()
+        text_estimator(prepared)._check_validation(None)
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about losses[{label!r}].")
         raise

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from ..._pipeline import final_step, silenced, with_parameters
 from ...estimators._base import TextEstimator
 from ...estimators._labels import is_indicator
-from ...estimators._split import split_groups, split_rows
+from ...estimators._split import split_rows
 from ...metrics._row_counts import RowCounts
 from .._decision import tune_decision
 from .._loss_parameters import switch_loss
@@ -127,12 +127,12 @@ def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray
     """
     final = text_estimator(estimator)
     task, rng = final._task, np.random.default_rng(final.random_state)
+    classes = groups = None
     if task.find_groups is not None and not isinstance(estimator, Pipeline):
-        return split_groups(task.find_groups(protocol.X), HELD_OUT_FRACTION, rng)
-    classes = None
-    if task.is_classifier and not is_indicator(protocol.y):
+        groups = task.find_groups(protocol.X)
+    elif task.is_classifier and not is_indicator(protocol.y):
         classes = np.unique(np.asarray(protocol.y), return_inverse=True)[1].ravel()
-    return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes)
+    return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)
 
 
 def _transform(estimator: Any, X: Any) -> Any:

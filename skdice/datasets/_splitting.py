@@ -1,0 +1,116 @@
+"""Where the words of raw texts lie."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+Splitter = Callable[[str], Sequence[tuple[int, int]]]
+
+# Thai, Lao, Burmese, Khmer, kana and Han.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+_SPACED = re.compile(r"\S+")
+
+
+def split_words(text: str) -> list[tuple[int, int]]:
+    """Return where the words of a raw text lie: the splitter ``"words"``.
+
+    White space parts words, and every punctuation mark or symbol (Unicode categories P and S) is a
+    word of its own. Marks and invisible characters stay with their word.
+
+    Examples
+    --------
+    >>> text = "Oslo, e.g."
+    >>> [text[start:end] for start, end in split_words(text)]
+    ['Oslo', ',', 'e', '.', 'g', '.']
+    """
+    spans: list[tuple[int, int]] = []
+    start = None
+    for i, char in enumerate(text):
+        alone = unicodedata.category(char)[0] in "PS"
+        if alone or char.isspace():
+            if start is not None:
+                spans.append((start, i))
+                start = None
+            if alone:
+                spans.append((i, i + 1))
+        elif start is None:
+            start = i
+    if start is not None:
+        spans.append((start, len(text)))
+    return spans
+
+
+def split_at_spaces(text: str) -> list[tuple[int, int]]:
+    """Return where white space leaves something: the splitter ``"whitespace"``."""
+    return [match.span() for match in _SPACED.finditer(text)]
+
+
+def split_characters(text: str) -> list[tuple[int, int]]:
+    """Return where the characters lie that are no white space: the splitter ``"characters"``."""
+    return [(i, i + 1) for i, char in enumerate(text) if not char.isspace()]
+
+
+SPLITTERS: dict[str, Splitter] = {
+    "words": split_words,
+    "whitespace": split_at_spaces,
+    "characters": split_characters,
+}
+
+
+def find_splitter(owner: str, splitter: str | Splitter) -> Splitter:
+    """Return the splitter of a name, or the callable itself.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if isinstance(splitter, str) and splitter in SPLITTERS:
+        return SPLITTERS[splitter]
+    if not callable(splitter):
+        raise ValueError(
+            f"The 'splitter' parameter of {owner} must be one of {', '.join(map(repr, SPLITTERS))} "
+            f"or a callable from a text to (start, end) offsets. Got {splitter!r} instead."
+        )
+    return splitter
+
+
+def checked_split(splitter: Splitter, text: str, row: int) -> list[tuple[int, int]]:
+    """Split a text and make sure that the spans are ascending, not empty and inside the text."""
+    spans = list(splitter(text))
+    before = 0
+    for span in spans:
+        if not _is_offsets(span) or not before <= span[0] < span[1] <= len(text):
+            raise ValueError(
+                f"The splitter must give ascending (start, end) offsets, start < end, inside the "
+                f"text; for row {row} (length {len(text)}) it gave {span!r}."
+            )
+        before = span[1]
+    return [(int(start), int(end)) for start, end in spans]
+
+
+def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
+    """Whether the words of sentences are single characters, nearly all of them."""
+    n_words = n_single = 0
+    for words in sentences:
+        n_words += len(words)
+        n_single += sum(len(word) == 1 for word in words)
+    return n_single > 0.9 * n_words
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether most of a text is written without spaces between words, as Chinese and Thai are."""
+    return 2 * len(_UNSPACED.findall(text)) > sum(not char.isspace() for char in text)
+
+
+def _is_offsets(span: object) -> bool:
+    if isinstance(span, np.ndarray):
+        span = span.tolist()
+    if not isinstance(span, tuple | list) or len(span) != 2:
+        return False
+    return all(isinstance(place, int | np.integer) for place in span)

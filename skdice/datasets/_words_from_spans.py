@@ -1,0 +1,154 @@
+"""From raw texts with spans of characters to words with tags."""
+
+import warnings
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from .._inputs import Span, check_rows, check_texts, list_rows, list_spans, read_span
+from .._parameters import check_option
+from ._splitting import Splitter, checked_split, find_splitter
+from ._write_tags import SCHEMES, write_tags
+
+# How a span does not fit words, as messages say it.
+_KINDS = {
+    "white space": "have white space at their ends",
+    "cut": "cut a word",
+    "outside": "reach out of their text",
+    "no word": "hold no word",
+    "overlap": "overlap with one that starts before or is longer",
+}
+
+
+def words_from_spans(
+    texts: Any,
+    spans: Any,
+    *,
+    splitter: str | Splitter = "words",
+    scheme: str | None = "IOB2",
+    on_misaligned: str = "expand",
+) -> tuple[list[list[str]], list[Any]]:
+    """Turn raw texts and entities by characters into words with tags, as the taggers learn them.
+
+    Parameters
+    ----------
+    texts : list, Series or array of n_texts str
+    spans : list, Series or array of n_texts lists of (start, end, label)
+        Entities of each text: ``text[start:end]``, in code points. A score after the label is not
+        looked at, so what ``predict_entities`` gives can be passed. A span given twice is one.
+    splitter : {"words", "whitespace", "characters"} or callable, default="words"
+        "words" parts at white space and makes every punctuation mark or symbol a word of its own;
+        "whitespace" only parts there; "characters" are for languages without spaces. A callable
+        gives the (start, end) offsets of the words of a text.
+    scheme : {"IOB2", "IOBES", "IOB1"} or None, default="IOB2"
+        Of the tags. With None y is rows of (start, end, label) by words, which may overlap, for
+        ``DiceQueryTagger(decode="nested")``.
+    on_misaligned : {"expand", "raise", "skip"}, default="expand"
+        What is done with spans that cut a word or reach out of their text: they get the whole word
+        and lose what is outside, are an error, or are left out. White space at the ends of a span
+        is cut off, and spans without a word, and those that overlap with another one (without
+        ``scheme=None``), are left out; or both are an error.
+
+    Returns
+    -------
+    X : list of n_texts lists of str
+        The words of each text.
+    y : list of n_texts lists of str
+        Their tags, or without a scheme lists of (start, end, label).
+
+    Warns
+    -----
+    UserWarning
+        If a span does not fit: how many, of which kind and in which rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If texts or spans are of another kind, or with ``on_misaligned="raise"`` a span does not
+        fit; the message names the row.
+
+    See Also
+    --------
+    skdice.DiceTokenTagger.predict_entities : The way back, from texts to spans of characters.
+
+    Examples
+    --------
+    >>> from skdice.datasets import words_from_spans
+    >>> X, y = words_from_spans(["Ann lives in Oslo."], [[(0, 3, "PER"), (13, 17, "LOC")]])
+    >>> X
+    [['Ann', 'lives', 'in', 'Oslo', '.']]
+    >>> y
+    [['B-PER', 'O', 'O', 'B-LOC', 'O']]
+    """
+    owner = "words_from_spans"
+    check_option(owner, "scheme", scheme, (None, *SCHEMES))
+    check_option(owner, "on_misaligned", on_misaligned, ("expand", "raise", "skip"))
+    split = find_splitter(owner, splitter)
+    texts = check_texts(texts)
+    rows = check_rows(spans, "spans", "lists of (start, end, label)")
+    if len(rows) != len(texts):
+        raise ValueError(
+            f"texts and spans must have the same number of rows; got {len(texts)} and {len(rows)}."
+        )
+    misfits: dict[str, list[int]] = {}
+    X: list[list[str]] = []
+    y: list[Any] = []
+    n_spans = 0
+    for i, (text, row) in enumerate(zip(texts, rows)):
+        words = checked_split(split, text, i)
+        given = {read_span(span, "spans", f"row {i}") for span in list_spans(row, "spans", i)}
+        n_spans += len(given)
+        found: list[Span] = []
+        for span in sorted(given, key=lambda span: (span[0], -span[1], span[2])):
+            placed, misfit = _place(span, text, words)
+            if scheme is not None and placed and found and placed[0] < found[-1][1]:
+                misfit = "overlap"
+            if misfit:
+                if on_misaligned == "raise":
+                    raise ValueError(_explain(span, text, i, misfit))
+                misfits.setdefault(misfit, []).append(i)
+            if placed and (misfit is None or misfit in _kept(on_misaligned)):
+                found.append(placed)
+        X.append([text[a:b] for a, b in words])
+        if scheme is None:
+            y.append(list(dict.fromkeys(found)))
+        else:
+            y.append(write_tags(found, len(words), scheme))
+    if misfits:
+        kinds = [
+            f"{len(rows)} {_KINDS[kind]}, {'kept' if kind in _kept(on_misaligned) else 'left out'} "
+            f"({list_rows(sorted(set(rows)))})"
+            for kind, rows in misfits.items()
+        ]
+        warnings.warn(f"Of {n_spans} spans {'; '.join(kinds)}.", UserWarning, stacklevel=2)
+    return X, y
+
+
+def _place(span: Span, text: str, words: list[tuple[int, int]]) -> tuple[Span | None, str | None]:
+    """Return the words that a span touches, if any, and how it does not fit them."""
+    start, end, label = span
+    inside = text[max(0, start) : max(0, end)]
+    first_letter = max(0, start) + len(inside) - len(inside.lstrip())
+    stop = first_letter + len(inside.strip())
+    first = bisect_right(words, first_letter, key=lambda word: word[1])
+    last = bisect_left(words, stop, key=lambda word: word[0])
+    if first_letter >= stop or first >= last:
+        return None, "no word"
+    placed = (first, last, label)
+    if start < 0 or end > len(text):
+        return placed, "outside"
+    if (words[first][0], words[last - 1][1]) != (first_letter, stop):
+        return placed, "cut"
+    return placed, None if (first_letter, stop) == (start, end) else "white space"
+
+
+def _kept(on_misaligned: str) -> tuple[str, ...]:
+    return ("white space", "cut", "outside") if on_misaligned == "expand" else ("white space",)
+
+
+def _explain(span: Span, text: str, row: int, misfit: str) -> str:
+    start, end = max(0, span[0]), max(0, span[1])
+    around = text[max(0, start - 20) : end + 20]
+    return (
+        f"Span {span} of row {row}, {text[start:end]!r} in {around!r}, is one of those that "
+        f"{_KINDS[misfit]}; on_misaligned='expand' or 'skip' goes on."
+    )

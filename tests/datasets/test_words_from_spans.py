@@ -1,0 +1,194 @@
+"""words_from_spans: spans of characters to tags of words, what does not fit, and the way back."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.datasets import read_conll, words_from_spans
+from skdice.datasets._splitting import (
+    SPLITTERS,
+    are_characters,
+    is_unspaced,
+    split_at_spaces,
+    split_words,
+)
+from skdice.metrics import get_entities
+
+NER = Path(__file__).parents[3] / "shared" / "data" / "ner"
+TEXT = "Ann lives in New York."
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags"),
+    [
+        ("IOB2", "B-PER O O B-LOC I-LOC O"),
+        ("IOB1", "I-PER O O I-LOC I-LOC O"),
+        ("IOBES", "S-PER O O B-LOC E-LOC O"),
+    ],
+)
+def test_schemes(scheme, tags):
+    X, y = words_from_spans([TEXT], [[(13, 21, "LOC"), (0, 3, "PER")]], scheme=scheme)
+    assert X == [["Ann", "lives", "in", "New", "York", "."]]
+    assert y == [tags.split()]
+
+
+def test_iob1_parts_neighbours():
+    _, y = words_from_spans(["Ann Bob"], [[(0, 3, "PER"), (4, 7, "PER")]], scheme="IOB1")
+    assert y == [["I-PER", "B-PER"]]
+
+
+def test_spans_of_words_may_overlap():
+    spans = [[(13, 21, "LOC"), (13, 16, "X"), (0, 3, "PER"), (0, 3, "PER")]]
+    _, y = words_from_spans([TEXT], spans, scheme=None)
+    assert y == [[(0, 1, "PER"), (3, 5, "LOC"), (3, 4, "X")]]
+
+
+# A span, what is said of it, its tags if it is expanded, and if it is skipped.
+MISFITS = {
+    "white space behind": ((0, 4), "1 have white space at their ends, kept", [0], [0]),
+    "white space before": ((12, 16), "1 have white space at their ends, kept", [3], [3]),
+    "a letter short": ((13, 20), "1 cut a word, {done}", [3, 4], []),
+    "a letter late": ((14, 21), "1 cut a word, {done}", [3, 4], []),
+    "one to the left": ((12, 20), "1 cut a word, {done}", [3, 4], []),
+    "inside a word": ((5, 7), "1 cut a word, {done}", [1], []),
+    "behind the end": ((17, 30), "1 reach out of their text, {done}", [4, 5], []),
+    "before the start": ((-2, 3), "1 reach out of their text, {done}", [0], []),
+    "outside": ((40, 45), "1 hold no word, left out", [], []),
+    "white space alone": ((3, 4), "1 hold no word, left out", [], []),
+    "empty": ((13, 13), "1 hold no word, left out", [], []),
+    "turned around": ((16, 13), "1 hold no word, left out", [], []),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_what_does_not_fit(name):
+    (start, end), said, expanded, skipped = MISFITS[name]
+    texts, spans = ["", TEXT], [[], [(start, end, "X")]]
+    for on_misaligned, words in (("expand", expanded), ("skip", skipped)):
+        done = "kept" if on_misaligned == "expand" else "left out"
+        message = f"Of 1 spans {said.format(done=done)} (row 1)."
+        with pytest.warns(UserWarning, match=re.escape(message)):
+            X, y = words_from_spans(texts, spans, on_misaligned=on_misaligned)
+        assert X == [[], ["Ann", "lives", "in", "New", "York", "."]]
+        assert [i for i, tag in enumerate(y[1]) if tag != "O"] == words
+    with pytest.raises(ValueError, match=rf"Span \({start}, {end}, 'X'\) of row 1"):
+        words_from_spans(texts, spans, on_misaligned="raise")
+
+
+def test_overlaps_keep_the_first_and_the_longer():
+    spans = [[(13, 16, "X"), (13, 21, "LOC"), (17, 22, "Y"), (21, 22, "Z")]]
+    with pytest.warns(UserWarning, match=r"2 overlap with one that starts before or is longer"):
+        _, y = words_from_spans([TEXT], spans)
+    assert y == [["O", "O", "O", "B-LOC", "I-LOC", "B-Z"]]
+    with pytest.raises(ValueError, match=r"\(13, 16, 'X'\) of row 0.*overlap"):
+        words_from_spans([TEXT], spans, on_misaligned="raise")
+
+
+def test_every_row_of_a_kind_is_named():
+    with pytest.warns(UserWarning, match="Of 3 spans") as caught:
+        words_from_spans(["ab cd"] * 3, [[(0, 1, "X")], [], [(0, 1, "X"), (2, 5, "Y")]])
+    assert str(caught[0].message) == (
+        "Of 3 spans 2 cut a word, kept (rows 0, 2); 1 have white space at their ends, kept (row 2)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((["a"], [[], []]), {}, "same number of rows; got 1 and 2"),
+        (([3], [[]]), {}, "row 0 is 3"),
+        ((["a"], [[(0, 1)]]), {}, r"Each span of spans must be \(start, end, label\)"),
+        ((["a"], [[(0.0, 1, "X")]]), {}, "The start of a span must be an int; row 0"),
+        ((["a"], [[(0, 1, "")]]), {}, "The label of a span must be a str"),
+        ((["a"], ["x"]), {}, "Each row of spans must be a list"),
+        ((["a"], [[]]), {"splitter": "spaces"}, "'splitter' parameter of words_from_spans"),
+        ((["a"], [[]]), {"scheme": "BIO"}, "'scheme' parameter of words_from_spans"),
+        ((["a"], [[]]), {"on_misaligned": "repair"}, "'on_misaligned' parameter"),
+        ((["ab"], [[]]), {"splitter": lambda text: [(1, 1)]}, "for row 0 .* it gave"),
+    ],
+)
+def test_errors(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        words_from_spans(*arguments, **options)
+
+
+def test_containers():
+    spans = [[(0, 3, "PER")], []]
+    expected = words_from_spans([TEXT, ""], spans)
+    rows = np.empty(2, dtype=object)
+    rows[:] = spans
+    assert words_from_spans(pd.Series([TEXT, ""]), pd.Series(spans)) == expected
+    assert words_from_spans(pl.Series([TEXT, ""]), rows) == expected
+
+
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(exclude_categories=["Cs"]),
+        st.sampled_from(list(" \r\n\t.,-'’\u00a0\u200b\u0301\u202bאبaB1𐐷😀語")),
+    ),
+    max_size=30,
+)
+
+
+@given(ANY_TEXT, st.data())
+@settings(deadline=None, max_examples=200)
+def test_there_and_back(text, data):
+    name = data.draw(st.sampled_from(sorted(SPLITTERS)))
+    scheme = data.draw(st.sampled_from(["IOB1", "IOB2", "IOBES"]))
+    words = SPLITTERS[name](text)
+    edges = sorted(data.draw(st.sets(st.integers(0, len(words)), max_size=8)))
+    chosen = [(a, b, data.draw(st.sampled_from("XY"))) for a, b in itertools.pairwise(edges)]
+    spans = [(words[a][0], words[b - 1][1], label) for a, b, label in chosen]
+    X, y = words_from_spans([text], [spans], splitter=name, scheme=scheme, on_misaligned="raise")
+    assert [[text[a:b] for a, b in words]] == X
+    assert "".join(X[0]) == "".join(text.split())
+    assert get_entities(y[0], mode="strict", scheme=scheme) == chosen
+    back = [(words[a][0], words[b - 1][1], label) for a, b, label in get_entities(y[0])]
+    assert back == spans
+
+
+@given(ANY_TEXT, st.lists(st.tuples(st.integers(-3, 33), st.integers(-3, 33), st.just("X"))))
+@settings(deadline=None, max_examples=200)
+@pytest.mark.filterwarnings("ignore:Of .* spans")
+def test_any_span_is_taken_or_counted(text, spans):
+    _, y = words_from_spans([text], [spans], scheme=None)
+    words = split_words(text)
+    expected = set()
+    for start, end, _ in spans:
+        touched = [(a, b) for a, b in words if max(a, start) < min(b, end)]
+        if touched:
+            expected.add((touched[0][0], touched[-1][1]))
+    assert {(words[a][0], words[b - 1][1]) for a, b, _ in y[0]} == expected
+
+
+@pytest.mark.parametrize("name", ["conll2003_en/dev.conll", "bc5cdr/dev.tsv"])
+def test_corpora(name):
+    path = NER / f"{name}.xz"
+    if not path.exists():
+        pytest.skip(f"needs the corpus ner/{name}.xz in ../shared/data")
+    X, y = map(list, read_conll(path))
+    texts = [" ".join(words) for words in X]
+    spans = []
+    for text, tags in zip(texts, y, strict=True):
+        words = split_at_spaces(text)
+        spans.append([(words[a][0], words[b - 1][1], t) for a, b, t in get_entities(tags)])
+    again, tags = words_from_spans(texts, spans, splitter="whitespace", on_misaligned="raise")
+    assert again == X
+    assert [get_entities(row) for row in tags] == [get_entities(row) for row in y]
+
+
+def test_what_is_written_without_spaces():
+    assert is_unspaced("我住在北京。")
+    assert is_unspaced("ฉันอยู่ที่กรุงเทพ")
+    assert not is_unspaced("I live in 北京.")
+    assert not is_unspaced("")
+    assert are_characters([["我", "住", "在", "北", "京"]])
+    assert not are_characters([["I", "live", "in", "X"]])
+    assert not are_characters([[]])

@@ -1,0 +1,181 @@
+"""``validation=`` and ``groups=`` of fit: which rows are validated on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.datasets import make_questions
+from skdice.estimators import load_pretrained
+from skdice.estimators._split import split_rows
+from skdice.model_selection import tune_decision
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+
+FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+
+
+def questions(n, seed=0):
+    X, y = make_questions(n, ratio=18, unanswerable_share=0.4, random_state=seed)
+    return list(zip(X["question"], X["context"])), list(y)
+
+
+QUERIES = {"queries": {"PER": "john mary", "LOC": "oslo paris"}}
+ESTIMATORS = {
+    "tagger": (DiceTokenTagger, {}, easy_corpus),
+    "query": (DiceQueryTagger, QUERIES, easy_corpus),
+    "texts": (DiceTextClassifier, {}, easy_texts),
+    "labels": (DiceTextClassifier, {}, easy_labels),
+    "pairs": (DicePairClassifier, {}, easy_pairs),
+    "questions": (DiceSpanExtractor, {}, questions),
+}
+
+
+def concatenate(first, second):
+    both = [*first, *second]
+    return np.stack(both) if isinstance(first, np.ndarray) else both
+
+
+@pytest.fixture(params=ESTIMATORS)
+def case(request, tiny_bert):
+    cls, parameters, make = ESTIMATORS[request.param]
+    return cls(tiny_bert, **FAST, **parameters), make(16), make(8, seed=1)
+
+
+def test_the_scores_are_those_of_the_rows(case):
+    estimator, (X, y), (X_valid, y_valid) = case
+    estimator.fit(X, y, validation=(X_valid, y_valid))
+    best = estimator.history_["valid_score"].iloc[estimator.best_epoch_ - 1]
+    assert estimator.score(X_valid, y_valid) == pytest.approx(best)
+
+
+def test_nothing_is_learned_of_them(case):
+    estimator, (X, y), valid = case
+    estimator.set_params(max_epochs=1).fit(X, y)
+    alone = estimator.net_.module_.state_dict()
+    estimator.fit(X, y, validation=valid)
+    for name, weight in estimator.net_.module_.state_dict().items():
+        np.testing.assert_array_equal(weight, alone[name])
+
+
+@pytest.mark.parametrize("kind", ["numbers", "mask"])
+def test_rows_of_x(case, kind):
+    estimator, (X, y), valid = case
+    estimator.fit(X, y, validation=valid)
+    history = estimator.history_["valid_score"].tolist()
+    rows = np.arange(len(X), len(X) + len(valid[0]))
+    both = concatenate(X, valid[0]), concatenate(y, valid[1])
+    if kind == "mask":
+        rows = np.isin(np.arange(len(both[0])), rows)
+    weight = np.ones(len(both[0]))
+    estimator.fit(*both, sample_weight=weight, validation=rows)
+    assert estimator.history_["valid_score"].tolist() == history
+
+
+def test_early_stopping_and_decisions(tiny_bert, tmp_path):
+    X, y = easy_corpus(16)
+    X_valid, y_valid = easy_corpus(24, seed=1)
+    tagger = DiceTokenTagger(tiny_bert, patience=1, background_bias="auto", loss="ce", **FAST)
+    tagger.fit(X, y, validation=(X_valid, y_valid))
+    plain = DiceTokenTagger(tiny_bert, patience=1, loss="ce", **FAST)
+    plain.fit(X, y, validation=(X_valid, y_valid))
+    assert tagger.background_bias_ == tune_decision(plain, X_valid, y_valid).background_bias_
+    tagger.save_pretrained(tmp_path)
+    assert load_pretrained(tmp_path).predict(X).tolist() == tagger.predict(X).tolist()
+
+
+def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
+    X, y = easy_corpus(16)
+    tagger = DiceTokenTagger(tiny_bert, **FAST)
+    tagger.fit(X, y, validation=([["x"]], [["B-NEW"]]))
+    assert "B-NEW" not in tagger.classes_
+    assert tagger.history_["valid_score"].tolist() == [0, 0]
+    X, y = easy_texts(16)
+    classifier = DiceTextClassifier(tiny_bert, **FAST).fit(X, y, validation=(X[:2], ["new"] * 2))
+    assert classifier.history_["valid_score"].tolist() == [0, 0]
+
+
+def test_in_scikit_learn(tiny_bert):
+    X, y = easy_texts(24)
+    valid = easy_texts(8, seed=1)
+    search = GridSearchCV(DiceTextClassifier(tiny_bert, patience=1, **FAST), {"lr": [1e-3]}, cv=2)
+    search.fit(X, y, validation=valid)
+    assert "valid_score" in search.best_estimator_.history_
+    pipeline = make_pipeline(FunctionTransformer(), DiceTextClassifier(tiny_bert, **FAST))
+    pipeline.fit(X, y, dicetextclassifier__validation=valid)
+    assert "valid_score" in pipeline[-1].history_
+
+
+class TestGroups:
+    @pytest.mark.parametrize("names", [str, int])
+    def test_groups_are_not_parted(self, names):
+        groups = [names(i // 4) for i in range(40)]
+        train, valid = split_rows(40, 0.2, np.random.default_rng(0), groups=groups)
+        assert sorted([*train, *valid]) == list(range(40))
+        assert {groups[i] for i in valid}.isdisjoint(groups[i] for i in train)
+        assert len(valid) == 8
+
+    def test_fit(self, case):
+        estimator, (X, y), _ = case
+        estimator.set_params(validation_fraction=0.25)
+        groups = pd.Series(np.repeat(["a", "b", "c", "d"], len(X) // 4))
+        estimator.fit(X, y, groups=groups)
+        scores = []
+        for name in "abcd":
+            mask = (groups == name).to_numpy()
+            part = (
+                [X[i] for i in np.flatnonzero(mask)],
+                y[np.flatnonzero(mask)]
+                if isinstance(y, np.ndarray)
+                else [y[i] for i in np.flatnonzero(mask)],
+            )
+            scores.append(estimator.score(*part))
+        best = estimator.history_["valid_score"].iloc[estimator.best_epoch_ - 1]
+        assert any(score == pytest.approx(best) for score in scores)
+
+    def test_folds(self, tiny_bert, monkeypatch):
+        X, y = easy_corpus(12)
+        groups = [i // 3 for i in range(12)]
+        seen = []
+        fit = DiceTokenTagger.fit
+
+        def recorded(self, X, *args, **kwargs):
+            seen.append(kwargs["groups"])
+            return fit(self, X, *args, **kwargs)
+
+        monkeypatch.setattr(DiceTokenTagger, "fit", recorded)
+        DiceTokenTagger(tiny_bert, background_bias="cv", **FAST).fit(X, y, groups=groups)
+        assert seen[0] == groups
+        assert sorted(len(part) for part in seen[1:]) == [9, 9, 9, 9]
+        assert all(part.count(name) in (0, 3) for part in seen[1:] for name in range(4))
+
+
+ERRORS = {
+    "both": ({"validation_fraction": 0.2}, {"validation": ([], [])}, "takes the place of"),
+    "nothing": ({"patience": 2}, {}, "patience=2 needs rows to validate on"),
+    "no rows": ({}, {"validation": ([], [])}, "must have a row to validate on"),
+    "no numbers": ({}, {"validation": []}, "must be a tuple"),
+    "other things": ({}, {"validation": "dev"}, "must be a tuple"),
+    "a list of both": ({}, {"validation": [["a"], ["b", "c"]]}, "must be a tuple"),
+    "outside": ({}, {"validation": [0, 99]}, "row numbers in 0..7; got 99"),
+    "bad tags": ({}, {"validation": ([["x"]], [["O", "O"]])}, "row 0 has 1 words and 2 tags"),
+    "groups": ({}, {"groups": ["a"]}, "one entry for each row of X; got 1 for 8 rows"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name, tiny_bert):
+    parameters, extra, message = ERRORS[name]
+    tagger = DiceTokenTagger(tiny_bert, **FAST, **parameters)
+    with pytest.raises(ValueError, match=message):
+        tagger.fit(*easy_corpus(8), **extra)
+    assert not hasattr(tagger, "net_")
