@@ -103,6 +103,12 @@ def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
     return n_single > 0.9 * n_words
 
 
+def check_spaced(text: str, row: int, hint: str) -> None:
+    """Raise a ValueError for a text whose words no spaces part."""
+    if is_unspaced(text):
+        raise ValueError(f"Row {row} is written without spaces: {text[:20]!r}. {hint}")
+
+
 def is_unspaced(text: str) -> bool:
     """Whether most of a text is written without spaces between words, as Chinese and Thai are."""
     return 2 * len(_UNSPACED.findall(text)) > sum(not char.isspace() for char in text)

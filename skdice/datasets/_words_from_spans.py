@@ -6,7 +6,7 @@ from typing import Any
 
 from .._inputs import Span, check_rows, check_texts, list_rows, list_spans, read_span
 from .._parameters import check_option
-from ._splitting import Splitter, checked_split, find_splitter
+from ._splitting import Splitter, check_spaced, checked_split, find_splitter
 from ._write_tags import SCHEMES, write_tags
 
 # How a span does not fit words, as messages say it.
@@ -23,7 +23,7 @@ def words_from_spans(
     texts: Any,
     spans: Any,
     *,
-    splitter: str | Splitter = "words",
+    splitter: str | Splitter | None = None,
     scheme: str | None = "IOB2",
     on_misaligned: str = "expand",
 ) -> tuple[list[list[str]], list[Any]]:
@@ -35,10 +35,10 @@ def words_from_spans(
     spans : list, Series or array of n_texts lists of (start, end, label)
         Entities of each text: ``text[start:end]``, in code points. A score after the label is not
         looked at, so what ``predict_entities`` gives can be passed. A span given twice is one.
-    splitter : {"words", "whitespace", "characters"} or callable, default="words"
-        "words" parts at white space and makes every punctuation mark or symbol a word of its own;
-        "whitespace" only parts there; "characters" are for languages without spaces. A callable
-        gives the (start, end) offsets of the words of a text.
+    splitter : {"words", "whitespace", "characters"} or callable, optional
+        "words", the default, parts at white space and makes every punctuation mark or symbol a word
+        of its own; "whitespace" only parts there; "characters" are for languages without spaces,
+        which the default refuses. A callable gives the (start, end) offsets of the words of a text.
     scheme : {"IOB2", "IOBES", "IOB1"} or None, default="IOB2"
         Of the tags. With None y is rows of (start, end, label) by words, which may overlap, for
         ``DiceQueryTagger(decode="nested")``.
@@ -82,8 +82,11 @@ def words_from_spans(
     owner = "words_from_spans"
     check_option(owner, "scheme", scheme, (None, *SCHEMES))
     check_option(owner, "on_misaligned", on_misaligned, ("expand", "raise", "skip"))
-    split = find_splitter(owner, splitter)
+    split = find_splitter(owner, "words" if splitter is None else splitter)
     texts = check_texts(texts)
+    if splitter is None:
+        for i, text in enumerate(texts):
+            check_spaced(text, i, "Pass splitter='characters', or one that finds the words.")
     rows = check_rows(spans, "spans", "lists of (start, end, label)")
     if len(rows) != len(texts):
         raise ValueError(

@@ -8,12 +8,13 @@ import numpy as np
 
 from .._inputs import check_tags, check_texts, check_token_lists, describe
 from .._typing import Strings, TokenLists
-from ..datasets._splitting import Splitter, checked_split, find_splitter, is_unspaced
+from ..datasets._splitting import Splitter, check_spaced, checked_split, find_splitter
 from ..metrics._row_counts import RowCounts, count_rows
 from ..text._entities import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
 from ._rows import object_array
 
+_NO_SPACES = "This tagger learned words; pass a splitter that finds them, or train on characters."
 # Sentences that predict_iter holds at a time.
 _STREAM_SENTENCES = 512
 
@@ -110,11 +111,7 @@ class WordTagger(TextEstimator):
         split = find_splitter("predict_entities", self.splitter_ if splitter is None else splitter)
         if splitter is None and self.splitter_ == "words":
             for i, text in enumerate(texts):
-                if is_unspaced(text):
-                    raise ValueError(
-                        f"Row {i} is written without spaces: {text[:20]!r}. This tagger learned "
-                        f"words; pass a splitter that finds them, or train on characters."
-                    )
+                check_spaced(text, i, _NO_SPACES)
         offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
         sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
         return object_array(

@@ -111,6 +111,7 @@ def test_every_row_of_a_kind_is_named():
         ((["a"], [[]]), {"splitter": "spaces"}, "'splitter' parameter of words_from_spans"),
         ((["a"], [[]]), {"scheme": "BIO"}, "'scheme' parameter of words_from_spans"),
         ((["a"], [[]]), {"on_misaligned": "repair"}, "'on_misaligned' parameter"),
+        ((["a b", "我住在北京"], [[], []]), {}, "Row 1 is written without spaces: '我住在北京'"),
         ((["ab"], [[]]), {"splitter": lambda text: [(1, 1)]}, "for row 0 .* it gave"),
     ],
 )
@@ -158,7 +159,7 @@ def test_there_and_back(text, data):
 @settings(deadline=None, max_examples=200)
 @pytest.mark.filterwarnings("ignore:Of .* spans")
 def test_any_span_is_taken_or_counted(text, spans):
-    _, y = words_from_spans([text], [spans], scheme=None)
+    _, y = words_from_spans([text], [spans], scheme=None, splitter="words")
     words = split_words(text)
     expected = set()
     for start, end, _ in spans:
