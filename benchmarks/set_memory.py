@@ -203,7 +203,7 @@ def _macro_dice(memory: float) -> Any:
 
 def score(estimator: Any, corpus: Corpus, part: Part) -> float:
     """Return the F1 of the task; macro F1 over tags."""
-    predicted = list(estimator.predict(part.X))
+    predicted = estimator.predict(part.X)
     if corpus.task == "tags":
         return float(tag_f1_score(part.y, predicted, average="macro"))
     if corpus.task == "entities":
