@@ -56,7 +56,7 @@ def count_labelled(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> Ro
     labels = estimator._known_labels(y_true, y_pred)
     is_binary = len(estimator.classes_) == 2
     pos_label = estimator.classes_[estimator._positive()] if is_binary else None
-    return count_rows(measure, labels, y_pred, pos_label)
+    return count_rows(measure, labels, np.asarray(y_pred), pos_label)
 
 
 def _check_stride(owner: str, name: str, value: Any) -> None:

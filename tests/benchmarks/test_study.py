@@ -10,14 +10,15 @@ import pytest
 from optuna.trial import FixedTrial
 
 from benchmarks.study import recipe, runs, schedule
-from benchmarks.study.corpora import draw, read_corpus, rows_with_ratio
+from benchmarks.study.corpora import CORPORA, Part, draw, read_corpus, rows_with_ratio
 from benchmarks.study.losses import BASELINE, CONTENDERS, FITS, Contender, resample
 from benchmarks.study.plan import Cell, Choice, Study, Task, planned_cells
 from benchmarks.study.report import report
 from benchmarks.study.runs import Run
 from benchmarks.study.scores import CellScores
+from skdice import DicePairClassifier
 
-from ..corpora import easy_corpus
+from ..corpora import easy_corpus, easy_pairs
 
 CELL = Cell("250", "CoNLL03")
 QUESTIONS = Cell("250", "SQuAD 1.1")
@@ -318,6 +319,17 @@ class TestRuns:
             result = runs.execute(run, data)
         assert set(result["dev"]) == {"own", "tuned"}
         assert "test" not in result
+
+    def test_pairs(self, tiny_bert):
+        X, y = easy_pairs(16)
+        classifier = DicePairClassifier(tiny_bert, max_epochs=2, random_state=0, verbose=0)
+        part, corpus = Part(X, y), CORPORA["Amazon-Google"]
+        classifier.fit(X, y)
+        counts = np.array(runs.score_test(classifier, corpus, part, part)["own"])
+        assert counts.shape == (16, 3)
+        assert counts.sum(0)[-1] == sum(y)
+        dev = runs.score_dev(classifier, corpus, part)
+        assert dev["own"] == pytest.approx(classifier.score(X, y))
 
 
 class TestFinishedRuns:
