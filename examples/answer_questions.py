@@ -1,11 +1,14 @@
-"""Answer questions from a text, some of which it does not answer, and say so.
+"""Answer questions, or say that there is no answer
+================================================
+
+A reader is trained on made questions, a quarter of which their text does not answer::
 
     python examples/answer_questions.py                        # made questions
     python examples/answer_questions.py --data path/to/file    # SQuAD 2.0 layout, .json or .json.xz
 
-Prints exact match and F1 with the readiness to say "no answer" as fitted and as tuned, and the
-best answers to some questions. The made questions are hard on purpose (their names and verbs stand
-in other sentences too): the few minutes of training here answer a third of them.
+It prints exact match and F1 with the readiness to say "no answer" as fitted and as tuned, and the
+best answers to some questions. The made questions are hard on purpose, as their names and verbs
+occur in other sentences too: the few minutes of training here answer a third of them.
 """
 
 import argparse
@@ -19,7 +22,7 @@ from skdice import DiceSpanExtractor, imbalance_report
 from skdice.datasets import make_questions, read_squad
 from skdice.metrics import squad_report
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_squad reads")
 parser.add_argument("--loss", default="ce", help="try wce, focal, dice, tversky, dsc, too")
 parser.add_argument("--rows", type=int, default=900, help="how many questions to use")

@@ -1,11 +1,14 @@
-"""Ask for each type of entity in plain words, and find entities inside other ones.
+"""Ask for each type of entity in plain words
+==========================================
+
+A query tagger finds entities inside other entities::
 
     python examples/ask_for_entities.py                                   # made, nested names
     python examples/ask_for_entities.py --data path/to/ncbi_disease       # train.* and test.* files
 
-Prints what is asked, the F1 of entities with nested and with flat decoding and that of a tagger of
-words, which has one tag for each word and so cannot say that "Port Selton" is a place inside the
-firm "Partners of Port Selton".
+It prints what is asked, and the F1 of entities with nested decoding, with flat decoding and of a
+token tagger. The token tagger has one tag for each word, so it cannot say that "Port Selton" is a
+place inside the firm "Partners of Port Selton".
 """
 
 import argparse
@@ -18,7 +21,7 @@ from skdice import DiceQueryTagger, DiceTokenTagger
 from skdice.datasets import make_tagging, read_conll
 from skdice.metrics import get_entities
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a directory with columns of words and tags")
 parser.add_argument("--loss", default="dsc", help="try ce, wce, focal, dice, tversky, too")
 parser.add_argument("--rows", type=int, default=200, help="how many sentences to train on")

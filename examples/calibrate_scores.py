@@ -1,12 +1,15 @@
-"""Turn the scores of a classifier into probabilities that can be trusted.
+"""Turn scores into probabilities
+==============================
+
+Set losses aim at F1, and cross-entropy is too sure of itself after a few epochs on few pairs: of
+the pairs scored 0.9, far fewer than nine in ten may be positive. scikit-learn learns the map from
+scores to probabilities on held-out pairs::
 
     python examples/calibrate_scores.py                        # made pairs
     python examples/calibrate_scores.py --data path/to/file    # MRPC, QQP, entity resolution
 
-Set losses aim at F1, and cross-entropy is too sure of itself after a few epochs on few pairs: of
-the pairs scored 0.9, far fewer than nine in ten may be positive. scikit-learn learns the way from
-scores to probabilities on held-out pairs. Prints how far off the scores are before and after, and
-draws reliability curves: the closer to the diagonal, the better.
+It prints how far off the scores are before and after, and draws reliability curves: the closer to
+the diagonal, the better.
 """
 
 import argparse
@@ -30,7 +33,7 @@ import matplotlib.pyplot as plt
 METHODS = ("sigmoid", "isotonic")  # Platt's sigmoid needs few pairs, isotonic regression some more.
 N_BINS = 10
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_pairs reads")
 parser.add_argument("--losses", nargs="+", default=["ce", "dice", "dsc"])
 parser.add_argument("--rows", type=int, default=1500, help="how many pairs to use")

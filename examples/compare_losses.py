@@ -1,10 +1,14 @@
-"""Compare losses fairly: the same budget, several seeds, tuned decisions, and intervals.
+"""Compare losses fairly
+=====================
+
+Every loss gets the same rows, epochs and seeds, and the table has its tuned decision beside the one
+as fitted::
 
     python examples/compare_losses.py                          # made sentences
     python examples/compare_losses.py --task pairs             # made pairs of texts
     python examples/compare_losses.py --data path/to/corpus    # train.*, test.* in CoNLL columns
 
-Prints the table and saves the picture. Stop it and start it again: what is finished is kept.
+It prints the table and saves the picture. Stop it and start it again: finished runs are kept.
 """
 
 import argparse
@@ -19,7 +23,7 @@ from skdice.model_selection import compare_losses
 
 matplotlib.use("Agg")
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--task", choices=["tagging", "pairs"], default="tagging")
 parser.add_argument("--data", type=Path, help="directory with train.* and test.* (or dev.*)")
 parser.add_argument("--losses", nargs="+", default=["ce", "dice", "dsc"])

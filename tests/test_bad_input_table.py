@@ -1,4 +1,4 @@
-"""The README's table of what bad input gets: every row is tried, and says what it says there."""
+"""The page of what bad input gets: every row of its table is tried, and says what it says there."""
 
 import os
 import re
@@ -22,8 +22,9 @@ from skdice import (
 )
 from skdice.losses import DiceLoss
 
-HEADING = "## What bad input gets"
-TABLE = Path(os.environ.get("SKDICE_BAD_INPUT_TABLE", Path(__file__).parents[1] / "README.md"))
+HEADING = "# What bad input gets"
+PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
+TABLE = Path(os.environ.get("SKDICE_BAD_INPUT_TABLE", PAGE))
 OUTCOMES = {
     "TypeError": TypeError,
     "ValueError": ValueError,

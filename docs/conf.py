@@ -1,0 +1,93 @@
+"""Configuration of the documentation: ``make docs`` builds it without a network.
+
+With ``SKDICE_DOCS_INTERSPHINX=1`` names of scikit-learn, PyTorch, pandas and Optuna become links;
+their inventories are then fetched. Without it such names are plain code.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import skdice
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "skdice"
+author = "The skdice developers"
+copyright = author
+version = release = skdice.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "layers",
+    "mathml",
+    "own_names",
+]
+if os.environ.get("SKDICE_DOCS_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+intersphinx_mapping = {
+    "sklearn": ("https://scikit-learn.org/stable/", None),
+    "torch": ("https://docs.pytorch.org/docs/stable/", None),
+    "pandas": ("https://pandas.pydata.org/docs/", None),
+    "optuna": ("https://optuna.readthedocs.io/en/stable/", None),
+}
+
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "auto_examples/*.ipynb"]
+templates_path = ["_templates"]
+default_role = "code"
+nitpicky = True
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+myst_enable_extensions = ["attrs_block", "colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    # Those that end within two minutes on one core; the others are shown, but not run.
+    "filename_pattern": r"/(draw_losses|remember_steps|find_entities|look_at_errors)\.py$",
+    "ignore_pattern": r"__init__\.py",
+    "reset_argv": "gallery_arguments.of_example",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "plot_gallery": "True",
+    "min_reported_time": 0,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "abort_on_example_error": False,
+    "doc_module": (),
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skdice"
+html_static_path = ["_static"]
+html_css_files = ["skdice.css"]
+html_theme_options = {
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "changelog": [], "bad_input": []}
+html_show_sourcelink = False
+html_copy_source = False

@@ -1,0 +1,87 @@
+"""The code of every page runs from top to bottom, as a reader pastes it."""
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ..tiny_models import build_bert
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path
+    for part in (".", "guide", "howto", "study")
+    for path in (DOCS / part).glob("*.md")
+    if "```python" in path.read_text(encoding="utf-8")
+)
+HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
+# The page shows what the encoder of the hub finds; the README's test compares it.
+OUTPUT_OF_THE_ENCODER = {"start.md"}
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.M | re.S
+)
+# A tiny model with two layers learns nothing anyway.
+FASTER = {
+    r"max_epochs=\d+": "max_epochs=1",
+    r"n_trials=\d+": "n_trials=2",
+    r"n_frozen_layers=[2-9]": "n_frozen_layers=1",
+}
+NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+")
+
+
+class Block(NamedTuple):
+    line: int
+    code: str
+    output: str | None
+
+
+def read_blocks(page: Path) -> list[Block]:
+    """Return the code of a page, with what the page says that it prints."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(text.count("\n", 0, match.start()) + 2, match["code"], match["output"])
+        for match in BLOCK.finditer(text)
+    ]
+
+
+def run(page: Path, model: str, changes: dict[str, str]) -> list[tuple[Block, str]]:
+    """Run the blocks of a page in one namespace; return what each of them printed."""
+    namespace: dict = {"__name__": "page"}
+    printed = []
+    for block in read_blocks(page):
+        code = block.code.replace(HUB_ID, repr(model)).replace("get_model_path()", repr(model))
+        for pattern, replacement in changes.items():
+            code = re.sub(pattern, replacement, code)
+        lines = "\n" * (block.line - 1) + code  # so that errors name the line of the page
+        with redirect_stdout(StringIO()) as stdout:
+            exec(compile(lines, str(page), "exec"), namespace)
+        printed.append((block, stdout.getvalue()))
+    return printed
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory):
+    return build_bert(tmp_path_factory.mktemp("tiny"), max_position_embeddings=512)
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder for files that a page writes, and pictures that nobody sees."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    yield tmp_path
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_the_code_of_a_page_runs(page, tiny_model, workplace):
+    for block, printed in run(page, tiny_model, FASTER):
+        if block.output is not None and page.name not in OUTPUT_OF_THE_ENCODER:
+            assert printed == block.output, f"{page}, line {block.line}"

@@ -1,0 +1,41 @@
+"""Every public name has an entry in the API reference."""
+
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import skdice
+
+API = Path(__file__).parents[2] / "docs" / "api" / "index.rst"
+MODULES = ["skdice"] + [
+    f"skdice.{module.name}"
+    for module in pkgutil.iter_modules(skdice.__path__)
+    if not module.name.startswith("_")
+]
+
+
+def read_entries() -> dict[str, str]:
+    """Return the names of the reference with the module under which each stands."""
+    entries, module = {}, ""
+    for line in API.read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = match[1]
+        elif match := re.fullmatch(r"   (\w+)", line):
+            assert match[1] not in entries, f"{match[1]} stands there twice"
+            entries[match[1]] = module
+    return entries
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_is_in_the_reference(name):
+    module, entries = import_module(name), read_entries()
+    missing = [public for public in getattr(module, "__all__", ()) if public not in entries]
+    assert [public for public in missing if not public.startswith("__")] == []
+
+
+def test_every_entry_exists_where_it_stands():
+    for name, module in read_entries().items():
+        assert name in import_module(module).__all__, f"{module}.{name}"
