@@ -42,6 +42,8 @@ exclude_patterns = ["_build", "auto_examples/*.ipynb"]
 templates_path = ["_templates"]
 default_role = "code"
 nitpicky = True
+smartquotes = False  # Default values are code.
+toc_object_entries_show_parents = "hide"
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -88,6 +90,6 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "changelog": [], "bad_input": []}
+html_sidebars = {page: [] for page in ("index", "start", "bad_input", "design", "changelog")}
 html_show_sourcelink = False
 html_copy_source = False
