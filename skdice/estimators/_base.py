@@ -183,7 +183,9 @@ class TextEstimator(SharedParameters):
         ranks = current_ranks(resolve_device(self.device))
         callbacks = list(self.callbacks or [])
         if self.verbose and ranks.is_first:
-            name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
+            name = type(getattr(loss, "loss", loss)).__name__
+            if isinstance(self.loss, str):
+                name = f"recommended, {name}" if self.loss == "recommended" else self.loss
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
         net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks)
