@@ -199,8 +199,18 @@ class TestFit:
         table = read_tsv(out)
         assert list(table["epoch"]) == [1, 2]
         np.testing.assert_allclose(table["train_loss"], saved.history_["train_loss"], rtol=1e-5)
-        assert "100%" in err
+        assert "epoch 2/2, loss " in err
         assert f"saved the {cls.__name__} to out/model" in err
+
+    def test_a_file_to_validate_on(self, folder, tiny_bert, capsys):
+        run = ["fit", "train.conll", "--model", tiny_bert, "--epochs", "2", *FAST]
+        assert main([*run, "--valid", "test.conll", "--out", "t", "--set", "patience=1"]) == 0
+        table = pd.read_csv(io.StringIO(capsys.readouterr().out), sep="\t")
+        saved = load_pretrained("t")
+        best = table["valid_score"][saved.best_epoch_ - 1]
+        assert saved.score(*read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
+        assert main([*run, "--valid", "texts.tsv", "--out", "u"]) == 2
+        assert "texts.tsv like texts" in capsys.readouterr().err
 
     def test_same_as_python(self, folder, run, tiny_bert):
         run("fit", "train.conll", "--model", tiny_bert, *FAST, "--seed", "0", "--out", "cli")

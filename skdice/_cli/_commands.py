@@ -35,6 +35,7 @@ def add_fit(commands: Any) -> None:
     parser = add_command(commands, _run_fit, "train an estimator and save it", example)
     parser.add_argument("data", metavar="DATA", help=DATA)
     parser.add_argument("--out", metavar="DIR", required=True, help="directory to save to")
+    parser.add_argument("--valid", metavar="FILE", help="the same to score after every epoch")
     add_data(parser)
     add_parameters(parser)
     parser.add_argument("--loss", help="name of the loss, such as ce, dice or recommended")
@@ -49,10 +50,24 @@ def _run_fit(arguments: argparse.Namespace) -> None:
 
     check_place(arguments.out)  # Before hours of training.
     task, X, y = read_data(arguments, arguments.data)
-    estimator = make_estimator(arguments, task).fit(X, y)
+    validation = None
+    if hasattr(arguments, "valid"):
+        validation = _read_same(arguments, task, arguments.valid)
+    estimator = make_estimator(arguments, task).fit(X, y, validation=validation)
     estimator.save_pretrained(arguments.out)
     write_table(estimator.history_.reset_index(), arguments.format)
     note(arguments, f"saved the {type(estimator).__name__} to {arguments.out}")
+
+
+def _read_same(arguments: argparse.Namespace, task: str, path: str) -> tuple[Any, Any]:
+    """Return the rows and labels of a second file, which must be for the same task."""
+    other, X, y = read_data(arguments, path)
+    if task != other:
+        raise ValueError(
+            f"{arguments.data} looks like {task} and {path} like {other}. Say what both are with "
+            "--task."
+        )
+    return X, y
 
 
 def add_compare(commands: Any) -> None:
@@ -87,12 +102,7 @@ def _run_compare(arguments: argparse.Namespace) -> None:
     from ..model_selection import compare_losses
 
     task, X, y = read_data(arguments, arguments.data)
-    test_task, X_test, y_test = read_data(arguments, arguments.test)
-    if task != test_task:
-        raise ValueError(
-            f"{arguments.data} looks like {task} and {arguments.test} like {test_task}. Say what "
-            "both are with --task."
-        )
+    X_test, y_test = _read_same(arguments, task, arguments.test)
     names = ("losses", "seeds", "baseline", "tune_threshold", "n_jobs", "cache_dir")
     comparison = compare_losses(
         make_estimator(arguments, task),
