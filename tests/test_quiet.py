@@ -36,7 +36,7 @@ def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n")
     # transformers imports accelerate together with its models.
     watched = [*OPTIONAL, "transformers.modeling_utils"]
-    code = f"import skdice, sys; print([name for name in {watched} if name in sys.modules])"
+    code = f"from skdice import *; import sys; print([m for m in {watched} if m in sys.modules])"
     errors = ("-W", "error::FutureWarning", "-W", "error::DeprecationWarning")
     done = run_python(*errors, "-c", code, PYTHONPATH=str(tmp_path))
     assert done.stdout.strip() == "[]"

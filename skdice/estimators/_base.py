@@ -20,7 +20,7 @@ from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
 from ..nn._progress import FitProgress
 from ..nn._ranks import Ranks, current_ranks, is_first_process
-from ..nn._runtime import denormals_flushed, resolve_device, resolve_precision
+from ..nn._runtime import PRECISIONS, denormals_flushed, resolve_device, resolve_precision
 from ..nn._train import Start, Training, initialized, start, train
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
@@ -183,9 +183,12 @@ class TextEstimator(SharedParameters):
         ranks = current_ranks(resolve_device(self.device))
         callbacks = list(self.callbacks or [])
         if self.verbose and ranks.is_first:
-            name = self.loss if isinstance(self.loss, str) else type(self.loss).__name__
+            name = type(getattr(loss, "loss", loss)).__name__
+            if isinstance(self.loss, str):
+                name = f"recommended, {name}" if self.loss == "recommended" else self.loss
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
-        net = self._make_net(loss, os.fspath(self.model), n_outputs, callbacks)
+        precision = self._common_precision(ranks)
+        net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks)
         generators = initialized(net, seed)
         checkpoint, digests = None, {}
         # The files of the base model are on this machine from here on.
@@ -235,9 +238,17 @@ class TextEstimator(SharedParameters):
                 warn_of_collapse(missed, self.loss_)
         return training
 
-    def _make_net(self, loss: Any, model: str, n_outputs: int, callbacks: list[Any]) -> TextNet:
+    def _common_precision(self, ranks: Ranks) -> str:
+        """Return the precision to train in: in all processes of a job, that of the first."""
+        own = resolve_precision(self.precision, resolve_device(self.device))
+        chosen = torch.tensor(PRECISIONS.index(own))
+        ranks.copy_first([chosen])
+        return PRECISIONS[int(chosen)]
+
+    def _make_net(
+        self, loss: Any, model: str, n_outputs: int, precision: str, callbacks: list[Any]
+    ) -> TextNet:
         """Return a network that is not initialised yet."""
-        device = resolve_device(self.device)
         return TextNet(
             self._module_class,
             type(loss),
@@ -252,9 +263,9 @@ class TextEstimator(SharedParameters):
             warmup=self.warmup,
             schedule=self.schedule,
             clip_norm=self.clip_norm,
-            precision=resolve_precision(self.precision, device),
+            precision=precision,
             predict_precision="fp32" if self.precision == "auto" else self.precision,
-            device=device,
+            device=resolve_device(self.device),
             callbacks=callbacks,
             **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
         )

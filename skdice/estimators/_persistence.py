@@ -42,6 +42,7 @@ def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
             "n_outputs": net.module__n_classes,
             "criterion": net.criterion_,
             "word_prefix": tokenizer._word_prefix,
+            "precision": estimator.net_.precision,
             "pads": net.pads,
         },
         metrics=_metrics(estimator),
@@ -115,7 +116,8 @@ def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
 
 def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
     device = _usable_device(resolve_device(estimator.device), place)
-    net: TextNet = estimator._make_net(network["criterion"], str(place), network["n_outputs"], [])
+    criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
+    net: TextNet = estimator._make_net(criterion, str(place), n_outputs, precision, [])
     check_weights(place, estimator._module_class._auto_class)
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()
@@ -173,6 +175,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
             for name, value in parameters.items()
             if name not in _NOT_ON_CARD and repr(value) != repr(defaults[name].default)
         },
+        precision=estimator.net_.precision,
         n_rows=estimator._n_training_rows,
         n_epochs=len(estimator.history_),
         best_epoch=estimator.best_epoch_,

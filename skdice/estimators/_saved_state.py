@@ -9,6 +9,7 @@ from ..datasets._splitting import SPLITTERS
 from ..losses import Loss
 from ..losses._query import QueryLoss
 from ..losses._span import SpanLoss
+from ..nn._runtime import PRECISIONS
 from ..text._tags import are_chunk_tags
 
 _SCHEMES = (None, "IOB1", "IOB2", "IOBES")
@@ -17,6 +18,7 @@ _NETWORK: dict[str, Any] = {
     "criterion": (Loss, SpanLoss, QueryLoss),
     "word_prefix": str,
     "pads": bool,
+    "precision": str,
 }
 _COMMON: dict[str, Any] = {
     "max_length_": int,
@@ -43,6 +45,7 @@ def check_saved_state(
     """
     _check_kinds(network, _NETWORK)
     _check_kinds(state, {**_COMMON, **kind._task.state})
+    _check(network["precision"] in PRECISIONS, "precision", network)
     for name in state:
         if hasattr(kind, name):
             raise ValueError(f"{name!r} is no state of a fit, but a part of {kind.__name__}")

@@ -101,9 +101,10 @@ everything, 0 freezes the embeddings only. A ValueError for models whose layers 
 apart (ALBERT, XLM).
 """
 _PRECISION = """
-"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU with AMX, elsewhere in
-fp32, and predicts in fp32. What is named is used for both: "bf16" predicts faster where "auto" is
-bf16, but then a text gets slightly other scores among other texts, or with another ``batch_size``.
+"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
+faster in it, elsewhere in fp32 (``net_.precision`` and the model card say what was taken), and
+predicts in fp32. What is named is used for both: "bf16" predicts faster where "auto" is bf16, but
+then a text gets slightly other scores among other texts, or with another ``batch_size``.
 """
 _CHECKPOINT = """
 Where the state of a fit is kept after every epoch. After a crash the same call (same data,

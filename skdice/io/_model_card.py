@@ -55,6 +55,8 @@ class Run:
     loss : str
     parameters : dict of str to object
         Constructor parameters that are not the default ones.
+    precision : {"fp32", "bf16", "fp16"}
+        Of the training.
     n_rows : int
         Rows trained on.
     n_epochs, best_epoch : int
@@ -78,6 +80,7 @@ class Run:
     model: str
     loss: str
     parameters: dict[str, Any]
+    precision: str
     n_rows: int
     n_epochs: int
     best_epoch: int
@@ -162,6 +165,7 @@ def _training(run: Run) -> str:
         score = f"{run.metric} {run.valid_score:.4f} (epoch {run.best_epoch})"
     facts = {
         "Loss": _code(run.loss),
+        "Precision": run.precision,
         "Training rows": f"{run.n_rows:,}",
         "Epochs": epochs,
         "Validation score": score,

@@ -57,11 +57,7 @@ def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
     OSError
         If the disk is full, or the file system does not let us; what was there is intact.
     """
-    place = as_path(directory)
-    with explained(place, "The estimator"):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with alone_beside(place):
-            _check_replaceable(place)
+    place = check_place(directory)
     content = encode_manifest(fitted.manifest)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(
@@ -78,6 +74,16 @@ def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
         write_manifest(new, content)
+
+
+def check_place(directory: str | os.PathLike[str]) -> Path:
+    """Return where a save goes; raise what :func:`save` would raise before it writes anything."""
+    place = as_path(directory)
+    with explained(place, "The estimator"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with alone_beside(place):
+            _check_replaceable(place)
+    return place
 
 
 def _check_replaceable(directory: Path) -> None:

@@ -3,8 +3,9 @@
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._inputs import check_sample_weight
@@ -12,9 +13,11 @@ from .._parameters import check_number
 from ..estimators._goal import Goal
 from ..estimators._out_of_fold import out_of_fold_scores
 
+_Estimator = TypeVar("_Estimator")
+
 
 def tune_decision(
-    estimator: Any,
+    estimator: _Estimator,
     X: Any,
     y: Any,
     *,
@@ -25,7 +28,7 @@ def tune_decision(
     min_recall: float | None = None,
     cv: int | None = None,
     groups: Any = None,
-) -> Any:
+) -> _Estimator:
     """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 
     A loss that gives better F1 with its own decision is not better yet: cross-entropy with a tuned
@@ -37,7 +40,8 @@ def tune_decision(
     Parameters
     ----------
     estimator : fitted estimator of this package
-        It is left as it is; the copy that is returned shares its network.
+        Or a fitted Pipeline that ends in one. It is left as it is; the copy that is returned shares
+        its network.
     X, y : rows and their labels
         Not those that the estimator was fitted on; with ``cv`` just those.
     metric : callable, optional
@@ -92,6 +96,23 @@ def tune_decision(
     >>> sure = tune_decision(tagger, X_valid, y_valid, min_precision=0.9)  # doctest: +SKIP
     >>> tuned = tune_decision(tagger, X_train, y_train, cv=5)  # doctest: +SKIP
     """
+    if isinstance(estimator, Pipeline):
+        *before, (name, last) = estimator.steps
+        tuned_last = tune_decision(
+            last,
+            estimator[:-1].transform(X) if before else X,
+            y,
+            metric=metric,
+            sample_weight=sample_weight,
+            per_label=per_label,
+            min_precision=min_precision,
+            min_recall=min_recall,
+            cv=cv,
+            groups=groups,
+        )
+        pipeline = copy.copy(estimator)
+        pipeline.steps = [*before, (name, tuned_last)]
+        return pipeline
     tune = getattr(estimator, "_tune_decision", None)
     if tune is None or isinstance(estimator, type):
         got = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
@@ -107,6 +128,6 @@ def tune_decision(
     if cv is not None:
         weight = check_sample_weight(sample_weight, _num_samples(X))
         scores = partial(out_of_fold_scores, estimator, X, y, weight, groups, n_folds=cv)
-    tuned = copy.copy(estimator)
+    tuned: Any = copy.copy(estimator)
     tuned._tune_decision(X, y, metric, sample_weight, goal, scores)
     return tuned

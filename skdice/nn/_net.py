@@ -215,16 +215,17 @@ class TextNet(NeuralNet):
 
     def _run_epoch(self, sampler: StepSampler, epoch: int) -> None:
         self._set_training(True)
-        self.history.record("lr", self.scheduler_.get_last_lr()[0])
-        losses = []
+        losses, rates = [], []
         self.seen_: Tensor | None = None
         for number, step in enumerate(sampler, start=1):
             where = f"epoch {epoch}, batch {number} of {len(sampler)}"
             step = [to_device(batch, self.device) for batch in step]
             self.notify("on_batch_begin", batch=step, training=True)
+            rates.append(self.scheduler_.get_last_lr()[0])
             losses.append(self._train_step(step, where))
             self.notify("on_batch_end", batch=step, training=True, loss=losses[-1])
         self.guard_.look()
+        self.history.record("lr", sum(rates) / len(rates))
         self.history.record("train_loss", torch.stack(losses).mean().item())
         if self.seen_ is not None:
             seen = self.ranks_.sum(self.seen_.long())

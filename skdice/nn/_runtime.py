@@ -4,6 +4,7 @@ import ctypes
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -12,6 +13,10 @@ import torch
 from torch import Tensor
 
 _ONE_AT_A_TIME = threading.RLock()
+# By how much bf16 has to be faster on a CPU; noise must not decide.
+_LEAST_GAIN = 1.2
+_N_TIMINGS = 5
+PRECISIONS = ("fp32", "bf16", "fp16")
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -27,19 +32,41 @@ def resolve_device(device: str) -> str:
 def resolve_precision(precision: str, device: str) -> str:
     """Return fp32, bf16 or fp16; "auto" is half precision where the hardware gains by it.
 
-    A CPU does with AMX. With the bf16 instructions of AVX-512 alone training was slower than in
-    fp32 (benchmarks/RESULTS.md).
+    On a CPU that is measured, once in a process: instructions for bf16 alone do not tell.
     """
     if precision != "auto":
         return precision
     kind = torch.device(device).type
     if kind == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
-    if kind == "cpu":
-        capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-        if capabilities.get("amx_bf16"):
-            return "bf16"
+    if kind == "cpu" and _may_have_bf16() and _gain_of_bf16() > _LEAST_GAIN:
+        return "bf16"
     return "fp32"
+
+
+def _may_have_bf16() -> bool:
+    """Whether a CPU has instructions for bf16, as far as torch knows."""
+    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    names = ("amx_bf16", "avx512_bf16")
+    return any(known.get(name, True) for name in names)
+
+
+@functools.cache
+def _gain_of_bf16() -> float:
+    """Return how many times as fast as in fp32 a layer of an encoder is trained in bf16."""
+    layer = torch.nn.utils.skip_init(torch.nn.Linear, 384, 1536)
+    texts = torch.full((256, 384), 0.01, requires_grad=True)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.fill_(0.01)  # Drawing them would move torch's generator.
+    best = {"fp32": float("inf"), "bf16": float("inf")}
+    for _ in range(_N_TIMINGS):
+        for precision in best:
+            start = time.perf_counter()
+            with autocast(precision, "cpu"):
+                layer(texts).sum().backward()
+            best[precision] = min(best[precision], time.perf_counter() - start)
+    return best["fp32"] / best["bf16"]
 
 
 def autocast(precision: str, device: str) -> Any:

@@ -210,16 +210,22 @@ class TestReproducibility:
         assert captured.out == ""
         assert captured.err == ""
 
-    def test_progress_bar_shows_the_metric(self, tiny_bert, corpus, capfd):
-        parameters = {**FAST, "verbose": 1, "max_epochs": 1}
+    @pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("recommended", "recommended, Dice")])
+    def test_progress_shows_the_metric_and_what_was_recommended(
+        self, loss, name, tiny_bert, corpus, capfd
+    ):
+        parameters = {**FAST, "verbose": 1, "max_epochs": 1, "loss": loss}
         DiceTokenTagger(tiny_bert, validation_fraction=0.2, **parameters).fit(*corpus)
-        assert "F1=" in capfd.readouterr().err
+        shown = capfd.readouterr().err
+        assert shown.startswith(name)
+        assert "F1 " in shown
 
 
 class TestTraining:
     def test_history(self, fitted):
         assert list(fitted.history_.index) == [1, 2, 3, 4]
         assert {"train_loss", "lr", "dur"} <= set(fitted.history_)
+        assert (fitted.history_.lr > 0).all()
         assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
         assert fitted.best_epoch_ == 4
 

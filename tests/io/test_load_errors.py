@@ -257,6 +257,7 @@ DAMAGES = {
     "parameters of another kind": (with_parameter(batch_size="x"), "'batch_size' parameter"),
     "an unknown loss by name": (with_parameter(loss="os.system"), "loss"),
     "another network": (with_network(n_outputs=7), "'classes_' is array"),
+    "an unknown precision": (with_network(precision="fp8"), "'precision' is 'fp8'"),
     "no criterion": (with_network(criterion=None), "'criterion' is None"),
     "a large array": (
         with_parameter(class_weight={**CLASSES, "dtype": "<U1000000000"}),
@@ -268,7 +269,7 @@ DAMAGES = {
     },
     **{
         f"no {name}": (without_part("network", name), f"{name!r} is missing")
-        for name in ("n_outputs", "criterion", "word_prefix")
+        for name in ("n_outputs", "criterion", "word_prefix", "precision")
     },
     "adapter": (
         lambda d: (d / "adapter_config.json").write_text('{"base_model_name_or_path": "x/y"}'),

@@ -20,6 +20,7 @@ RUN = Run(
     model="dslim/bert-base-NER",
     loss="dice: DiceLoss(background=2)",
     parameters={"lr": 1e-3},
+    precision="bf16",
     n_rows=14041,
     n_epochs=5,
     best_epoch=3,

@@ -312,7 +312,7 @@ def test_nothing_is_run_unpickled_or_fetched(saved_tagger, fitted):
     """Without a network, without pickle, and without the base model."""
     code = """
         import builtins, pickle, socket, sys
-        import torch, skdice.io, transformers.models.bert.modeling_bert
+        import torch, skdice.estimators, transformers.models.bert.modeling_bert
 
         def forbidden(*args, **kwargs):
             raise AssertionError("not allowed while loading")

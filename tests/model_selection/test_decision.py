@@ -8,6 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skdice import (
     DicePairClassifier,
@@ -115,6 +117,18 @@ def test_taggers(tiny_bert):
     assert tagger.background_bias_ == 0
     same = tune_decision(tuned, X, y, metric=entity_f1_score)
     assert same.background_bias_ == tuned.background_bias_
+
+
+def test_a_pipeline(tiny_bert):
+    X, y = easy_texts(40)
+    lower = FunctionTransformer(lambda X: [text.lower() for text in X])
+    classifier = DiceTextClassifier(tiny_bert, loss="ce", **FAST)
+    pipeline = make_pipeline(lower, classifier).fit([text.upper() for text in X], y)
+    tuned = tune_decision(pipeline, [text.upper() for text in X], y)
+    assert tuned[-1].threshold_ == tune_decision(pipeline[-1], X, y).threshold_ != 0
+    assert pipeline[-1].threshold_ == 0
+    alone = tune_decision(make_pipeline(pipeline[-1]), X, y)
+    assert alone.predict(X).tolist() == tuned.predict(X).tolist()
 
 
 class TestErrors:

@@ -216,12 +216,17 @@ class TestSpaces:
     def test_default_space(self):
         tagger = DiceTokenTagger(loss="tversky", alpha=0.3, class_weight="balanced")
         search = DiceSearchCV(tagger)
-        trial = optuna.trial.FixedTrial({"loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0})
+        given = {"lr": 2e-5, "loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0}
+        trial = optuna.trial.FixedTrial(given)
         drawn = search._make_plan().space
         assert "wce" not in drawn.keywords["losses"]
         assert "wce" in DiceSearchCV(DiceTokenTagger())._make_plan().space.keywords["losses"]
         with pytest.raises(ValueError, match="dsc_memory"):
             drawn(trial)
+        first = optuna.trial.FixedTrial({"loss": "ce", "lr": 2e-5})
+        assert drawn(first)["lr"] == 2e-5
+        (lr,) = [d for name, d in first.distributions.items() if name == "lr"]
+        assert (lr.low, lr.high, lr.log) == (tagger.lr / 4, tagger.lr * 4, True)
 
     def test_default_space_needs_loss_parameters(self):
         with pytest.raises(ValueError, match="LogisticRegression has no parameter 'loss'"):
@@ -663,6 +668,8 @@ class TestWithModels:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             search = make_search(estimator=tagger, space=None, cv=2, n_trials=5).fit(X, y)
+        first = search.cv_results_["params"][0]
+        assert (first["loss"], first["lr"]) == ("ce", tagger.lr)
         best = search.best_params_
         assert search.best_estimator_.loss == best["loss"]
         assert all(value is not None or tagger.get_params()[name] for name, value in best.items())

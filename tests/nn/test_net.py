@@ -281,7 +281,7 @@ def test_history_has_a_row_per_epoch():
     net = fit(max_epochs=3, validate=lambda: next(scores), lr=0.01, warmup=0.0)
     assert net.history[:, "epoch"] == [1, 2, 3]
     assert net.history[:, "valid_score"] == [0.25, 0.5, 0.75]
-    assert net.history[:, "lr"] == pytest.approx([0.01, 0.01 * 2 / 3, 0.01 / 3])
+    assert net.history[:, "lr"] == pytest.approx([0.13 / 15, 0.08 / 15, 0.03 / 15])
     assert all(loss > 0 for loss in net.history[:, "train_loss"])
     assert all(seconds > 0 for seconds in net.history[:, "dur"])
 

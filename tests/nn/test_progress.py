@@ -1,11 +1,13 @@
-"""One progress bar over a fit."""
+"""A progress bar over a fit, or a line an epoch."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 from skdice.losses import CrossEntropyLoss
+from skdice.nn import _progress
 from skdice.nn._batching import StepSampler
 from skdice.nn._net import TextNet
 from skdice.nn._progress import FitProgress
@@ -26,9 +28,16 @@ def fit(validate=None, **kwargs):
     return net.initialize().fit(sampler, validate=validate)
 
 
-def test_bar_shows_steps_epoch_loss_and_metric(capfd):
+@pytest.fixture(params=[True, False], ids=["terminal", "file"])
+def is_terminal(request, monkeypatch):
+    monkeypatch.setattr(_progress, "is_terminal", lambda: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("is_terminal", [True], indirect=True)
+def test_bar_shows_steps_epoch_loss_and_metric(is_terminal, capsys):
     net = fit(validate=lambda: 0.625)
-    out, err = capfd.readouterr()
+    out, err = capsys.readouterr()
     assert out == ""
     last = err.strip().split("\r")[-1]
     assert last.startswith("dsc: 100%")
@@ -38,18 +47,30 @@ def test_bar_shows_steps_epoch_loss_and_metric(capfd):
     assert err.count("\n") == 1, "one bar, not one an epoch"
 
 
-def test_bar_without_validation_shows_no_metric(capfd):
+@pytest.mark.parametrize("is_terminal", [False], indirect=True)
+def test_a_file_gets_a_line_an_epoch(is_terminal, capsys):
+    net = fit(validate=lambda: 0.625)
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second = err.splitlines()
+    loss = net.history[0]["train_loss"]
+    assert re.fullmatch(rf"dsc: epoch 1/2, loss {loss:.4f}, F1 0.6250 \(\d+\.\d s\)", first)
+    assert second.startswith("dsc: epoch 2/2, loss ")
+
+
+def test_without_validation_no_metric_is_shown(is_terminal, capsys):
     fit()
-    assert "F1" not in capfd.readouterr().err
+    assert "F1" not in capsys.readouterr().err
 
 
-def test_bar_is_closed_after_errors(capfd):
+def test_the_line_is_ended_after_errors(is_terminal, capsys):
     def validate():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fit(validate=validate)
-    assert capfd.readouterr().err.endswith("\n")
+    err = capsys.readouterr().err
+    assert err.endswith("\n") if is_terminal else err == ""
 
 
 def test_a_net_with_a_bar_can_be_pickled():

@@ -1,5 +1,6 @@
 """What a fit changes in torch is as before afterwards."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
+from skdice.nn import _runtime
 from skdice.nn._runtime import (
     _mode_sharer,
     autocast,
@@ -174,23 +176,52 @@ def test_a_named_precision_is_taken_as_it_is(precision, device):
     assert resolve_precision(precision, device) == precision
 
 
+@pytest.mark.parametrize("gain, expected", [(0.3, "fp32"), (1.15, "fp32"), (1.7, "bf16")])
 @pytest.mark.parametrize(
-    "capabilities, expected",
+    "capabilities, is_measured",
     [
-        ({}, "fp32"),
-        ({"avx512_bf16": False, "amx_bf16": False, "avx512_f": True}, "fp32"),
-        ({"avx512_bf16": True, "amx_bf16": False}, "fp32"),
-        ({"avx512_bf16": True, "amx_bf16": True}, "bf16"),
+        ({}, True),  # A CPU of another kind, or a torch that does not know it.
+        ({"avx512_bf16": True, "amx_bf16": False}, True),
+        ({"avx512_bf16": False, "amx_bf16": True}, True),
+        ({"avx512_bf16": False, "amx_bf16": False}, False),
     ],
 )
-def test_auto_precision_on_a_cpu(monkeypatch, capabilities, expected):
+def test_auto_precision_on_a_cpu(monkeypatch, gain, expected, capabilities, is_measured):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
-    assert resolve_precision("auto", "cpu") == expected
+    monkeypatch.setattr(_runtime, "_gain_of_bf16", lambda: gain)
+    assert resolve_precision("auto", "cpu") == (expected if is_measured else "fp32")
 
 
-def test_auto_precision_with_a_torch_that_does_not_know_the_cpu(monkeypatch):
+def test_auto_precision_with_a_torch_that_does_not_know_cpus(monkeypatch):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    assert resolve_precision("auto", "cpu") == "fp32"
+    monkeypatch.setattr(_runtime, "_gain_of_bf16", lambda: 2.0)
+    assert resolve_precision("auto", "cpu") == "bf16"
+
+
+def test_the_gain_is_measured_once_and_draws_nothing(monkeypatch):
+    _runtime._gain_of_bf16.cache_clear()
+    state = torch.get_rng_state()
+    gain = _runtime._gain_of_bf16()
+    assert 0.01 < gain < 100
+    assert torch.equal(torch.get_rng_state(), state)
+    assert _runtime._gain_of_bf16() == gain
+
+
+@pytest.mark.parametrize("slow, expected", [("fp32", 4.0), ("bf16", 0.25)])
+def test_the_gain_is_that_of_the_faster_one(monkeypatch, slow, expected):
+    clock = [0.0]
+
+    def pass_time(precision, device):
+        clock[0] += 4.0 if precision == slow else 1.0
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(_runtime, "autocast", pass_time)
+    monkeypatch.setattr(_runtime.time, "perf_counter", lambda: clock[0])
+    _runtime._gain_of_bf16.cache_clear()
+    try:
+        assert _runtime._gain_of_bf16() == expected
+    finally:
+        _runtime._gain_of_bf16.cache_clear()
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:1"])

@@ -58,8 +58,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         Takes an Optuna trial and returns a dict of parameters of the estimator (any, also
         ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline). They must depend on
         what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
-        estimator was given are reset. By default :func:`suggest_loss`, for the last step of a
-        Pipeline.
+        estimator was given are reset. By default :func:`suggest_loss` and ``lr``, from a quarter to
+        four times that of the estimator, for the last step of a Pipeline; the first trial then is
+        cross-entropy with the estimator's own ``lr``.
     n_trials : int, default=20
         Trials that the study ends with, complete, pruned and failed ones together, over all
         processes and restarts; each process but the last may add one that it was running. If the
@@ -268,10 +269,14 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _make_plan(self) -> StudyPlan:
         from ._trials import StudyPlan
 
+        space, first = self.space, None
+        if space is None:
+            space, first = default_space(self.estimator)
         return StudyPlan(
             storage=self.storage,
             study_name=self.study_name or "skdice",
-            space=default_space(self.estimator) if self.space is None else self.space,
+            space=space,
+            first=first,
             n_trials=int(self.n_trials),
             pruner=make_pruner(self.pruner),
             seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 Space: TypeAlias = "Callable[[BaseTrial], Mapping[str, Any]]"
 
 
-def default_space(estimator: Any) -> Space:
-    """Return :func:`suggest_loss` for the estimator, or for the last step of a pipeline.
+# The default space has learning rates from this part of that of the estimator to as many times it.
+_LR_REACH = 4.0
+
+
+def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
+    """Return loss and learning rate as a space, and its first trial: cross-entropy as it is.
+
+    They are those of the estimator, or of the last step of a pipeline.
 
     Raises
     ------
@@ -27,7 +33,7 @@ def default_space(estimator: Any) -> Space:
     """
     prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
-    missing = [name for name in ("loss", *LOSS_PARAMETERS) if name not in known]
+    missing = [name for name in ("loss", "lr", *LOSS_PARAMETERS) if name not in known]
     if missing:
         raise ValueError(
             f"space=None searches the loss of an estimator of skdice; {type(final).__name__} has "
@@ -38,7 +44,17 @@ def default_space(estimator: Any) -> Space:
     if known.get("class_weight") not in (None, "log"):
         # With weights of its own, "wce" is "ce", and K an error.
         losses = tuple(name for name in losses if name != "wce")
-    return partial(suggest_loss, losses=losses, prefix=prefix)
+    lr = float(known["lr"])
+    space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=lr)
+    return space, {f"{prefix}loss": "ce", f"{prefix}lr": lr}
+
+
+def _suggest_loss_and_lr(
+    trial: BaseTrial, losses: Sequence[str], prefix: str, lr: float
+) -> dict[str, Any]:
+    name = f"{prefix}lr"
+    drawn = trial.suggest_float(name, lr / _LR_REACH, lr * _LR_REACH, log=True)
+    return suggest_loss(trial, losses, prefix=prefix) | {name: drawn}
 
 
 def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def run_study(
         )
     study = plan.open()
     check_fingerprint(study, fingerprint, show_storage(plan.storage))
+    if plan.first and not study.get_trials(deepcopy=False):
+        study.enqueue_trial(plan.first)
     trials = counted_trials(study)
     for trial in shown_trials(trials):
         parameters_of(trial, plan.space, task.estimator)

@@ -52,6 +52,8 @@ class StudyPlan:
         Where the study is.
     space : callable
         Gives the parameters of a trial.
+    first : dict or None
+        What the first trial of the study suggests.
     n_trials : int
         Trials that the study is to end with.
     pruner : optuna.pruners.BasePruner
@@ -64,6 +66,7 @@ class StudyPlan:
     storage: Any
     study_name: str
     space: Space
+    first: dict[str, Any] | None
     n_trials: int
     pruner: Any
     seed: int

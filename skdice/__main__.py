@@ -1,0 +1,8 @@
+"""The command ``skdice``, also as ``python -m skdice``."""
+
+import sys
+
+from ._cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,553 @@
+"""The command: what it prints equals what Python gives, and its errors say where."""
+
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdice
+from skdice import (
+    DicePairClassifier,
+    DiceTextClassifier,
+    DiceTokenTagger,
+    compare_losses,
+    imbalance_report,
+)
+from skdice._cli import main
+from skdice._cli._arguments import literal
+from skdice._cli._main import _make_parser
+from skdice._cli._tag import _read_texts
+from skdice.datasets import make_questions, read_conll, read_squad
+from skdice.estimators import DiceQueryTagger, load_pretrained
+
+from .corpora import easy_corpus, easy_pairs, easy_texts
+
+README = Path(__file__).parents[1] / "README.md"
+FAST = ["--set", "lr=2e-3", "--set", "batch_size=8", "--set", "device=cpu"]
+TEXTS = ["john saw oslo", "", '"mary" went\tto paris', "the said", " anna\u2028peter ", "berlin"]
+
+
+def write_conll(path, n, seed=0):
+    sentences = zip(*easy_corpus(n, seed))
+    path.write_text(
+        "\n\n".join("\n".join(map("\t".join, zip(*sentence))) for sentence in sentences),
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working directory with a file of each kind."""
+    monkeypatch.chdir(tmp_path)
+    write_conll(tmp_path / "train.conll", 32)
+    write_conll(tmp_path / "test.conll", 20, seed=1)
+    pairs = "\n".join(f"{a} .\t{b} .\t{label}" for (a, b), label in zip(*easy_pairs(24)))
+    Path("pairs.tsv").write_text(pairs, encoding="utf-8")
+    texts = "\n".join(f"{label}\t{text}" for text, label in zip(*easy_texts(24)))
+    Path("texts.tsv").write_text(texts, encoding="utf-8")
+    X, y = make_questions(12, random_state=0)
+    rows = [
+        {
+            "context": context,
+            "qas": [
+                {
+                    "id": str(i),
+                    "question": question,
+                    "answers": [
+                        {"text": a, "answer_start": b}
+                        for a, b in zip(answer["text"], answer["answer_start"])
+                    ],
+                }
+            ],
+        }
+        for i, (question, context, answer) in enumerate(zip(X["question"], X["context"], y))
+    ]
+    Path("questions.json").write_text(json.dumps({"data": [{"paragraphs": rows}]}))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def tagger(tiny_bert, tmp_path_factory):
+    """Directory of a saved tagger that finds entities."""
+    X, y = easy_corpus(60)
+    fitted = DiceTokenTagger(
+        tiny_bert, loss="ce", max_epochs=8, lr=5e-3, random_state=0, verbose=0, device="cpu"
+    ).fit(X, y)
+    directory = tmp_path_factory.mktemp("saved") / "tagger"
+    fitted.save_pretrained(directory)
+    return str(directory)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command in this process; return its status, stdout and stderr."""
+
+    def run(*argv, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        try:
+            status = main([str(word) for word in argv])
+        except SystemExit as end:
+            status = end.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def run_process(*argv, stdin=b"", **options):
+    environment = {**os.environ, "PYTHONPATH": str(README.parent), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "skdice", *map(str, argv)],
+        input=stdin,
+        capture_output=True,
+        env=environment,
+        **options,
+    )
+
+
+def read_tsv(text):
+    return pd.read_csv(io.StringIO(text), sep="\t", keep_default_na=False, na_values=[""])
+
+
+def read_json(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+class TestReport:
+    @pytest.mark.parametrize(
+        "file, noted",
+        [
+            ("train.conll", "32 sentences for --task tagging (guessed), read by read_conll"),
+            ("pairs.tsv", "24 pairs for --task pairs (guessed), read by read_pairs"),
+            ("texts.tsv", "24 texts for --task texts (guessed), read by read_labeled_text"),
+            ("questions.json", "12 questions for --task questions (guessed), read by read_squad"),
+        ],
+    )
+    def test_what_was_taken(self, folder, run, file, noted):
+        status, out, err = run("report", file)
+        assert (status, err) == (0, f"skdice: {file}: {noted}\n")
+        assert list(read_tsv(out)) == ["class", "count", "negatives", "positives", "ratio"]
+
+    def test_numbers(self, folder, run):
+        expected = imbalance_report(read_conll("train.conll")[1]).reset_index()
+        _, out, _ = run("report", "train.conll")
+        pd.testing.assert_frame_equal(read_tsv(out), expected, check_dtype=False, rtol=1e-5)
+        _, out, _ = run("report", "train.conll", "--format", "json")
+        found = pd.DataFrame(read_json(out))
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-13)
+        _, out, _ = run("report", "train.conll", "--format", "markdown")
+        assert out.splitlines()[2].split("|")[1].strip() == "all"
+
+    def test_questions(self, folder, run):
+        X, y = read_squad("questions.json")
+        _, out, _ = run("report", "questions.json", "--format", "json")
+        expected = imbalance_report(y, X).reset_index()
+        found = pd.DataFrame(read_json(out))
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-13)
+
+    def test_numbers_that_are_missing_or_infinite(self, folder, run):
+        Path("a.conll").write_text("a NN\nb VB\nc DT\n")
+        _, out, _ = run("report", "a.conll", "--format", "json")
+        assert read_json(out)[0]["negatives"] is None
+        Path("a.conll").write_text("a O\n")
+        assert "inf" in run("report", "a.conll")[1]
+        assert read_json(run("report", "a.conll", "--format", "json")[1])[0]["ratio"] is None
+
+    def test_task_and_reader_options(self, folder, run):
+        Path("columns.txt").write_text("NN,john,x,B-PER\nVB,saw,x,O\n")
+        options = ["--task", "tagging", "--read", "separator=,", "--read", "columns=(1, -1)"]
+        status, out, err = run("report", "columns.txt", *options)
+        assert status == 0
+        assert set(read_tsv(out)["class"]) == {"all", "B-PER", "O"}
+        assert err == "skdice: columns.txt: 1 sentence for --task tagging, read by read_conll\n"
+
+    def test_other_encoding(self, folder, run):
+        Path("a.tsv").write_bytes("ham\tau café\nspam\tça va ?\n".encode("latin-1"))
+        status, _, err = run("report", "a.tsv")
+        assert (status, "a.tsv, line 1: cannot decode the bytes b'\\xe9'" in err) == (2, True)
+        assert run("report", "a.tsv", "--read", "encoding=latin-1")[0] == 0
+
+
+class TestFit:
+    @pytest.mark.parametrize(
+        "file, task, cls",
+        [
+            ("train.conll", "tagging", DiceTokenTagger),
+            ("train.conll", "query-tagging", DiceQueryTagger),
+            ("pairs.tsv", "pairs", DicePairClassifier),
+            ("texts.tsv", "texts", DiceTextClassifier),
+            ("questions.json", "questions", skdice.DiceSpanExtractor),
+        ],
+    )
+    def test_every_task(self, folder, run, tiny_bert, file, task, cls):
+        argv = ["fit", file, "--task", task, "--model", tiny_bert, "--loss", "ce", "--epochs", 2]
+        status, out, err = run(*argv, *FAST, "--seed", 3, "--out", "out/model")
+        assert status == 0
+        saved = load_pretrained("out/model")
+        assert type(saved) is cls
+        assert (saved.loss, saved.max_epochs, saved.lr, saved.random_state) == ("ce", 2, 2e-3, 3)
+        table = read_tsv(out)
+        assert list(table["epoch"]) == [1, 2]
+        np.testing.assert_allclose(table["train_loss"], saved.history_["train_loss"], rtol=1e-5)
+        assert "epoch 2/2, loss " in err
+        assert f"saved the {cls.__name__} to out/model" in err
+
+    def test_a_file_to_validate_on(self, folder, tiny_bert, capsys):
+        run = ["fit", "train.conll", "--model", tiny_bert, "--epochs", "2", *FAST]
+        assert main([*run, "--valid", "test.conll", "--out", "t", "--set", "patience=1"]) == 0
+        table = pd.read_csv(io.StringIO(capsys.readouterr().out), sep="\t")
+        saved = load_pretrained("t")
+        best = table["valid_score"][saved.best_epoch_ - 1]
+        assert saved.score(*read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
+        assert main([*run, "--valid", "texts.tsv", "--out", "u"]) == 2
+        assert "texts.tsv like texts" in capsys.readouterr().err
+
+    def test_same_as_python(self, folder, run, tiny_bert):
+        run("fit", "train.conll", "--model", tiny_bert, *FAST, "--seed", "0", "--out", "cli")
+        X, y = read_conll("train.conll")
+        by_hand = DiceTokenTagger(
+            tiny_bert, lr=2e-3, batch_size=8, device="cpu", random_state=0, verbose=0
+        ).fit(X, y)
+        ours = load_pretrained("cli")
+        assert ours.get_params() == {**by_hand.get_params(), "verbose": 1}
+        for a, b in zip(ours.predict_proba(X), by_hand.predict_proba(X)):
+            np.testing.assert_array_equal(a, b)
+
+    def test_quiet(self, folder, run, tiny_bert):
+        argv = ["fit", "texts.tsv", "--model", tiny_bert, "--loss", "ce", *FAST, "--seed", 0]
+        assert run(*argv, "-q", "--out", "a")[2] == ""
+
+    def test_warnings_are_one_line(self, folder, run, tiny_bert):
+        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n" * 1)
+        _, _, err = run(
+            "fit", "a.tsv", "--model", tiny_bert, *FAST, "--out", "a", "--set", "verbose=0"
+        )
+        (line,) = [line for line in err.splitlines() if "longer than" in line]
+        assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
+
+    def test_place_is_checked_before_the_training(self, folder, run):
+        status, _, err = run("fit", "train.conll", "--model", "nowhere", "--out", ".")
+        assert status == 2
+        assert "has files that skdice did not save: pairs.tsv" in err
+
+
+def test_compare_equals_python(folder, run, tiny_bert):
+    argv = ["compare", "train.conll", "test.conll", "--model", tiny_bert, "--epochs", "1", *FAST]
+    argv += ["--losses", "ce", "dice", "--seeds", "0", "1", "--tune-threshold", "--cache", "runs"]
+    status, out, err = run(*argv, "--format", "json")
+    assert status == 0
+    estimator = DiceTokenTagger(tiny_bert, max_epochs=1, lr=2e-3, batch_size=8, device="cpu")
+    comparison = compare_losses(
+        estimator,
+        *read_conll("train.conll"),
+        *read_conll("test.conll"),
+        losses=("ce", "dice"),
+        seeds=(0, 1),
+        tune_threshold=True,
+        verbose=0,
+    )
+    expected = comparison.table().reset_index()
+    found = pd.DataFrame(read_json(out)).astype(expected.dtypes)
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-12)
+    assert "4/4" in err
+    assert f"skdice: {comparison.caption()}\n" in err
+
+    _, out, _ = run(*argv)
+    pd.testing.assert_frame_equal(read_tsv(out), expected, check_dtype=False, rtol=1e-5)
+    _, out, err = run(*argv, "--format", "markdown", "--quiet")
+    assert (out, err) == (comparison.to_markdown(), "")
+
+
+class TestTag:
+    def expected(self, tagger, **options):
+        found = load_pretrained(tagger).predict_entities(TEXTS, **options)
+        return [
+            {"line": i, **entity._asdict(), "text": text[entity.start : entity.end]}
+            for i, (text, entities) in enumerate(zip(TEXTS, found), start=1)
+            for entity in entities
+        ]
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("start", ["", "\ufeff"])
+    def test_equals_python(self, tagger, run, start, end):
+        expected = self.expected(tagger)
+        assert len(expected) >= 4
+        stdin = (start + end.join(TEXTS)).encode("utf-8")
+        status, out, err = run("tag", tagger, "--format", "json", stdin=stdin)
+        assert status == 0
+        assert [{**row, "score": None} for row in read_json(out)] == [
+            {**row, "score": None} for row in expected
+        ]
+        scores = [row["score"] for row in expected]
+        np.testing.assert_allclose([row["score"] for row in read_json(out)], scores, rtol=1e-5)
+        assert err == f"skdice: 6 lines, {len(expected)} entities\n"
+
+        _, out, _ = run("tag", tagger, stdin=stdin)
+        table = read_tsv(out)
+        assert list(table) == list(expected[0])
+        assert table.drop(columns="score").to_dict("records") == [
+            {name: value for name, value in row.items() if name != "score"} for row in expected
+        ]
+        np.testing.assert_allclose(table["score"], scores, atol=1e-4)
+
+    def test_threshold(self, tagger, run):
+        threshold = float(np.median([row["score"] for row in self.expected(tagger)]))
+        stdin = "\n".join(TEXTS).encode()
+        _, out, _ = run("tag", tagger, "--threshold", threshold, "--device", "cpu", stdin=stdin)
+        expected = self.expected(tagger, threshold=threshold)
+        assert 0 < len(read_tsv(out)) == len(expected) < len(self.expected(tagger))
+        status, out, err = run("tag", tagger, "--threshold", 3)
+        assert (status, out) == (2, "")
+        assert "must be a float in the range [0, 1]. Got 3" in err
+
+    def test_nothing_to_tag(self, tagger, run):
+        assert run("tag", tagger)[1] == "line\tstart\tend\tlabel\tscore\ttext\n"
+        assert run("tag", tagger, "--format", "json", stdin=b"\n\n")[1] == ""
+
+    def test_bytes_that_are_not_utf_8(self, tagger, run):
+        status, out, err = run("tag", tagger, stdin=b"oslo\n\nau caf\xe9\noslo\n")
+        assert status == 2
+        assert "skdice: error: standard input, line 3: cannot decode the bytes b'\\xe9'" in err
+        assert list(read_tsv(out)["line"]) == [1]  # What came before it is not lost.
+
+    def test_model_that_tags_nothing(self, folder, run, tiny_bert):
+        run("fit", "texts.tsv", "--model", tiny_bert, *FAST, "--loss", "ce", "--out", "a", "-q")
+        status, out, err = run("tag", "a", stdin=b"oslo\n")
+        assert (status, out) == (2, "")
+        assert err.startswith("skdice: error: a holds a DiceTextClassifier, which finds no entit")
+
+    def test_lines_come_as_they_are_there(self):
+        """A block at a time, whatever its length, and nothing is lost between two."""
+        lines = [b"a" * (i % 97) for i in range(20_000)]
+        pieces = list(_read_texts(io.BytesIO(b"\n".join(lines) + b"\nend")))
+        assert [text.encode() for texts in pieces for text in texts] == [*lines, b"end"]
+        assert max(sum(map(len, texts)) for texts in pieces) <= 1 << 16
+
+        reader, writer = os.pipe()
+        with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as sender:
+            texts = _read_texts(stream)
+            for part, expected in [
+                (b"one\ntwo\n", ["one", "two"]),
+                (b"th", []),
+                (b"ree\r\nf", ["three"]),
+            ]:
+                sender.write(part)
+                assert next(texts) == expected
+            sender.close()
+            assert list(texts) == [["f"]]
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "argv, message",
+        [
+            ("report nowhere.tsv", "There is no file nowhere.tsv"),
+            ("report .", ". is a directory"),
+            ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
+            ("report words.txt", "words.txt: cannot tell what the file holds. Say it with --task"),
+            ("report train.conll --task questions", "train.conll, line 1, column 1: the file is"),
+            ("report train.conll --read tag=xpos", "read_conll has no such option; it has columns"),
+            ("report train.conll --read columns=0", "The 'columns' parameter of read_conll"),
+            ("report questions.json --read a=0", "read_squad has no such option; it has none"),
+            ("fit train.conll --out a --epochs 0", "must be an int in the range [1, inf). Got 0"),
+            ("fit train.conll --out a --lr fast", "The 'lr' parameter of DiceTokenTagger"),
+            ("fit train.conll --out a --loss dize", "Got 'dize' instead"),
+            ("fit train.conll --out a --set epochs=1", "--set: Invalid parameter 'epochs' for"),
+            ("fit train.conll --out a --set gamma=1 --loss ce", "cannot be used with loss='ce'"),
+            ("fit train.conll --out a --model bad.conll", "The model 'bad.conll' is no directory"),
+            ("fit outside.conll --out a", "needs at least two different tags in y"),
+            ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
+            ("compare train.conll texts.tsv", "looks like tagging and texts.tsv like texts"),
+            ("compare train.conll test.conll --losses dice", "baseline must be one of {'dice'}"),
+            ("compare train.conll test.conll --seeds 0 x", "seeds must be ints of at least 0"),
+            ("compare train.conll test.conll --losses ce x", "This is about losses['x']."),
+            ("tag nowhere", "There is no directory"),
+            ("tag .", "was not saved by skdice: it has no skdice.json"),
+        ],
+    )
+    def test_input(self, folder, run, argv, message):
+        Path("bad.conll").write_text("a\tO\n\nb\n")
+        Path("outside.conll").write_text("a\tO\n\nb\tO\n")
+        Path("words.txt").write_text("a\tb\nc\td\n")
+        status, out, err = run(*argv.split())
+        assert (status, out) == (2, "")
+        error = err[err.index("skdice: error: ") :]
+        assert message in error
+        assert "Traceback" not in err
+
+    @pytest.mark.parametrize(
+        "argv, message",
+        [
+            ("", "the following arguments are required: COMMAND"),
+            ("tell", "invalid choice: 'tell'"),
+            ("fit train.conll", "the following arguments are required: --out"),
+            ("fit train.conll --out a --set lr", "expected NAME=VALUE, such as lr=2e-4; got 'lr'"),
+            ("fit train.conll --out a --set =1", "expected NAME=VALUE"),
+            ("report train.conll --form json", "unrecognized arguments: --form"),
+            ("compare a b --seed 0", "unrecognized arguments: --seed"),
+        ],
+    )
+    def test_usage(self, run, argv, message):
+        status, out, err = run(*argv.split())
+        assert (status, out) == (2, "")
+        assert message in err
+
+    @pytest.mark.parametrize("kind", [KeyError, RuntimeError, ValueError, TypeError])
+    def test_what_is_not_about_the_input_keeps_its_traceback(self, folder, monkeypatch, kind):
+        def fail(*_):
+            raise kind("a bug")  # Here, so not by the package.
+
+        monkeypatch.setattr("skdice.inspection.imbalance_report", fail)
+        with pytest.raises(kind, match="a bug"):
+            main(["report", "train.conll"])
+
+    def test_what_python_raises_within_the_package_keeps_its_traceback(self, folder, monkeypatch):
+        monkeypatch.setattr("skdice.inspection.imbalance_report", None)
+        with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+            main(["report", "train.conll"])
+
+    def test_interruption(self, folder, run, monkeypatch):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("skdice.inspection.imbalance_report", interrupt)
+        status, out, err = run("report", "train.conll")
+        assert (status, out) == (130, "")
+        assert err.endswith("skdice: interrupted\n")
+
+    def test_warnings_are_shown_as_before_afterwards(self, folder, run):
+        before = warnings.showwarning
+        run("report", "train.conll")
+        assert warnings.showwarning is before
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("5", 5),
+        ("2e-4", 2e-4),
+        ("None", None),
+        ("True", True),
+        ("dice", "dice"),
+        ("'5'", "5"),
+        ("(0, -1)", (0, -1)),
+        ("{'B-PER': 2}", {"B-PER": 2}),
+        ("a=b", "a=b"),
+        ("\t", "\t"),
+        ("", ""),
+        ("[" * 999, "[" * 999),
+        ("__import__('os')", "__import__('os')"),
+    ],
+)
+def test_literals(text, value):
+    assert literal(text) == value
+    assert type(literal(text)) is type(value)
+
+
+def test_defaults_are_those_of_python():
+    """What is not given is not in the arguments, so that nothing here can differ."""
+    commands = {
+        "fit a --out b": {"out": "b"},
+        "compare a b": {"test": "b"},
+        "report a": {},
+    }
+    for argv, given in commands.items():
+        arguments = vars(_make_parser().parse_args(argv.split()))
+        own = {"data": "a", "task": None, "read": [], "quiet": False, "format": "tsv", **given}
+        left = {name for name in arguments if name not in own} - {"run"}
+        assert left <= {"set"}
+        assert {name: arguments[name] for name in own} == own
+
+
+# -- the examples of the documentation -------------------------------------------------------------
+
+
+def example_of(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    return out.partition("example:\n")[2]
+
+
+def commands_in(text):
+    """Return the commands of a text as (stdin, arguments)."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        line = line.strip().removeprefix("$ ").partition("   #")[0]
+        if re.match(r"(echo|skdice) ", line):
+            before, _, after = line.rpartition("| ")
+            stdin = shlex.split(before)[1] + "\n" if before else ""
+            found.append((stdin.encode(), shlex.split(after)[1:]))
+    return found
+
+
+@pytest.mark.parametrize("source", ["help", "README"])
+def test_examples_run(folder, run, tiny_bert, source):
+    if source == "help":
+        text = "".join(example_of(run, name) for name in ("report", "fit", "compare", "tag"))
+    else:
+        text = README.read_text(encoding="utf-8")
+        text = text.partition("## From the shell")[2].partition("\n## ")[0]
+    commands = commands_in(text)
+    assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "tag"]
+    for stdin, argv in commands:
+        extra = [*FAST, "--set", "max_epochs=1"] if argv[0] in ("fit", "compare") else []
+        argv = [tiny_bert if word == "bert-base-cased" else word for word in argv]
+        status, out, err = run(*argv, *extra, stdin=stdin)
+        assert (status, out != "") == (0, True), err
+
+
+# -- real processes --------------------------------------------------------------------------------
+
+
+def test_process(tagger):
+    done = run_process("tag", tagger, stdin="\n".join(TEXTS).encode())
+    assert done.returncode == 0
+    assert b"\r" not in done.stdout
+    entities = load_pretrained(tagger).predict_entities(TEXTS)
+    assert len(read_tsv(done.stdout.decode())) == sum(map(len, entities))
+    assert re.fullmatch(rb"skdice: 6 lines, \d+ entities\r?\n", done.stderr)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are pipes and signals as in a shell")
+def test_reader_that_stops_early(tagger):
+    with subprocess.Popen(
+        [sys.executable, "-m", "skdice", "tag", tagger],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(README.parent), "OMP_NUM_THREADS": "1"},
+    ) as process:
+        process.stdin.write(b"john saw oslo\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"line\tstart\tend\tlabel\tscore\ttext\n"
+        process.stdout.close()
+        _, err = process.communicate(b"john saw oslo\n" * 2000)
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert err == b""
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from skdice._cli import main\n"
+        "try: main(['fit', '--help'])\n"
+        "except SystemExit: print([m for m in ('torch', 'numpy', 'sklearn') if m in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(README.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_version(run):
+    assert run("--version") == (0, f"skdice {skdice.__version__}\n", "")
