@@ -24,6 +24,7 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
+    "gallery",
     "layers",
     "mathml",
     "own_names",
@@ -64,7 +65,7 @@ sphinx_gallery_conf = {
     # Those that end within two minutes on one core; the others are shown, but not run.
     "filename_pattern": r"/(draw_losses|remember_steps|find_entities|look_at_errors)\.py$",
     "ignore_pattern": r"__init__\.py",
-    "reset_argv": "gallery_arguments.of_example",
+    "reset_argv": "gallery.of_example",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "plot_gallery": "True",

@@ -32,7 +32,7 @@ from skdice.estimators import DiceQueryTagger, load_pretrained
 
 from .corpora import easy_corpus, easy_pairs, easy_texts
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
 FAST = ["--set", "lr=2e-3", "--set", "batch_size=8", "--set", "device=cpu"]
 TEXTS = ["john saw oslo", "", '"mary" went\tto paris', "the said", " anna\u2028peter ", "berlin"]
 
@@ -105,7 +105,7 @@ def run(capsys, monkeypatch):
 
 
 def run_process(*argv, stdin=b"", **options):
-    environment = {**os.environ, "PYTHONPATH": str(README.parent), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [sys.executable, "-m", "skdice", *map(str, argv)],
         input=stdin,
@@ -490,13 +490,12 @@ def commands_in(text):
     return found
 
 
-@pytest.mark.parametrize("source", ["help", "README"])
+@pytest.mark.parametrize("source", ["help", "guide"])
 def test_examples_run(folder, run, tiny_bert, source):
     if source == "help":
         text = "".join(example_of(run, name) for name in ("report", "fit", "compare", "tag"))
     else:
-        text = README.read_text(encoding="utf-8")
-        text = text.partition("## From the shell")[2].partition("\n## ")[0]
+        text = (ROOT / "docs" / "guide" / "shell.md").read_text(encoding="utf-8")
     commands = commands_in(text)
     assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "tag"]
     for stdin, argv in commands:
@@ -525,7 +524,7 @@ def test_reader_that_stops_early(tagger):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(README.parent), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     ) as process:
         process.stdin.write(b"john saw oslo\n")
         process.stdin.flush()
@@ -542,7 +541,7 @@ def test_help_imports_nothing_heavy():
         "try: main(['fit', '--help'])\n"
         "except SystemExit: print([m for m in ('torch', 'numpy', 'sklearn') if m in sys.modules])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(README.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment
     )
