@@ -50,10 +50,10 @@ def tune_decision(
     sample_weight : array-like of shape (n_rows,), optional
         For classifiers only.
     per_label : bool, default=False
-        Whether each type of entity of a tagger gets a bias or threshold of its own, tuned by its
-        own F1. With few entities of a type it is drawn to the one of all: with n of them it keeps
-        n / (n + 20) of its distance. Classifiers with several classes or labels have one each
-        anyway.
+        Whether each type of entity of a tagger gets a bias or threshold of its own. Types compete
+        for words, so they are tuned one after the other for the F1 of all. With few entities of a
+        type its own is drawn to the shared one: with n of them it keeps n / (n + 20) of its
+        distance. Classifiers with several classes or labels have one each anyway.
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
         entities (with ``per_label`` of each type), of the positive one of two classes, of each of
@@ -71,8 +71,9 @@ def tune_decision(
     Returns
     -------
     estimator
-        With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found; of
-        equally good ones the nearest to 0. All its methods are those of the estimator;
+        With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found, of
+        equally good ones the nearest to 0; of a tagger (without ``metric``) the mean of those that
+        are best without a fifth of the rows. All its methods are those of the estimator;
         ``predict_proba`` and ``decision_function`` of a classifier do not change.
 
     Raises
