@@ -92,7 +92,7 @@ def _feed(blake: Any, value: Any) -> None:
         matrix = value.tocsr()
         _feed(blake, [matrix.shape, matrix.data, matrix.indices, matrix.indptr])
     elif isinstance(value, Sequence):
-        _feed_sequence(blake, value)
+        _feed_sequence(blake, list_items(value) or [])
     else:
         _feed_object(blake, value)
 

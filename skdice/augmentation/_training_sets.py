@@ -122,7 +122,7 @@ def make_training_sets(
     rows = read_rows(X)
     labels = read_labels(y, len(rows))
     positive = find_positive_label(labels, pos_label)
-    is_positive = [label == positive for label in labels]
+    is_positive = [bool(label == positive) for label in labels]
     n_positives = sum(is_positive)
     n_negatives = len(labels) - n_positives
     if n_positives >= n_negatives:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, column_names, describe, is_table, table_cells
 from .._typing import Answers, Labels, Questions, TagSequences
@@ -118,8 +119,8 @@ def imbalance_report(
     n_rows = len(rows) if matrix is None else len(matrix)
     if n_rows == 0:
         raise ValueError("y is empty. At least one row is needed to count classes.")
-    if X is not None and len(X) != n_rows:
-        raise ValueError(f"X has {len(X)} rows, but y has {n_rows}.")
+    if X is not None and _num_samples(X) != n_rows:
+        raise ValueError(f"X has {_num_samples(X)} rows, but y has {n_rows}.")
     if matrix is not None:
         return _report_indicator(matrix, names)
     if _are_answers(rows, X):
