@@ -91,6 +91,8 @@ class DiceSpanExtractor(TextEstimator):
     for a question without an answer, or a str (``""``) or a list of str, which are looked for in
     the context. ``score`` is the F1 of SQuAD.
 
+    %(containers)s
+
     Parameters
     ----------
     %(parameters)s

@@ -298,6 +298,32 @@ class TestAround:
         for p, q in zip(got, cross_val_predict_proba(tagger, X, y, **options), strict=True):
             np.testing.assert_array_equal(p, q)
 
+    @pytest.mark.parametrize("task", [words, spans, pairs, questions])
+    def test_rows_to_validate_on(self, container, task, tiny_bert):
+        cls, X, y, X_in, y_in = task(*CONTAINERS[container])
+        column = CONTAINERS[container][0]
+        if container == "chunked" and task in (pairs, questions):
+            X_in = pa.table(X_in.to_pydict())  # scikit-learn takes no rows from a RecordBatch.
+        mask, numbers = [True, False, False] * 4, [i // 2 for i in range(12)]
+        weighted = {"groups": column(numbers), "sample_weight": column([1.0, 2.0] * 6)}
+        for parameters, got, expected in (
+            ({}, {"validation": (X_in, y_in)}, {"validation": (X, y)}),
+            ({}, {"validation": column(mask)}, {"validation": mask}),
+            (
+                {"validation_fraction": 0.4},
+                weighted,
+                {"groups": numbers, "sample_weight": [1, 2] * 6},
+            ),
+        ):
+            estimator = cls(tiny_bert, **FAST, **parameters)
+            histories = (
+                clone(estimator).fit(*rows, **extra).history_
+                for rows, extra in (((X_in, y_in), got), ((X, y), expected))
+            )
+            one, other = (history.filter(regex="loss|score") for history in histories)
+            assert one.shape[1] > 1
+            assert one.equals(other)
+
     @pytest.mark.parametrize("task", [words, pairs, questions])
     def test_comparisons_and_decisions(self, container, task, tiny_bert):
         cls, X, y, X_in, y_in = task(*CONTAINERS[container])
