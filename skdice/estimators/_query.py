@@ -90,6 +90,8 @@ class DiceQueryTagger(WordTagger):
     sentence, and words are scored as starts and ends of entities, pairs of them as belonging
     together.
 
+    %(containers)s
+
     Parameters
     ----------
     %(parameters)s

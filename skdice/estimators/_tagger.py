@@ -62,6 +62,8 @@ def _check_background_bias(owner: str, name: str, value: Any) -> None:
 class DiceTokenTagger(WordTagger):
     """Tag every word of a sentence with a fine-tuned transformer.
 
+    %(containers)s
+
     Parameters
     ----------
     %(parameters)s

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._inputs import check_sample_weight
+from .._inputs import check_sample_weight, indexable_rows
 from .._parameters import check_number
 from ..estimators._goal import Goal
 from ..estimators._out_of_fold import out_of_fold_scores
@@ -124,6 +124,7 @@ def tune_decision(
     check_is_fitted(estimator, "net_")
     goal = Goal(per_label, min_precision, min_recall)
     goal.check(metric)
+    X, y = indexable_rows(X), indexable_rows(y)
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
     scores = None
     if cv is not None:
