@@ -83,9 +83,9 @@ class Goal:
         totals : ndarray of shape (3, n_labels)
             Correct, predicted and actual entities.
         """
-        if not self.has_floor:
-            return float(self.value(*totals.sum(1)))
         floor = self.min_recall if self.min_precision is None else self.min_precision
+        if floor is None:
+            return float(self.value(*totals.sum(1)))
         values = self.value(*totals)
         # A label must not take words from another one for more than its floor.
         is_short = values < 1
@@ -115,9 +115,9 @@ def choose_decision(
 ) -> float | dict[str, float]:
     """Return the bias or threshold that serves the goal best, or one for each label.
 
-    That of all labels is the mean of those that are best without a fifth of the rows. Labels compete
-    for words, so theirs are changed one after the other as long as that serves all of them; that of
-    a label with few entities is drawn to the one of all labels.
+    That of all labels is the mean of those that are best without a fifth of the rows. Labels
+    compete for words, so theirs are changed one after the other as long as that serves all of them;
+    that of a label with few entities is drawn to the one of all labels.
 
     Parameters
     ----------
