@@ -1,4 +1,4 @@
-"""Readers for the usual corpus formats and seeded generators of imbalanced text."""
+"""Readers and writers of corpora and annotation tools, and generators of imbalanced text."""
 
 from ._characters import split_into_characters
 from ._conll import read_conll
@@ -8,6 +8,7 @@ from ._make_pairs import make_pairs
 from ._make_questions import make_questions
 from ._make_tagging import make_tagging
 from ._pairs import read_pairs
+from ._spacy_json import read_spacy_json, write_spacy_json
 from ._squad import read_squad
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "read_conllu",
     "read_labeled_text",
     "read_pairs",
+    "read_spacy_json",
     "read_squad",
     "split_into_characters",
+    "write_spacy_json",
 ]
