@@ -1,5 +1,6 @@
 """Readers and writers of corpora and annotation tools, and generators of imbalanced text."""
 
+from ._brat import read_brat, write_brat
 from ._characters import split_into_characters
 from ._conll import read_conll
 from ._conllu import read_conllu
@@ -15,6 +16,7 @@ __all__ = [
     "make_pairs",
     "make_questions",
     "make_tagging",
+    "read_brat",
     "read_conll",
     "read_conllu",
     "read_labeled_text",
@@ -22,5 +24,6 @@ __all__ = [
     "read_spacy_json",
     "read_squad",
     "split_into_characters",
+    "write_brat",
     "write_spacy_json",
 ]
