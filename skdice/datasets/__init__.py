@@ -4,6 +4,7 @@ from ._brat import read_brat, write_brat
 from ._characters import split_into_characters
 from ._conll import read_conll
 from ._conllu import read_conllu
+from ._doccano import read_doccano, write_doccano
 from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs
 from ._make_questions import make_questions
@@ -19,11 +20,13 @@ __all__ = [
     "read_brat",
     "read_conll",
     "read_conllu",
+    "read_doccano",
     "read_labeled_text",
     "read_pairs",
     "read_spacy_json",
     "read_squad",
     "split_into_characters",
     "write_brat",
+    "write_doccano",
     "write_spacy_json",
 ]
