@@ -5,6 +5,7 @@ from ._characters import split_into_characters
 from ._conll import read_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
+from ._label_studio import read_label_studio
 from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs
 from ._make_questions import make_questions
@@ -12,6 +13,7 @@ from ._make_tagging import make_tagging
 from ._pairs import read_pairs
 from ._spacy_json import read_spacy_json, write_spacy_json
 from ._squad import read_squad
+from ._write_label_studio import write_label_studio
 
 __all__ = [
     "make_pairs",
@@ -21,6 +23,7 @@ __all__ = [
     "read_conll",
     "read_conllu",
     "read_doccano",
+    "read_label_studio",
     "read_labeled_text",
     "read_pairs",
     "read_spacy_json",
@@ -28,5 +31,6 @@ __all__ = [
     "split_into_characters",
     "write_brat",
     "write_doccano",
+    "write_label_studio",
     "write_spacy_json",
 ]
