@@ -2,7 +2,7 @@
 
 from ._brat import read_brat, write_brat
 from ._characters import split_into_characters
-from ._conll import read_conll
+from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
 from ._label_studio import read_label_studio
@@ -30,6 +30,7 @@ __all__ = [
     "read_squad",
     "split_into_characters",
     "write_brat",
+    "write_conll",
     "write_doccano",
     "write_label_studio",
     "write_spacy_json",

@@ -1,11 +1,14 @@
-"""Reader of column files: one word a line, an empty line after each sentence."""
+"""Reader and writer of column files: one word a line, an empty line after each sentence."""
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 
-from skdice.datasets._files import read_lines
+from .._inputs import check_tags, check_token_lists
+from .._typing import TagSequences, TokenLists
+from ._files import read_lines, write_text
+from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space"}
@@ -52,6 +55,10 @@ def read_conll(
     ValueError
         If a line has too few columns or an empty word or tag, if the file cannot be decoded or has
         no sentences, or if a parameter is invalid. Errors in the file name the file and the line.
+
+    See Also
+    --------
+    write_conll : The other direction.
 
     Examples
     --------
@@ -108,6 +115,70 @@ def read_conll(
             "lines with one word and its tag, and an empty line after each sentence."
         )
     return X, y
+
+
+def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) -> None:
+    """Write words and tags such that :func:`read_conll` reads the same.
+
+    Each line has a word, a space and its tag; an empty line follows each sentence.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
+    X : list of list of str
+        The words of each sentence.
+    y : list of list of str
+        The tags of each sentence, one for each word.
+
+    Raises
+    ------
+    ValueError
+        If a sentence has no words, a word or tag is empty or has a space, a TAB or a line end in
+        it, or a word is ``-DOCSTART-``. The error names the row. Other white space, such as a
+        no-break space, is data.
+
+    See Also
+    --------
+    read_conll : The other direction.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skdice.datasets import read_conll, write_conll
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.conll"
+    ...     write_conll(path, [["Anna", "smiles"], ["Hi"]], [["B-PER", "O"], ["O"]])
+    ...     read_conll(path)
+    ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
+    """
+    sentences = check_token_lists(X)
+    tags = check_tags(y, sentences)
+    lines = []
+    for i, (words, word_tags) in enumerate(zip(sentences, tags)):
+        if not words:
+            raise ValueError(f"Column files have no empty sentences; row {i} of X has no words.")
+        for j, (word, tag) in enumerate(zip(words, word_tags)):
+            _check_field(word, f"position {j} of row {i} of X")
+            _check_field(tag, f"position {j} of row {i} of y")
+            if word == _DOCSTART:
+                raise ValueError(
+                    f"{_DOCSTART} ends a sentence and is no word; position {j} of row {i} of X is."
+                )
+        lines += [f"{word} {tag}\n" for word, tag in zip(words, word_tags)] + ["\n"]
+    content = "".join(lines)
+    # A byte order mark that begins the first word would be taken as that of the file.
+    write_text(path, f"\ufeff{content}" if content.startswith("\ufeff") else content)
+
+
+def _check_field(field: str, where: str) -> None:
+    if not field or any(char in field for char in " \t\r\n"):
+        raise ValueError(
+            "Words and tags of column files must not be empty or have a space, TAB or line end in "
+            f"them; {where} is {field!r}."
+        )
+    check_encodable(field, where)
 
 
 def _check_columns(columns: Sequence[int]) -> tuple[int, int]:
