@@ -7,7 +7,7 @@ from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
 from .._typing import TagSequences, TokenLists
-from ._files import read_lines, write_text
+from ._files import iterate_lines, write_text
 from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
@@ -80,15 +80,15 @@ def read_conll(
             "The 'separator' parameter of read_conll must be a non-empty str or None. "
             f"Got {separator!r} instead."
         )
-    lines = read_lines(path, encoding=encoding)
     if separator is None:
-        separator = _find_separator(lines)
+        separator = _find_separator(iterate_lines(path, encoding=encoding))
 
     X: list[list[str]] = []
     y: list[list[str]] = []
     words: list[str] = []
     tags: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    number = 1
+    for number, line in enumerate(iterate_lines(path, encoding=encoding), start=1):
         if _is_blank(line) or _is_docstart(line, separator):
             if words:
                 X.append(words)
@@ -111,7 +111,7 @@ def read_conll(
         y.append(tags)
     if not X:
         raise ValueError(
-            f"{os.fspath(path)}, line {len(lines)}: the file ends without any sentence. Expected "
+            f"{os.fspath(path)}, line {number}: the file ends without any sentence. Expected "
             "lines with one word and its tag, and an empty line after each sentence."
         )
     return X, y

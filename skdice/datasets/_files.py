@@ -1,14 +1,17 @@
 """Plain, gzip and xz text files, with errors that name the file and the line."""
 
 import gzip
+import io
 import lzma
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 # What reading a compressed file may raise.
-READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
+_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
+_PIECE = 1 << 16
 
 
 def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
@@ -79,10 +82,34 @@ def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list
     FileNotFoundError, ValueError
         As in :func:`read_text`.
     """
-    lines = read_text(path, encoding=encoding).split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return list(iterate_lines(path, encoding=encoding))
+
+
+def iterate_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> Iterator[str]:
+    """Iterate over the lines that :func:`read_lines` returns, with only a part of them in memory.
+
+    Errors are raised when their line is reached.
+    """
+    rest = ""
+    for piece in decode_in_pieces(path, encoding=encoding):
+        *lines, rest = (rest + piece).split("\n")
+        for line in lines:
+            yield line.removesuffix("\r")
+    if rest:
+        yield rest.removesuffix("\r")
+
+
+def decode_in_pieces(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> Iterator[str]:
+    """Iterate over pieces of the text that :func:`read_text` returns; errors as there."""
+    with open_bytes(path) as file:
+        try:
+            text = io.TextIOWrapper(file, encoding=encoding, newline="\n")
+            yield text.read(_PIECE).removeprefix("\ufeff")
+            while piece := text.read(_PIECE):
+                yield piece
+        except (UnicodeDecodeError, LookupError, *_READ_ERRORS):
+            read_text(path, encoding=encoding)  # Its error says what is wrong, and in which line.
+            raise
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -91,7 +118,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     with open_bytes(path) as file:
         try:
             return file.read()
-        except READ_ERRORS as error:
+        except _READ_ERRORS as error:
             if suffix not in ("gz", "xz"):
                 raise
             raise ValueError(

@@ -1,13 +1,12 @@
 """Files of JSON objects, read one object after the other."""
 
-import codecs
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._files import READ_ERRORS, open_bytes, read_text, shorten, write_text
+from ._files import decode_in_pieces, shorten, write_text
 
 _KINDS: dict[type, str] = {
     dict: "an object",
@@ -16,7 +15,6 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     bool: "true or false",
 }
-_PIECE = 1 << 20
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -92,7 +90,7 @@ class _Scanner:
 
     def __init__(self, path: str | os.PathLike[str]):
         self._path = path
-        self._pieces = _decode_in_pieces(path)
+        self._pieces = decode_in_pieces(path)
         self._text = ""
         self._position = 0
         self._line = 1
@@ -175,15 +173,3 @@ class _Scanner:
 
 
 _DECODER = json.JSONDecoder()
-
-
-def _decode_in_pieces(path: str | os.PathLike[str]) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with open_bytes(path) as file:
-        try:
-            while piece := file.read(_PIECE):
-                yield decoder.decode(piece)
-            yield decoder.decode(b"", final=True)
-        except (UnicodeDecodeError, *READ_ERRORS):
-            read_text(path)  # Its error says what is wrong, and in which line.
-            raise

@@ -91,10 +91,10 @@ of str
 
     Notes
     -----
-    Label Studio counts characters (code points), a line end ``"\\r\\n"`` as two. Versions before
-    2022 counted UTF-16 code units, where most emoji are two. The offsets of an annotation are taken
-    as such if only so they fit the texts that it gives for its regions. White space is not compared
-    there, for what is exported is the text that the browser showed.
+    Label Studio counts characters (code points), a line end ``"\\r\\n"`` as two. Older
+    versions, of 2021 and before, counted UTF-16 code units, where most emoji are two. The offsets
+    of an annotation are taken as such if only so they fit the texts that it gives for its regions.
+    White space is not compared there, for what is exported is the text that the browser showed.
 
     Examples
     --------

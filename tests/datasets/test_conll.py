@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import read_conll, write_conll
+from skdice.datasets import _files, read_conll, write_conll
 
 CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -235,3 +235,20 @@ class TestWriting:
         with pytest.raises(ValueError, match=message):
             write_conll(tmp_path / "a.conll", [["ok"], words], [["O"], tags])
         assert not list(tmp_path.iterdir())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.sampled_from("\r\n\ufeff é😀\u2028a")),
+    st.sampled_from(["utf-8", "utf-16", "utf-8-sig"]),
+    st.integers(1, 5),
+)
+def test_lines_do_not_depend_on_the_pieces_read(tmp_path_factory, text, encoding, size):
+    path = tmp_path_factory.mktemp("lines") / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_files, "_PIECE", size)
+        lines = _files.read_lines(path, encoding=encoding)
+    expected = _files.read_text(path, encoding=encoding).split("\n")
+    expected = expected[:-1] if expected[-1] == "" else expected
+    assert lines == [line.removesuffix("\r") for line in expected]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import _json
+from skdice.datasets import _files
 from skdice.datasets._json import get_field, read_objects, write_objects
 
 
@@ -43,7 +43,7 @@ def read(path):
 )
 @pytest.mark.parametrize("size", [1, 3, 1 << 20])
 def test_lists_and_lines(write, monkeypatch, content, expected, size):
-    monkeypatch.setattr(_json, "_PIECE", size)
+    monkeypatch.setattr(_files, "_PIECE", size)
     assert read(write(content)) == expected
 
 
@@ -82,7 +82,7 @@ def test_any_objects_in_pieces_of_any_size(tmp_path_factory, objects, as_list, i
     dumps = [json.dumps(value, indent=indent) for value in objects]
     pretty.write_text(f"[{','.join(dumps)}]" if as_list else "\n".join(dumps), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_json, "_PIECE", size)
+        patch.setattr(_files, "_PIECE", size)
         assert read(path) == objects
         assert read(pretty) == objects
 
@@ -113,7 +113,7 @@ def test_any_objects_in_pieces_of_any_size(tmp_path_factory, objects, as_list, i
 def test_errors(write, monkeypatch, content, message, size):
     if len(content) > 1000 and size == 2:
         pytest.skip("Long texts in short pieces show nothing new.")
-    monkeypatch.setattr(_json, "_PIECE", size)
+    monkeypatch.setattr(_files, "_PIECE", size)
     with pytest.raises(ValueError, match=r"tasks\.json, " + message):
         list(read_objects(write(content)))
 

@@ -69,7 +69,7 @@ class TestEntities:
     def test_regions(self, write, results, expected):
         assert read_label_studio(write(make_task(results))) == ([TEXT], [expected])
 
-    # Versions since 2022 count characters, older ones UTF-16 code units:
+    # Label Studio counts characters, in versions of 2021 and before UTF-16 code units:
     # https://github.com/HumanSignal/label-studio/issues/1347
     @pytest.mark.parametrize(
         "start, end, shown", [(12, 22, "annotation"), (13, 23, "annotation"), (12, 22, None)]
