@@ -106,13 +106,14 @@ of str
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
             if example.get(key):
-                left_out.add(key.lower(), row, len(example[key]))
+                left_out.add(key.lower(), row, len(get_field(place, example, key, list)))
         key = next((key for key in _LABEL_KEYS if example.get(key) is not None), "")
         if not key:
             left_out.add("texts without annotations", row)
         elif task == "entities":
             if example.get("cats"):
-                left_out.add("labels of the text", row, len(example["cats"]))
+                cats = get_field(place, example, "cats", list)
+                left_out.add("labels of the text", row, len(cats))
             annotations = get_field(place, example, key, list)
             mentions = [_make_mention(place, *pair) for pair in enumerate(annotations)]
             X.append(text)

@@ -284,7 +284,7 @@ def _find_mentions(
 ) -> list[Mention]:
     mentions = []
     for place, result in results:
-        name = result.get("to_name", key)
+        name = get_field(place, result, "to_name", str) if "to_name" in result else key
         if name != key and name in data:
             left_out.add(f"regions of {name!r}", row)
             continue

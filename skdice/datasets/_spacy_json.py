@@ -69,8 +69,10 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
     for row, place, document in read_objects(path):
         text = get_field(place, document, "text", str)
         if document.get("cats"):
-            left_out.add("categories", row, len(document["cats"]))
-        for name, group in (document.get("spans") or {}).items():
+            left_out.add("categories", row, len(get_field(place, document, "cats", dict)))
+        groups = get_field(place, document, "spans", dict) if document.get("spans") else {}
+        for name in groups:
+            group = get_field(f"{place}, 'spans'", groups, name, list)
             left_out.add(f"spans of the group {name!r}", row, len(group))
         if "ents" not in document:
             left_out.add("documents without entities set", row)
