@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ._inputs import column_names, list_items
+
 # They change how a fit runs or what it shows, not what it learns.
 _IRRELEVANT = frozenset({"verbose", "n_jobs", "device", "callbacks", "checkpoint_dir"})
 
@@ -90,7 +92,7 @@ def _feed(blake: Any, value: Any) -> None:
         matrix = value.tocsr()
         _feed(blake, [matrix.shape, matrix.data, matrix.indices, matrix.indptr])
     elif isinstance(value, Sequence):
-        _feed_sequence(blake, value)
+        _feed_sequence(blake, list_items(value) or [])
     else:
         _feed_object(blake, value)
 
@@ -127,10 +129,10 @@ def _feed_object(blake: Any, value: Any) -> None:
         _feed(blake, value.get_state(legacy=False))
     elif isinstance(value, np.random.Generator):
         _feed(blake, value.bit_generator.state)
-    elif hasattr(value, "columns") and hasattr(value, "to_numpy"):  # A table of another library.
-        _feed(blake, [(name, value[name]) for name in value.columns])
-    elif hasattr(value, "__len__") and hasattr(value, "__iter__"):  # The repr leaves rows out.
-        _feed_sequence(blake, list(value))
+    elif (names := column_names(value)) is not None:  # A table of another library.
+        _feed(blake, [(name, value[name]) for name in names])
+    elif (items := list_items(value)) is not None:  # The repr leaves rows out.
+        _feed_sequence(blake, items)
     elif hasattr(value, "__qualname__"):  # A function or a class.
         _tag(blake, "name", f"{value.__module__}.{value.__qualname__}")
     else:

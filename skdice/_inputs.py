@@ -6,13 +6,15 @@ from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 Span = tuple[int, int, str]
+_SPAN_KEYS = {"start", "end", "label"}
 
 
 def check_rows(rows: Any, name: str, what: str) -> list[Any]:
-    """Return the rows of a list, tuple, Series or array as a list.
+    """Return the rows of a list, tuple or column of any library (`list_items`) as a list.
 
     Parameters
     ----------
@@ -27,8 +29,8 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
         got = describe(rows)
         if getattr(rows, "ndim", 1) == 0:
             got = "a scalar"
-        elif hasattr(rows, "columns"):
-            got = "a DataFrame. Pass one of its columns"
+        elif column_names(rows) is not None:
+            got = f"a {type(rows).__name__}. Pass one of its columns"
         raise TypeError(f"{name} must be a list, Series or object array of {what}; got {got}.")
     return items
 
@@ -39,9 +41,47 @@ def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
     return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
 
 
+def column_names(X: Any) -> list[Any] | None:
+    """Return the names of a table of pandas, polars, pyarrow or datasets; None of anything else."""
+    if isinstance(X, type) or not hasattr(X, "shape") or getattr(X, "ndim", 2) != 2:
+        return None  # A LazyFrame has no shape.
+    has_names = hasattr(X, "columns") and _package(X) != "pyarrow"  # There they are the cells.
+    names = X.columns if has_names else getattr(X, "column_names", None)
+    return None if names is None else list(names)
+
+
 def is_table(X: Any) -> bool:
-    """Whether X has rows and columns: of pandas, polars, numpy or scipy."""
-    return hasattr(X, "columns") or getattr(X, "ndim", 1) == 2
+    """Whether X has rows and columns, with names or without."""
+    return column_names(X) is not None or getattr(X, "ndim", 1) == 2
+
+
+def table_cells(X: Any) -> np.ndarray:
+    """Return the cells of a table that is not sparse, (n_rows, n_columns)."""
+    X = indexable_rows(X)
+    return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+
+
+def indexable_rows(rows: Any) -> Any:
+    """Return rows that scikit-learn can index: those of polars as they are, others `as_python`."""
+    return rows if _package(rows) == "polars" else as_python(rows)
+
+
+def as_python(rows: Any) -> Any:
+    """Return rows in containers of Python, numpy, scipy or pandas: as they are, if they are in one.
+
+    Other tables become a DataFrame of objects, other columns a list.
+    """
+    if isinstance(rows, list | tuple | np.ndarray) or _package(rows) == "pandas":
+        return rows
+    names = column_names(rows)
+    if names is not None:
+        return pd.DataFrame({name: list_items(rows[name]) for name in names}, dtype=object)
+    items = list_items(rows)
+    return rows if items is None else items
+
+
+def _package(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
 
 
 def check_texts(X: Any) -> list[str]:
@@ -81,10 +121,11 @@ def _table(X: Any, n_columns: int) -> np.ndarray:
     if sparse.issparse(X):
         raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
     if X.shape[1] != n_columns:
-        names = f": {list(X.columns)}" if hasattr(X, "columns") else ""
+        known = column_names(X)
+        names = "" if known is None else f": {known}"
         wanted = "one column of texts" if n_columns == 1 else "two columns of texts, the pairs"
         raise ValueError(f"A table X must have {wanted}; got {X.shape[1]} columns{names}.")
-    return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    return table_cells(X)
 
 
 def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
@@ -142,9 +183,12 @@ def read_span(span: Any, name: str, where: str) -> Span:
         Such as "row 3", for the error.
     """
     parts = list_items(span) if isinstance(span, tuple | list | np.ndarray) else None
+    if isinstance(span, Mapping) and span.keys() >= _SPAN_KEYS:  # Arrow has no tuples.
+        parts = [span["start"], span["end"], span["label"]]
     if parts is None or len(parts) not in (3, 4):
         raise ValueError(
             f"Each span of {name} must be (start, end, label), end exclusive; {where} has {span!r}."
+            f"{names_hint(span)}"
         )
     start, end, label = parts[:3]
     for side, value in (("start", start), ("end", end)):
@@ -189,7 +233,7 @@ def check_sample_weight(sample_weight: Any, n_texts: int) -> np.ndarray | None:
         sample_weight = np.full(n_texts, sample_weight)
     try:
         with np.errstate(over="ignore"):  # Too large for float32 is infinite, which is refused.
-            weight = np.asarray(sample_weight, dtype=np.float32)
+            weight = np.asarray(indexable_rows(sample_weight), dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"sample_weight must be an array-like of shape ({n_texts},), one number per row of X; "
@@ -225,9 +269,19 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
         if not isinstance(token, str):
             raise ValueError(
                 f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
-                f"{describe(token)}."
+                f"{describe(token)}.{names_hint(token) if name == 'y' else ''}"
             )
     return [str(token) for token in tokens]
+
+
+def names_hint(tag: Any) -> str:
+    """Return what to do about a tag that is a number; nothing if it is none."""
+    if not isinstance(tag, numbers.Integral) or isinstance(tag, bool):
+        return ""
+    return (
+        " Numbers have names in a column of Hugging Face datasets only: pass dataset['ner_tags'] "
+        "itself, or [[names[i] for i in row] for row in tags] with the names of its ClassLabel."
+    )
 
 
 def describe_with_length(value: Any) -> str:
@@ -244,19 +298,46 @@ def _shorten(text: str | bytes) -> str:
 
 
 def list_items(value: Any) -> list[Any] | None:
-    """Return what an ordered container holds; None for texts, tables and anything else."""
+    """Return what an ordered container holds; None for texts, tables and anything else.
+
+    A list, tuple or column of any library: numpy, pandas, polars, pyarrow, torch, datasets, or
+    whatever has ``__array__``. Objects are passed on, not copied; what is no Python object yet
+    becomes one. The integers of a ClassLabel of datasets become its names.
+    """
     if isinstance(value, list | tuple):
         return list(value)
-    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__len__"):
+    if isinstance(value, str | bytes | Mapping | Set | type) or column_names(value) is not None:
         return None
-    if hasattr(value, "columns") or sparse.issparse(value):
+    if sparse.issparse(value):
         return None
     try:
-        # What polars and pyarrow hold comes out as Python values, lists among them.
-        convert = getattr(value, "to_pylist", None) or getattr(value, "to_list", None)
-        return list(value) if convert is None else convert()
+        if _package(value) == "datasets" and hasattr(value, "features"):
+            rows = list_items(value[:]) or []
+            has_names = "ClassLabel" in repr(value.features)
+            return [_named(row, value.features) for row in rows] if has_names else rows
+        for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; pandas, polars; torch
+            if hasattr(value, method) and not isinstance(value, np.ndarray):
+                items = getattr(value, method)()
+                return items if isinstance(items, list) else None
+        if hasattr(value, "__array__"):
+            return list(np.asarray(value))
+        return list(value) if hasattr(value, "__len__") else None
     except TypeError:  # A 0-d array has a length that fails.
         return None
+
+
+def _named(value: Any, feature: Any) -> Any:
+    """Return a value with names for the numbers of a ClassLabel; -1 is a missing one."""
+    if value is None:
+        return None
+    if isinstance(feature, Mapping):
+        return {name: _named(value[name], inner) for name, inner in feature.items()}
+    if hasattr(feature, "feature"):
+        return [_named(item, feature.feature) for item in value]
+    names = getattr(feature, "names", None)
+    if names is None:
+        return value
+    return names[value] if 0 <= value < len(names) else None
 
 
 def describe(value: Any) -> str:

@@ -8,22 +8,20 @@ import pandas as pd
 
 
 class Column(Protocol):
-    """A column of another library, such as polars."""
+    """A column of another library: polars, pyarrow, datasets, torch or whatever is an array."""
 
     def __len__(self) -> int: ...
 
-    def to_list(self) -> list[Any]: ...
+    def __iter__(self) -> Any: ...
 
 
 class Table(Protocol):
-    """A table of another library."""
+    """A table of another library: polars, pyarrow or datasets."""
 
     def __len__(self) -> int: ...
 
     @property
-    def columns(self) -> Any: ...
-
-    def to_numpy(self) -> np.ndarray: ...
+    def shape(self) -> Any: ...
 
 
 Strings: TypeAlias = Sequence[str] | np.ndarray | pd.Series | Column

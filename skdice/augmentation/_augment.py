@@ -4,6 +4,7 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from .._inputs import as_python
 from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ._gazetteer import check_gazetteer
@@ -54,7 +55,8 @@ def augment(
     -------
     X_new, y_new : containers of the kinds given
         The new rows only, all distinct and none equal to a row of X. Pandas objects are numbered
-        from 0.
+        from 0. Of other libraries (polars, pyarrow, datasets) columns come out as lists, tables as
+        a DataFrame of pandas.
 
     Raises
     ------
@@ -80,6 +82,7 @@ def augment(
     """
     rng = make_rng(random_state, "augment")
     check_number("augment", "n_new", n_new, low=0, integer=True)
+    X, y = as_python(X), as_python(y)
     rows = read_rows(X)
     labels = read_labels(y, len(rows))
     check_label(labels, label, "label")

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 
-from .._inputs import check_pairs, describe
+from .._inputs import as_python, check_pairs, describe
 
 Row: TypeAlias = str | tuple[str, str]
 # Those from which rows can be taken and put together again.
@@ -52,6 +52,7 @@ def read_rows(X: Rows) -> list[Texts]:
     ValueError
         If a row is neither a str nor a 2-tuple of str, or if `X` has both.
     """
+    X = as_python(X)
     check_container(X)
     if isinstance(X, np.ndarray | pd.DataFrame) and X.ndim == 2:
         return list(check_pairs(X))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from .._inputs import as_python
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
 from ._augment import make_new_rows
@@ -117,10 +118,11 @@ def make_training_sets(
         given = "neither" if mentions is None else "both"
         raise ValueError(f"Pass exactly one of mentions and tagger; got {given}.")
     checked_gazetteer = check_gazetteer(gazetteer)
+    X, y = as_python(X), as_python(y)
     rows = read_rows(X)
     labels = read_labels(y, len(rows))
     positive = find_positive_label(labels, pos_label)
-    is_positive = [label == positive for label in labels]
+    is_positive = [bool(label == positive) for label in labels]
     n_positives = sum(is_positive)
     n_negatives = len(labels) - n_positives
     if n_positives >= n_negatives:
@@ -165,10 +167,10 @@ class TrainingSets(Mapping[str, tuple[Any, Any]]):
     """Training sets by name, as `make_training_sets` makes them.
 
     A mapping of ``"original"``, ``"+positive"``, ``"+negative"``, ``"-negative"`` and
-    ``"+positive&negative"``, in this order, to (X, y) in containers of the kinds given. Kept rows
-    come first, in their old order, new positives and then new negatives after them: shuffle before
-    a training that does not. Pandas objects with new rows are numbered from 0; the others keep
-    their index.
+    ``"+positive&negative"``, in this order, to (X, y) in containers of the kinds given, or those
+    that `augment` gives for them. Kept rows come first, in their old order, new positives and then
+    new negatives after them: shuffle before a training that does not. Pandas objects with new rows
+    are numbered from 0; the others keep their index.
 
     Sets are built when they are first asked for, and kept.
     """

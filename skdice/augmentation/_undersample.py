@@ -3,6 +3,7 @@
 import random
 from collections.abc import Hashable, Sequence
 
+from .._inputs import as_python
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
 from ._labels import find_positive_label, read_labels
@@ -36,6 +37,8 @@ def undersample_negatives(
     -------
     X, y : containers as given
         All positives and the kept negatives, in their old order. Pandas objects keep their index.
+        Of other libraries (polars, pyarrow, datasets) columns come out as lists, tables as a
+        DataFrame of pandas.
 
     Raises
     ------
@@ -60,6 +63,7 @@ def undersample_negatives(
         "undersample_negatives", "ratio", ratio, low=0, high=float("inf"), closed="neither"
     )
     rng = make_rng(random_state, "undersample_negatives")
+    X, y = as_python(X), as_python(y)
     check_container(X)
     labels = read_labels(y, len(X))
     positive = find_positive_label(labels, pos_label)

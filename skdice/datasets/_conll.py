@@ -1,11 +1,14 @@
-"""Reader of column files: one word a line, an empty line after each sentence."""
+"""Reader and writer of column files: one word a line, an empty line after each sentence."""
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 
-from skdice.datasets._files import read_lines
+from .._inputs import check_tags, check_token_lists
+from .._typing import TagSequences, TokenLists
+from ._files import iterate_lines, write_text
+from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space"}
@@ -53,6 +56,10 @@ def read_conll(
         If a line has too few columns or an empty word or tag, if the file cannot be decoded or has
         no sentences, or if a parameter is invalid. Errors in the file name the file and the line.
 
+    See Also
+    --------
+    write_conll : The other direction.
+
     Examples
     --------
     >>> import tempfile
@@ -73,15 +80,15 @@ def read_conll(
             "The 'separator' parameter of read_conll must be a non-empty str or None. "
             f"Got {separator!r} instead."
         )
-    lines = read_lines(path, encoding=encoding)
     if separator is None:
-        separator = _find_separator(lines)
+        separator = _find_separator(iterate_lines(path, encoding=encoding))
 
     X: list[list[str]] = []
     y: list[list[str]] = []
     words: list[str] = []
     tags: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    number = 1
+    for number, line in enumerate(iterate_lines(path, encoding=encoding), start=1):
         if _is_blank(line) or _is_docstart(line, separator):
             if words:
                 X.append(words)
@@ -104,10 +111,74 @@ def read_conll(
         y.append(tags)
     if not X:
         raise ValueError(
-            f"{os.fspath(path)}, line {len(lines)}: the file ends without any sentence. Expected "
+            f"{os.fspath(path)}, line {number}: the file ends without any sentence. Expected "
             "lines with one word and its tag, and an empty line after each sentence."
         )
     return X, y
+
+
+def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) -> None:
+    """Write words and tags such that :func:`read_conll` reads the same.
+
+    Each line has a word, a space and its tag; an empty line follows each sentence.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
+    X : list of list of str
+        The words of each sentence.
+    y : list of list of str
+        The tags of each sentence, one for each word.
+
+    Raises
+    ------
+    ValueError
+        If a sentence has no words, a word or tag is empty or has a space, a TAB or a line end in
+        it, or a word is ``-DOCSTART-``. The error names the row. Other white space, such as a
+        no-break space, is data.
+
+    See Also
+    --------
+    read_conll : The other direction.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skdice.datasets import read_conll, write_conll
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.conll"
+    ...     write_conll(path, [["Anna", "smiles"], ["Hi"]], [["B-PER", "O"], ["O"]])
+    ...     read_conll(path)
+    ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
+    """
+    sentences = check_token_lists(X)
+    tags = check_tags(y, sentences)
+    lines = []
+    for i, (words, word_tags) in enumerate(zip(sentences, tags)):
+        if not words:
+            raise ValueError(f"Column files have no empty sentences; row {i} of X has no words.")
+        for j, (word, tag) in enumerate(zip(words, word_tags)):
+            _check_field(word, f"position {j} of row {i} of X")
+            _check_field(tag, f"position {j} of row {i} of y")
+            if word == _DOCSTART:
+                raise ValueError(
+                    f"{_DOCSTART} ends a sentence and is no word; position {j} of row {i} of X is."
+                )
+        lines += [f"{word} {tag}\n" for word, tag in zip(words, word_tags)] + ["\n"]
+    content = "".join(lines)
+    # A byte order mark that begins the first word would be taken as that of the file.
+    write_text(path, f"\ufeff{content}" if content.startswith("\ufeff") else content)
+
+
+def _check_field(field: str, where: str) -> None:
+    if not field or any(char in field for char in " \t\r\n"):
+        raise ValueError(
+            "Words and tags of column files must not be empty or have a space, TAB or line end in "
+            f"them; {where} is {field!r}."
+        )
+    check_encodable(field, where)
 
 
 def _check_columns(columns: Sequence[int]) -> tuple[int, int]:

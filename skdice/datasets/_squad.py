@@ -11,15 +11,9 @@ import pandas as pd
 
 from .._typing import SquadAnswer
 from ._files import read_text, shorten
+from ._json import make_kind_error
 
 _COLUMNS = ["id", "title", "question", "context"]
-_KINDS: dict[type, str] = {
-    dict: "an object",
-    list: "a list",
-    str: "a string",
-    int: "an integer",
-    bool: "true or false",
-}
 
 
 def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
@@ -169,10 +163,7 @@ class _Node:
             yield _Node(self._path, (*self._place, key, i), value)
 
     def _make_error(self, place: tuple[str | int, ...], value: Any, *kinds: type) -> ValueError:
-        allowed = " or ".join(_KINDS[kind] for kind in kinds)
-        got = json.dumps(value, ensure_ascii=False)
-        got = got if len(got) <= 80 else got[:77] + "..."
-        return ValueError(f"{self._name(place)}: {allowed} is expected. Got {got} instead.")
+        return make_kind_error(self._name(place), value, *kinds)
 
     def _name(self, place: tuple[str | int, ...]) -> str:
         if not place:

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
-from .._inputs import check_sample_weight, list_rows, list_some
+from .._inputs import check_sample_weight, column_names, list_rows, list_some
 from .._typing import Indicators, Labels, Pairs, Texts, Weights
 from ..io._network import label_config
 from ..metrics._row_counts import RowCounts, count_rows
@@ -460,7 +460,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
 
 def _column_names(X: Any) -> np.ndarray | None:
-    columns = list(getattr(X, "columns", []))
+    columns = column_names(X)
     if not columns or not all(isinstance(name, str) for name in columns):
         return None
     return np.array(columns, dtype=object)

@@ -1,7 +1,7 @@
 """What a decision is tuned for: F1, or a floor under precision or recall."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,11 @@ from .._parameters import check_bool, check_number
 # Parts of the held-out rows: a bias is the mean of what is best without each of them.
 _N_FOLDS = 5
 _N_THRESHOLDS = 81
-# With so many entities of a label its own bias has half of the say, the shared one the rest.
+# With so many entities of a label its own decision has half of the say, the shared one the rest.
 _HALF_TRUSTED = 20
+# How often all labels are gone through, and of how many candidates one is tried.
+_N_ROUNDS = 2
+_STEP = 4
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,22 @@ class Goal:
             return np.where(recall >= self.min_recall, 1 + precision, recall)
         return _divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
 
+    def value_of_labels(self, totals: np.ndarray) -> float:
+        """Return what is maximised for all labels together: F1, or how far floors are reached.
+
+        Parameters
+        ----------
+        totals : ndarray of shape (3, n_labels)
+            Correct, predicted and actual entities.
+        """
+        floor = self.min_recall if self.min_precision is None else self.min_precision
+        if floor is None:
+            return float(self.value(*totals.sum(1)))
+        values = self.value(*totals)
+        # A label must not take words from another one for more than its floor.
+        is_short = values < 1
+        return float(np.minimum(values, floor).mean() if is_short.any() else values.mean())
+
     def warn_if_missed(self, best: float, what: str = "") -> None:
         """Warn if the floor was not reached by the best decision."""
         if self.has_floor and best < 1:
@@ -87,55 +106,62 @@ class Goal:
 F1 = Goal()
 
 
-def choose_bias(
-    counts: np.ndarray, candidates: Sequence[float], labels: Sequence[str], goal: Goal
+def choose_decision(
+    gold: Sequence[Any],
+    decide: Callable[[Any], Sequence[Any]],
+    candidates: Sequence[float],
+    labels: Sequence[str],
+    goal: Goal,
 ) -> float | dict[str, float]:
-    """Return the bias that serves the goal best, or one for each label.
+    """Return the bias or threshold that serves the goal best, or one for each label.
 
-    Each is the mean of those that are best without a fifth of the rows. That of a label with few
-    entities is drawn to the one of all labels.
+    That of all labels is the mean of those that are best without a fifth of the rows. Labels
+    compete for words, so theirs are changed one after the other as long as that serves all of them;
+    that of a label with few entities is drawn to the one of all labels.
 
     Parameters
     ----------
-    counts : ndarray of shape (n_candidates, n_rows, 3, n_labels)
-        Correct, predicted and actual entities.
+    gold : sequence of n_rows sequences of (start, end, label)
+    decide : callable
+        From a candidate, or one for each label, to what is found, as ``gold`` is.
     candidates : sequence of float
         Of equally good ones the first is taken.
     labels : sequence of n_labels str
     goal : Goal
     """
-    shared = _cross_fitted(counts.sum(-1), candidates, goal, "")
+    counts = np.array([count_by_label(gold, decide(value), labels) for value in candidates])
+    n_actual = counts[0, :, 2].sum(0)
+    shared = _cross_fitted(counts.sum(-1), candidates, goal)
     if not goal.per_label:
+        goal.warn_if_missed(float(goal.value(*counts.sum((1, 3)).T).max()))
         return shared
-    biases = {}
-    for k, label in enumerate(labels):
-        own = _cross_fitted(counts[..., k], candidates, goal, f" for {label!r}")
-        n_actual = counts[0, :, 2, k].sum()
-        trust = n_actual / (n_actual + _HALF_TRUSTED)
-        biases[label] = float(shared + trust * (own - shared))
-    return biases
+    best = dict.fromkeys(labels, shared)
+    for _ in range(_N_ROUNDS):
+        before = dict(best)
+        for label in labels:
+
+            def serve(value: float, label: str = label) -> float:
+                found = decide({**best, label: value})
+                return goal.value_of_labels(count_by_label(gold, found, labels).sum(0))
+
+            best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=serve)
+        if best == before:
+            break
+    trust = n_actual / (n_actual + _HALF_TRUSTED)
+    chosen = {
+        label: float(shared + share * (best[label] - shared)) for label, share in zip(labels, trust)
+    }
+    reached = goal.value(*count_by_label(gold, decide(chosen), labels).sum(0))
+    for label, value in zip(labels, reached):
+        goal.warn_if_missed(float(value), f" for {label!r}")
+    return chosen
 
 
-def choose_threshold(
-    gold: Sequence[Any], scored: Sequence[Any], labels: Sequence[str], goal: Goal
-) -> float | dict[str, float]:
-    """Return the lowest score of entities to keep that serves the goal best.
-
-    Parameters
-    ----------
-    gold : sequence of n_rows sequences of (start, end, label)
-    scored : sequence of n_rows sequences of Entity
-    labels, goal
-        As in :func:`choose_bias`.
-    """
+def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
+    """Return lowest scores of entities to try, from the entities of rows."""
     scores = [entity.score for row in scored for entity in row]
     steps = np.quantile(scores or [0.0], np.linspace(0, 1, _N_THRESHOLDS))
-    candidates = np.unique([0.0, *steps]).tolist()
-    counts = [
-        count_by_label(gold, [[e[:3] for e in row if e.score >= t] for row in scored], labels)
-        for t in candidates
-    ]
-    return choose_bias(np.array(counts), candidates, labels, goal)
+    return list(np.unique([0.0, *steps]).tolist())
 
 
 def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
@@ -157,10 +183,9 @@ def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[s
     return counts
 
 
-def _cross_fitted(counts: np.ndarray, candidates: Sequence[float], goal: Goal, what: str) -> float:
-    """Return a bias from counts of shape (n_candidates, n_rows, 3)."""
+def _cross_fitted(counts: np.ndarray, candidates: Sequence[float], goal: Goal) -> float:
+    """Return a decision from counts of shape (n_candidates, n_rows, 3)."""
     total = counts.sum(1)
-    goal.warn_if_missed(float(goal.value(*total.T).max()), what)
     parts = [counts[:, k::_N_FOLDS].sum(1) for k in range(_N_FOLDS)]
     best = [int(np.argmax(goal.value(*(total - part).T))) for part in parts]
     return float(np.mean([candidates[i] for i in best]))

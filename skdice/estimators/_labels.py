@@ -9,16 +9,23 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
-from .._inputs import check_rows, describe, is_table, list_items, list_rows
+from .._inputs import (
+    check_rows,
+    column_names,
+    describe,
+    is_table,
+    list_items,
+    list_rows,
+    table_cells,
+)
 
 
 def is_indicator(y: Any) -> bool:
     """Whether y has a row of several numbers for each row of X."""
-    if sparse.issparse(y) or hasattr(y, "shape"):
-        return len(y.shape) == 2 and y.shape[1] != 1
-    return (
-        isinstance(y, list | tuple) and len(y) > 0 and isinstance(y[0], list | tuple | np.ndarray)
-    )
+    if is_table(y):
+        return bool(y.shape[1] != 1)
+    first, *_ = list_items(y) or [None]
+    return isinstance(first, list | tuple | np.ndarray)
 
 
 def check_labels(y: Any, n_rows: int) -> np.ndarray:
@@ -37,7 +44,7 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
             raise ValueError(
                 f"y must have one label per row; got {describe(y)} and of shape {y.shape}."
             )
-        y = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else y, warn=True)
+        y = column_or_1d(table_cells(y), warn=True)
     labels = check_rows(y, "y", "labels")
     _check_length(len(labels), n_rows)
     missing = [i for i, label in enumerate(labels) if is_missing(label)]
@@ -78,7 +85,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     ValueError
         If there are other values; the message has the row and the column.
     """
-    names = np.array(y.columns) if hasattr(y, "columns") else None
+    names = column_names(y)
     matrix = _to_matrix(y)
     if matrix.ndim != 2:
         raise ValueError(
@@ -100,7 +107,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
             f"such a matrix of lists of labels."
         )
     matrix = matrix.astype(np.int64)
-    return matrix, np.arange(matrix.shape[1]) if names is None else names
+    return matrix, np.arange(matrix.shape[1]) if names is None else pd.Index(names).to_numpy()
 
 
 def check_known_columns(y: Any, n_columns: int, known: list[Any]) -> None:
@@ -122,7 +129,7 @@ def check_known_columns(y: Any, n_columns: int, known: list[Any]) -> None:
         raise ValueError(
             f"y must have the {len(known)} columns of the fit, {known}; got {n_columns} columns."
         )
-    names = list(y.columns) if hasattr(y, "columns") else known
+    names = column_names(y) or known
     had_none = known == list(range(n_columns)) and all(isinstance(name, str) for name in names)
     if names != known and not had_none:
         raise ValueError(
@@ -152,8 +159,7 @@ def _to_matrix(y: Any) -> np.ndarray:
     """Return an array of numbers, or of the objects as they are."""
     if sparse.issparse(y):
         y = y.toarray()
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
+    y = table_cells(y) if is_table(y) else list_items(y)
     if isinstance(y, np.ndarray):
         return y if y.dtype.kind in "biuf" else y.astype(object)
     try:

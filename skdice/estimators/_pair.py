@@ -32,6 +32,8 @@ class DicePairClassifier(TextClassifier):
     object array; y has a label for each pair. ``score`` is F1: of ``pos_label`` if there are two
     classes, else the macro average.
 
+    %(containers)s
+
     Parameters
     ----------
     %(parameters)s

@@ -17,6 +17,11 @@ from .._parameters import check_number, check_option
 T = TypeVar("T")
 Check = Callable[[str, str, Any], None]
 
+_CONTAINERS = """\
+    X and y may be lists, arrays, tensors, or columns and tables of pandas, polars, pyarrow and
+    Hugging Face datasets, of whose ``ClassLabel`` the names are learned, not the numbers.
+"""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -93,15 +98,19 @@ def check_parameters(owner: Any) -> None:
 def estimator(cls: type[T]) -> type[T]:
     """Make the fields of a class its parameters.
 
-    In its docstring ``%(parameters)s`` becomes what they are, and ``%(attributes)s`` what the class
-    has under ``_attributes``.
+    In its docstring ``%(parameters)s`` becomes what they are, ``%(attributes)s`` what the class has
+    under ``_attributes``, and ``%(containers)s`` what X and y may be held in.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     # Signatures show types, not what stands beside them.
     init: Any = made.__init__
     init.__annotations__ = {**get_type_hints(init), "return": None}
     if made.__doc__:  # None under python -OO.
-        texts = {"parameters": _document(made), "attributes": getattr(made, "_attributes", "")}
+        texts = {
+            "parameters": _document(made),
+            "attributes": getattr(made, "_attributes", ""),
+            "containers": _CONTAINERS,
+        }
         for mark, text in texts.items():
             made.__doc__ = made.__doc__.replace(f"    %({mark})s\n", text)
     return made

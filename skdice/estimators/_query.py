@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from torch import Tensor
 
-from .._inputs import check_sample_weight, check_tags, check_token_lists
+from .._inputs import Span, check_sample_weight, check_tags, check_token_lists
 from .._parameters import check_number
 from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..datasets._splitting import are_characters
@@ -17,12 +17,12 @@ from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
-from ..text._entities import Entity
+from ..text._entities import Entity, by_label
 from ..text._queries import EncodedQueries, encode_queries
 from ..text._query_decoding import best_disjoint, find_spans
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
-from ._goal import Goal, choose_bias, count_by_label
+from ._goal import Goal, choose_decision
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator, number, option
 from ._rows import take
@@ -89,6 +89,8 @@ class DiceQueryTagger(WordTagger):
     For each type of entity a query ("Which people are mentioned?") is read together with the
     sentence, and words are scored as starts and ends of entities, pairs of them as belonging
     together.
+
+    %(containers)s
 
     Parameters
     ----------
@@ -371,24 +373,23 @@ class DiceQueryTagger(WordTagger):
         gold = check_entities(y, sentences)
         found = self._decision_scores(sentences) if scores is None else scores()
 
-        def above(threshold: float) -> Found:
-            return [[span for span in spans if span[0] > threshold] for spans in found]
+        def above(threshold: Any) -> Found:
+            lowest = by_label(threshold, self.labels_)
+            return [[span for span in spans if span[0] > lowest[span[1].label]] for spans in found]
+
+        def decide(threshold: Any) -> list[list[Span]]:
+            return _plain(self._decide(above(threshold)))
+
+        if metric is None:
+            self.threshold_ = choose_decision(gold.spans, decide, _THRESHOLDS, self.labels_, goal)
+            return
 
         def score(threshold: float) -> float:
-            if metric is None:
-                return span_f1_score(gold.spans, _plain(self._decide(above(threshold))))
             if gold.scheme is None:
                 return float(metric(gold.spans, self._decide(above(threshold))))
             return float(metric(y, self._tags_of(above(threshold), sentences)))
 
-        if not (goal.per_label or goal.has_floor):
-            self.threshold_ = float(max(_THRESHOLDS, key=score))
-            return
-        counts = [
-            count_by_label(gold.spans, _plain(self._decide(above(threshold))), self.labels_)
-            for threshold in _THRESHOLDS
-        ]
-        self.threshold_ = choose_bias(np.array(counts), _THRESHOLDS, self.labels_, goal)
+        self.threshold_ = float(max(_THRESHOLDS, key=score))
 
     def _encode(
         self,

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._inputs import (
     check_rows,
+    column_names,
     describe,
     describe_with_length,
     is_pair,
@@ -47,8 +48,8 @@ def check_questions(X: Any) -> tuple[list[str], list[str]]:
 
 
 def _table_rows(X: Any) -> list[tuple[Any, Any]]:
-    if hasattr(X, "columns"):
-        columns = list(X.columns)
+    columns = column_names(X)
+    if columns is not None:
         for name in _FIELDS:
             if columns.count(name) != 1:
                 what = f"{columns.count(name)} times" if name in columns else "not"
@@ -56,7 +57,7 @@ def _table_rows(X: Any) -> list[tuple[Any, Any]]:
                     f"A table X must have the columns 'question' and 'context'; {name!r} is {what} "
                     f"among {columns}."
                 )
-        return list(zip(list(X["question"]), list(X["context"])))
+        return list(zip(*(list_items(X[name]) or () for name in _FIELDS)))
     if sparse.issparse(X):
         raise TypeError(f"A table X must be of texts; got {describe(X)}, which holds numbers.")
     if X.shape[1] != 2:

@@ -3,7 +3,7 @@
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Self
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from torch import Tensor
 
-from .._inputs import check_rows, check_sample_weight, list_rows
+from .._inputs import check_rows, check_sample_weight, column_names, list_rows
 from .._parameters import check_number
 from .._typing import Answers, Questions, Weights
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
@@ -76,7 +76,7 @@ def _count_answers(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> Ro
     return count_rows(measure, y_true, y_pred)
 
 
-def _read_answers(y: Any, rows: Sequence[tuple[str, str]]) -> list[Any]:
+def _read_answers(y: Any, rows: Any = None) -> list[list[str]]:
     answers = check_rows(y, "y", "answers")
     return [read_answers(row, f"row {i} of y") for i, row in enumerate(answers)]
 
@@ -90,6 +90,8 @@ class DiceSpanExtractor(TextEstimator):
     answer for each question: a SQuAD dict ``{"text": [...], "answer_start": [...]}``, empty lists
     for a question without an answer, or a str (``""``) or a list of str, which are looked for in
     the context. ``score`` is the F1 of SQuAD.
+
+    %(containers)s
 
     Parameters
     ----------
@@ -425,7 +427,7 @@ class DiceSpanExtractor(TextEstimator):
             answers = self._pick(found, contexts, math.inf)
             f1 = score_rows(y, answers, "2.0").f1
             can_answer = np.array([text != "" for text in answers])
-            n_actual = sum(any(read_answers(row, "a row of y")) for row in y)
+            n_actual = sum(map(any, _read_answers(y)))
 
             def score(threshold: float) -> float:
                 is_answered = can_answer & (no_answer <= threshold)
@@ -464,7 +466,7 @@ class DiceSpanExtractor(TextEstimator):
 
     def _keep_names(self, X: Any) -> None:
         self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns"):
+        if column_names(X) is not None:
             self.feature_names_in_ = np.array(["question", "context"], dtype=object)
 
     def _encode(

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, check_sample_weight, describe
+from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
 
 
 def split_rows(
@@ -118,7 +118,7 @@ def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: A
         return FitRows(X, y, sample_weight, groups, validation)
     n_rows = _num_samples(X)
     try:
-        valid = np.asarray(validation)
+        valid = np.asarray(as_python(validation))
     except ValueError:  # Rows of different lengths.
         valid = np.empty(0, dtype=object)
     if valid.shape == (n_rows,) and valid.dtype == bool:
@@ -134,6 +134,7 @@ def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: A
         raise ValueError(f"validation must have row numbers in 0..{n_rows - 1}; got {got}.")
     train = np.setdiff1d(np.arange(n_rows), valid)
     weight = check_sample_weight(sample_weight, n_rows)
+    X, y = indexable_rows(X), indexable_rows(y)
     return FitRows(
         _safe_indexing(X, train),
         _safe_indexing(y, train),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from torch import Tensor
 
-from .._inputs import check_sample_weight, check_tags, check_token_lists, list_some
+from .._inputs import Span, check_sample_weight, check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists, Weights
 from ..datasets._splitting import are_characters
@@ -21,9 +21,9 @@ from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
-from ..text._entities import Entity
+from ..text._entities import Entity, by_label, keep_above
 from ..text._tags import are_chunk_tags, infer_scheme
-from ._goal import F1, Goal, choose_bias, choose_threshold, count_by_label
+from ._goal import F1, Goal, choose_decision, score_candidates
 from ._loss import check_loss_classes, make_training_loss, recommended_for_entities
 from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
@@ -61,6 +61,8 @@ def _check_background_bias(owner: str, name: str, value: Any) -> None:
 @estimator
 class DiceTokenTagger(WordTagger):
     """Tag every word of a sentence with a fine-tuned transformer.
+
+    %(containers)s
 
     Parameters
     ----------
@@ -344,20 +346,26 @@ class DiceTokenTagger(WordTagger):
         decoder = replace(self._decoder(), lowest={})
         if goal.min_precision is not None:
             # A large bias breaks borders before it drops an entity, so that precision falls.
-            found = decoder.entities(logits, offsets)
-            self.threshold_ = choose_threshold(gold, found, labels, goal)
+            scored = decoder.entities(logits, offsets)
+
+            def keep(lowest: Any) -> list[list[Span]]:
+                kept = (keep_above(row, by_label(lowest, labels)) for row in scored)
+                return [[(start, end, label) for start, end, label, _ in row] for row in kept]
+
+            candidates = score_candidates(scored)
+            self.threshold_ = choose_decision(gold, keep, candidates, labels, goal)
             return
         biases = decoder.biases(logits)
-        tagged = (replace(decoder, bias=bias).tags(logits, offsets) for bias in biases)
-        if goal.has_floor or goal.per_label:
-            counts = [
-                count_by_label(gold, [get_entities(row) for row in found], labels)
-                for found in tagged
-            ]
-            self.background_bias_ = choose_bias(np.array(counts), biases, labels, goal)
+
+        def tag(bias: Any) -> list[list[str]]:
+            return replace(decoder, bias=bias).tags(logits, offsets)
+
+        if metric is None:
+            self.background_bias_ = choose_decision(
+                gold, lambda bias: [get_entities(row) for row in tag(bias)], biases, labels, goal
+            )
         else:
-            score = self._score if metric is None else metric
-            self.background_bias_ = biases[int(np.argmax([score(tags, row) for row in tagged]))]
+            self.background_bias_ = max(biases, key=lambda bias: float(metric(tags, tag(bias))))
 
     def _tunes_on_validation(self) -> str | None:
         tunes = self.background_bias == "auto"
@@ -397,9 +405,7 @@ class DiceTokenTagger(WordTagger):
 
     def _decoder(self) -> TagDecoder:
         scheme = None if self.decode == "argmax" else self.scheme_
-        lowest = self.threshold_
-        if not isinstance(lowest, dict):
-            lowest = dict.fromkeys(self._entity_labels(), lowest) if lowest else {}
+        lowest = by_label(self.threshold_, self._entity_labels()) if self.threshold_ else {}
         return TagDecoder(self.classes_, scheme, self._background(), self.background_bias_, lowest)
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -34,6 +34,8 @@ class DiceTextClassifier(TextClassifier):
     row, or is a 0/1 indicator matrix (multi-label, one sigmoid per label). ``score`` is accuracy,
     multi-label micro F1.
 
+    %(containers)s
+
     Parameters
     ----------
     %(parameters)s

@@ -8,8 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, describe
+from .._inputs import check_rows, column_names, describe, is_table, table_cells
 from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
@@ -117,8 +119,8 @@ def imbalance_report(
     n_rows = len(rows) if matrix is None else len(matrix)
     if n_rows == 0:
         raise ValueError("y is empty. At least one row is needed to count classes.")
-    if X is not None and len(X) != n_rows:
-        raise ValueError(f"X has {len(X)} rows, but y has {n_rows}.")
+    if X is not None and _num_samples(X) != n_rows:
+        raise ValueError(f"X has {_num_samples(X)} rows, but y has {n_rows}.")
     if matrix is not None:
         return _report_indicator(matrix, names)
     if _are_answers(rows, X):
@@ -132,9 +134,9 @@ def imbalance_report(
 def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
     """Return an indicator matrix and its column names, or None if `y` is something else."""
     names: list[Hashable] = []
-    if hasattr(y, "columns") and hasattr(y, "to_numpy"):
-        names = list(y.columns)
-        y = y.to_numpy()
+    if is_table(y) and not sparse.issparse(y):
+        names = column_names(y) or []
+        y = table_cells(y)
     if not isinstance(y, np.ndarray) or y.ndim < 2:
         return None, []
     if y.ndim > 2 or y.shape[1] == 0:
@@ -257,10 +259,8 @@ def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
         return True
     if not isinstance(rows[0], str) or X is None:
         return False
-    names = X.columns if hasattr(X, "columns") else next(iter(X))
-    return (hasattr(X, "columns") or isinstance(names, Mapping)) and {"question", "context"} <= set(
-        names
-    )
+    names = column_names(X) or check_rows(X, "X", "questions")[0]
+    return isinstance(names, list | Mapping) and {"question", "context"} <= set(names)
 
 
 def _read_contexts(X: Any) -> list[str]:
@@ -270,13 +270,12 @@ def _read_contexts(X: Any) -> list[str]:
             "y has the answers of extractive question answering, which are counted among the "
             f"tokens of their contexts. {_EXPECTED_QUESTIONS}; got None."
         )
-    if hasattr(X, "columns"):
-        if "context" not in X.columns:
-            raise ValueError(
-                f"{_EXPECTED_QUESTIONS}; got a DataFrame with the columns {list(X.columns)}."
-            )
-        X = [{"context": context} for context in X["context"]]
-    return [_read_context(row, i) for i, row in enumerate(X)]
+    columns = column_names(X)
+    if columns is not None:
+        if "context" not in columns:
+            raise ValueError(f"{_EXPECTED_QUESTIONS}; got a DataFrame with the columns {columns}.")
+        X = [{"context": context} for context in check_rows(X["context"], "X", "str")]
+    return [_read_context(row, i) for i, row in enumerate(check_rows(X, "X", "questions"))]
 
 
 def _read_context(row: object, i: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._inputs import check_rows, describe, list_items
+from .._inputs import check_rows, describe, list_items, names_hint
 from .._typing import TagSequences
 
 
@@ -35,7 +35,9 @@ def check_tags(tags: object, name: str) -> list[str]:
         )
     for position, tag in enumerate(values):
         if not isinstance(tag, str):
-            raise TypeError(f"{name}: tag {position} must be a string; got {describe(tag)}.")
+            raise TypeError(
+                f"{name}: tag {position} must be a string; got {describe(tag)}.{names_hint(tag)}"
+            )
         if not tag:
             raise ValueError(
                 f"{name}: tag {position} must not be empty; a word outside any entity has the "

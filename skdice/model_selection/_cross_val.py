@@ -1,7 +1,7 @@
 """Out-of-fold probabilities, also of estimators whose rows have different lengths."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_sample_weight
+from .._inputs import check_sample_weight, indexable_rows, is_table, list_items, table_cells
 from .._pipeline import weight_parameter
 from ..estimators._rows import object_array
 
@@ -95,8 +96,8 @@ def cross_val_predict_proba(
         )
     if y is None:
         raise ValueError("cross_val_predict_proba needs y, the tags or labels. Got y=None.")
-    X, y, groups = indexable(X, y, groups)
-    n_rows = len(y)
+    X, y, groups = indexable(*map(indexable_rows, (X, y)), groups)
+    n_rows = _num_samples(y)
     weight = check_sample_weight(sample_weight, n_rows)
     cv = check_cv(cv, y, classifier=is_classifier(estimator))
     splits = [
@@ -159,11 +160,15 @@ def _check_partition(tests: Sequence[np.ndarray], n_rows: int) -> None:
 
 def _check_training_parts(splits: Sequence[_Split], y: Any, weight: np.ndarray | None) -> None:
     """Raise a ValueError if there is only one tag or label to learn from in some fold."""
-    if getattr(y, "ndim", 1) == 2 and np.asarray(y).dtype.kind in "biuf":
-        return  # An indicator matrix: what its columns need, the estimator says.
-    y = _as_python(y)
-    rows = [_labels_of(row) for row in y]
-    what = "tag" if any(map(_is_sequence, y)) else "label"
+    are_sentences = isinstance(y, np.ndarray) and y.dtype.kind in "OU"  # All of one length.
+    if is_table(y) and not are_sentences:
+        if y.shape[1] != 1:
+            return  # An indicator matrix: what its columns need, the estimator says.
+        y = table_cells(y)[:, 0]
+    listed = list_items(y) or []
+    inner = [list_items(row) for row in listed]
+    rows = [_plain([label] if row is None else row) for label, row in zip(listed, inner)]
+    what = "label" if all(row is None for row in inner) else "tag"
     every = set().union(*rows)
     for fold, (train, _) in enumerate(splits):
         used = train if weight is None else train[weight[train] > 0]
@@ -178,17 +183,9 @@ def _check_training_parts(splits: Sequence[_Split], y: Any, weight: np.ndarray |
         )
 
 
-def _is_sequence(row: Any) -> bool:
-    return not isinstance(row, str) and hasattr(row, "__len__")
-
-
-def _labels_of(row: Any) -> set[Hashable]:
-    return set(_as_python(row)) if _is_sequence(row) else {row}
-
-
-def _as_python(values: Any) -> Any:
-    """Return an array or a Series as a list of Python values, which errors show as they are."""
-    return values.tolist() if hasattr(values, "tolist") else values
+def _plain(labels: list[Any]) -> set[Any]:
+    """Return distinct labels as Python values, which errors show as they are."""
+    return {label.item() if isinstance(label, np.generic) else label for label in labels}
 
 
 def _fit_and_predict(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._inputs import check_sample_weight
+from .._inputs import check_sample_weight, indexable_rows
 from .._parameters import check_number
 from ..estimators._goal import Goal
 from ..estimators._out_of_fold import out_of_fold_scores
@@ -50,10 +50,10 @@ def tune_decision(
     sample_weight : array-like of shape (n_rows,), optional
         For classifiers only.
     per_label : bool, default=False
-        Whether each type of entity of a tagger gets a bias or threshold of its own, tuned by its
-        own F1. With few entities of a type it is drawn to the one of all: with n of them it keeps
-        n / (n + 20) of its distance. Classifiers with several classes or labels have one each
-        anyway.
+        Whether each type of entity of a tagger gets a bias or threshold of its own. Types compete
+        for words, so they are tuned one after the other for the F1 of all. With few entities of a
+        type its own is drawn to the shared one: with n of them it keeps n / (n + 20) of its
+        distance. Classifiers with several classes or labels have one each anyway.
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
         entities (with ``per_label`` of each type), of the positive one of two classes, of each of
@@ -71,8 +71,9 @@ def tune_decision(
     Returns
     -------
     estimator
-        With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found; of
-        equally good ones the nearest to 0. All its methods are those of the estimator;
+        With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found, of
+        equally good ones the nearest to 0; of a tagger (without ``metric``) the mean of those that
+        are best without a fifth of the rows. All its methods are those of the estimator;
         ``predict_proba`` and ``decision_function`` of a classifier do not change.
 
     Raises
@@ -123,6 +124,7 @@ def tune_decision(
     check_is_fitted(estimator, "net_")
     goal = Goal(per_label, min_precision, min_recall)
     goal.check(metric)
+    X, y = indexable_rows(X), indexable_rows(y)
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
     scores = None
     if cv is not None:

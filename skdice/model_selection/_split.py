@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_consistent_length, check_random_state
 
+from .._inputs import check_rows
 from ..metrics._validation import check_tags
 from ..text._tags import are_chunk_tags
 
@@ -135,7 +136,8 @@ class StratifiedTagKFold(BaseCrossValidator):
                 f"y=None."
             )
         check_consistent_length(X, y, groups)
-        sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(y)]
+        rows = check_rows(y, "y", "lists of tags")
+        sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(rows)]
         unit = np.arange(len(sentences))
         if groups is not None:
             unit = np.unique(np.asarray(groups), return_inverse=True)[1]

@@ -39,8 +39,7 @@ def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[
     """
     if threshold is None:
         return {}
-    if not isinstance(threshold, Mapping):
-        threshold = dict.fromkeys(labels, threshold)
+    threshold = by_label(threshold, labels)
     unknown = [label for label in threshold if label not in labels]
     if unknown:
         raise ValueError(
@@ -50,6 +49,11 @@ def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[
     for label, value in threshold.items():
         check_number("predict_spans", f"threshold of {label}", value, low=0, high=1, closed="both")
     return dict(threshold)
+
+
+def by_label(threshold: Threshold, labels: Sequence[str]) -> Mapping[str, float]:
+    """Return a threshold for each label."""
+    return threshold if isinstance(threshold, Mapping) else dict.fromkeys(labels, threshold)
 
 
 def keep_above(entities: Sequence[Entity], lowest: Mapping[str, float]) -> list[Entity]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import read_conll
+from skdice.datasets import _files, read_conll, write_conll
 
 CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -188,3 +188,67 @@ def test_published_corpora(name, n_sentences, n_words, n_outside):
     assert len(X) == len(y) == n_sentences
     assert sum(map(len, X)) == sum(map(len, y)) == n_words
     assert sum(tags.count("O") for tags in y) == n_outside
+
+
+class TestWriting:
+    words = st.text(
+        st.characters(codec="utf-8", exclude_characters=" \t\r\n"), min_size=1, max_size=5
+    ).filter(lambda word: word != "-DOCSTART-")
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.lists(st.tuples(words, words), min_size=1, max_size=4), min_size=1))
+    def test_round_trip_of_any_words(self, tmp_path_factory, sentences):
+        X = [[word for word, _ in row] for row in sentences]
+        y = [[tag for _, tag in row] for row in sentences]
+        path = tmp_path_factory.mktemp("conll") / "a.conll"
+        write_conll(path, X, y)
+        assert read_conll(path) == (X, y)
+
+    @pytest.mark.parametrize("name", ["a.conll", "a.conll.gz", "a.XZ"])
+    def test_odd_words(self, tmp_path, name):
+        X = [["\ufeff", "\u00a0", "\u2028", "😀", "-DOCSTART-x"], ["#", "א"]]
+        y = [["O"] * 5, ["B-X", "-DOCSTART-"]]
+        write_conll(tmp_path / name, X, y)
+        assert read_conll(tmp_path / name) == (X, y)
+
+    def test_lines(self, tmp_path):
+        write_conll(tmp_path / "a.conll", [["Anna", "x"], ["Hi"]], [["B-PER", "O"], ["O"]])
+        content = (tmp_path / "a.conll").read_bytes()
+        assert content == b"Anna B-PER\nx O\n\nHi O\n\n"
+
+    @pytest.mark.parametrize(
+        "words, tags, message",
+        [
+            ([""], ["O"], "must not be empty .* position 0 of row 1 of X is ''"),
+            (["a", "b c"], ["O", "O"], "position 1 of row 1 of X is 'b c'"),
+            (["a\tb"], ["O"], r"position 0 of row 1 of X is 'a\\tb'"),
+            (["a\n"], ["O"], r"position 0 of row 1 of X is 'a\\n'"),
+            (["a"], [""], "position 0 of row 1 of y is ''"),
+            (["a"], ["O\r"], r"position 0 of row 1 of y is 'O\\r'"),
+            (["-DOCSTART-"], ["O"], "-DOCSTART- ends a sentence .* position 0 of row 1 of X"),
+            ([], [], "no empty sentences; row 1 of X"),
+            (["a"], ["O", "O"], "row 1 has 1 words and 2 tags"),
+            (["\ud800"], ["O"], "position 0 of row 1 of X has half of a surrogate pair"),
+        ],
+    )
+    def test_errors(self, tmp_path, words, tags, message):
+        with pytest.raises(ValueError, match=message):
+            write_conll(tmp_path / "a.conll", [["ok"], words], [["O"], tags])
+        assert not list(tmp_path.iterdir())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.sampled_from("\r\n\ufeff é😀\u2028a")),
+    st.sampled_from(["utf-8", "utf-16", "utf-8-sig"]),
+    st.integers(1, 5),
+)
+def test_lines_do_not_depend_on_the_pieces_read(tmp_path_factory, text, encoding, size):
+    path = tmp_path_factory.mktemp("lines") / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_files, "_PIECE", size)
+        lines = _files.read_lines(path, encoding=encoding)
+    expected = _files.read_text(path, encoding=encoding).split("\n")
+    expected = expected[:-1] if expected[-1] == "" else expected
+    assert lines == [line.removesuffix("\r") for line in expected]

@@ -5,30 +5,52 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdice.estimators._goal import Goal, choose_bias, count_by_label
+from skdice.estimators._goal import Goal, choose_decision, count_by_label
+from skdice.text._entities import by_label
 
 CANDIDATES = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 LABELS = ["LOC", "PER"]
 
 
-def made_counts(n_rows=400, n_gold=1.0, seed=0, best=(-1.0, 2.0)):
-    """Counts by which the F1 of each label is best at its own bias."""
-    rng = np.random.default_rng(seed)
-    actual = rng.poisson(n_gold, (n_rows, 2))
-    counts = np.zeros((len(CANDIDATES), n_rows, 3, 2), dtype=int)
-    for i, bias in enumerate(CANDIDATES):
-        for k, place in enumerate(best):
-            share = 1 / (1 + np.exp(bias - place))  # The higher, the fewer are found.
-            correct = rng.binomial(actual[:, k], 0.95 * share)
-            wrong = rng.poisson(n_gold * 3 * share**4, n_rows)
-            counts[i, :, :, k] = np.stack([correct, correct + wrong, actual[:, k]], axis=1)
-    return counts
+class Rows:
+    """Entities with scores: ``decide`` gives those above a number, or one for each label."""
+
+    def __init__(self, n_rows=300, n_gold=1.0, seed=0, best=(-1.0, 2.0)):
+        rng = np.random.default_rng(seed)
+        self.gold, self.scored = [], []
+        for _ in range(n_rows):
+            gold, scored, word = [], [], 0
+            for label, place in zip(LABELS, best, strict=True):
+                kinds = [(True, 1.0)] * rng.poisson(n_gold) + [(False, -1.5)] * rng.poisson(n_gold)
+                for is_gold, shift in kinds:
+                    span = (word, word + 1, label)
+                    word += 1
+                    scored.append((place + shift + rng.logistic(scale=0.5), span))
+                    gold += [span] if is_gold else []
+            self.gold.append(gold)
+            self.scored.append(scored)
+
+    def decide(self, lowest):
+        return [[s for x, s in row if x > by_label(lowest, LABELS)[s[2]]] for row in self.scored]
+
+    def choose(self, goal, decide=None):
+        return choose_decision(self.gold, decide or self.decide, CANDIDATES, LABELS, goal)
+
+    def totals(self, decision):
+        """Correct, predicted and actual entities, (3, n_labels)."""
+        return count_by_label(self.gold, self.decide(decision), LABELS).sum(0)
+
+    def without(self, label, keep=0):
+        """Leave the entities of a label out, but for those of the first rows."""
+        for rows in (self.gold, self.scored):
+            for row in rows[keep:]:
+                row[:] = [item for item in row if label not in str(item)]
+        return self
 
 
-def scores(counts, bias):
-    """Return precision and recall at the candidate nearest to a bias."""
-    correct, predicted, actual = counts[int(np.argmin(np.abs(np.array(CANDIDATES) - bias)))].sum(0)
-    return correct / np.maximum(predicted, 1), correct / actual
+def f1(totals):
+    correct, predicted, actual = totals
+    return 2 * correct / np.maximum(predicted + actual, 1)
 
 
 class TestValue:
@@ -47,69 +69,72 @@ class TestValue:
 
 
 class TestChoice:
-    def test_one_bias_for_all(self):
-        counts = made_counts()
-        bias = choose_bias(counts, CANDIDATES, LABELS, Goal())
-        assert isinstance(bias, float)
-        total = counts.sum((1, 3))
-        f1 = 2 * total[:, 0] / (total[:, 1] + total[:, 2])
-        assert f1[int(np.argmin(np.abs(np.array(CANDIDATES) - bias)))] > f1.max() - 0.02
+    def test_one_for_all(self):
+        rows = Rows()
+        decision = rows.choose(Goal())
+        assert isinstance(decision, float)
+        best = max(f1(rows.totals(value).sum(1)) for value in CANDIDATES)
+        assert f1(rows.totals(decision).sum(1)) > best - 0.02
 
     def test_each_label_has_its_own(self):
-        counts = made_counts()
-        biases = choose_bias(counts, CANDIDATES, LABELS, Goal(per_label=True))
-        assert list(biases) == LABELS
-        for k, label in enumerate(LABELS):
-            of_label = counts[..., k].sum(1)
-            f1 = 2 * of_label[:, 0] / (of_label[:, 1] + of_label[:, 2])
-            at = int(np.argmin(np.abs(np.array(CANDIDATES) - biases[label])))
-            assert f1[at] > f1.max() - 0.02
+        rows = Rows()
+        decision = rows.choose(Goal(per_label=True))
+        assert list(decision) == LABELS
+        best = np.max([f1(rows.totals(value)) for value in CANDIDATES], axis=0)
+        assert (f1(rows.totals(decision)) > best - 0.03).all()
+        alone = f1(rows.totals(rows.choose(Goal())).sum(1))
+        assert f1(rows.totals(decision).sum(1)) > alone + 0.05
 
-    def test_few_entities_are_drawn_to_the_shared_bias(self):
-        counts = made_counts()
-        counts[..., 1] = 0
-        few = made_counts(n_rows=4, seed=1, best=(-1.0, 4.0))[..., 1]
-        counts[:, :4, :, 1] = few
-        n = few[0, :, 2].sum()
-        shared = choose_bias(counts, CANDIDATES, LABELS, Goal())
-        biases = choose_bias(counts, CANDIDATES, LABELS, Goal(per_label=True))
-        alone = choose_bias(counts[..., 1:], CANDIDATES, ["PER"], Goal())
-        expected = shared + n / (n + 20) * (alone - shared)
-        assert biases["PER"] == pytest.approx(expected)
-        assert biases["LOC"] == pytest.approx(shared, abs=0.2)
+    def test_labels_that_compete_are_tuned_together(self):
+        rows = Rows(best=(0.0, 0.0))
+        # All of PER is right only as long as LOC, which takes its words, is held back as far.
+        n = len(rows.gold)
+
+        def decide(lowest):
+            lowest = by_label(lowest, LABELS)
+            if lowest["LOC"] >= lowest["PER"]:
+                return rows.gold
+            return [[(start, end, "LOC") for start, end, _ in row] for row in rows.gold]
+
+        assert n == len(decide(0.0))
+        decision = rows.choose(Goal(per_label=True), decide)
+        assert decision["LOC"] >= decision["PER"]
+
+    def test_few_entities_are_drawn_to_the_shared_one(self):
+        rows = Rows(best=(-1.0, 4.0)).without("PER", keep=4)
+        n = sum(span[2] == "PER" for row in rows.gold for span in row)
+        shared, own = rows.choose(Goal()), rows.choose(Goal(per_label=True))
+        assert n > 0
+        assert shared < own["PER"] <= shared + n / (n + 20) * (4 - shared)
+        assert own["LOC"] == pytest.approx(shared, abs=0.3)
 
     @pytest.mark.parametrize("per_label", [False, True])
     def test_floors_are_reached(self, per_label):
-        counts = made_counts(n_rows=3000)
-        goal = Goal(per_label=per_label, min_precision=0.9)
-        bias = choose_bias(counts, CANDIDATES, LABELS, goal)
+        rows = Rows(n_rows=1500)
+        decision = rows.choose(Goal(per_label=per_label, min_precision=0.9))
+        correct, predicted, actual = rows.totals(decision)
         if not per_label:
-            correct, predicted, _ = counts[CANDIDATES.index(round(bias, 1))].sum((0, 2))
-            assert correct / predicted > 0.885
+            assert correct.sum() / predicted.sum() > 0.885
             return
-        for k, label in enumerate(LABELS):
-            precision, recall = scores(counts[..., k], bias[label])
-            assert precision > 0.885
-            assert recall > 0.3
-        goal = Goal(per_label=True, min_recall=0.8)
-        for k, (label, value) in enumerate(choose_bias(counts, CANDIDATES, LABELS, goal).items()):
-            assert label == LABELS[k]
-            assert scores(counts[..., k], value)[1] > 0.785
+        assert (correct / predicted > 0.885).all()
+        assert (correct / actual > 0.5).all()
+        correct, _, actual = rows.totals(rows.choose(Goal(per_label=True, min_recall=0.8)))
+        assert (correct / actual > 0.785).all()
 
     def test_a_floor_out_of_reach(self):
-        counts = made_counts()
-        counts[:, :, 1] += 5
+        rows = Rows()
+        wrong = [[*row, (90, 91, "LOC"), (91, 92, "PER")] for row in rows.gold]
         with pytest.warns(UserWarning, match=r"min_precision=0.9 is not reached .* reaches 0\.\d"):
-            choose_bias(counts, CANDIDATES, LABELS, Goal(min_precision=0.9))
+            rows.choose(Goal(min_precision=0.9), lambda _: wrong)
         with pytest.warns(UserWarning, match=r"not reached for 'LOC' on these rows"):
-            choose_bias(counts, CANDIDATES, LABELS, Goal(per_label=True, min_precision=0.9))
+            rows.choose(Goal(per_label=True, min_precision=0.9), lambda _: wrong)
 
     def test_a_label_without_entities(self):
-        counts = made_counts()
-        counts[..., 1] = 0
-        biases = choose_bias(counts, CANDIDATES, LABELS, Goal(per_label=True))
-        shared = choose_bias(counts, CANDIDATES, LABELS, Goal())
-        assert biases["PER"] == shared
+        rows = Rows().without("PER")
+        assert rows.choose(Goal(per_label=True))["PER"] == rows.choose(Goal())
+
+    def test_no_rows(self):
+        assert choose_decision([], lambda _: [], CANDIDATES, LABELS, Goal()) == 0
 
 
 def test_counts():

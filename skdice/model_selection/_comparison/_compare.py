@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from ..._inputs import indexable_rows
 from ..._version import __version__
 from ._checks import (
     check_both_parts,
@@ -130,6 +131,7 @@ def compare_losses(
         [name for label in entries for name in _row_labels(label, tune_threshold)], baseline
     )
     final = text_estimator(estimator)
+    X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
     jobs = [
         _Job(label, seed, _prepare(estimator, label, parameters, seed))
         for label, parameters in entries.items()

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..._pipeline import final_step, silenced, with_parameters
 from ...estimators._base import TextEstimator
-from ...estimators._labels import is_indicator
+from ...estimators._labels import check_labels, is_indicator
 from ...estimators._split import split_rows
 from ...metrics._row_counts import RowCounts
 from .._decision import tune_decision
@@ -131,7 +131,8 @@ def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray
     if task.find_groups is not None and not isinstance(estimator, Pipeline):
         groups = task.find_groups(protocol.X)
     elif task.is_classifier and not is_indicator(protocol.y):
-        classes = np.unique(np.asarray(protocol.y), return_inverse=True)[1].ravel()
+        labels = check_labels(protocol.y, _num_samples(protocol.y))
+        classes = np.unique(labels, return_inverse=True)[1]
     return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..._inputs import indexable_rows
 from ..._pipeline import silenced, weight_parameter, with_parameters
 from ..._random_state import make_rng
 from ...estimators._reuse import default_max_bytes
@@ -228,6 +229,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         check_parameters(self)
         plan = self._make_plan()
+        X, y = indexable_rows(X), indexable_rows(y)
         task = self._make_task(X, y, sample_weight, groups)
         fingerprint = search_fingerprint(
             self.estimator, X, y, sample_weight, task.splits, self.scoring
