@@ -1,4 +1,4 @@
-"""What the gallery runs: command lines that leave no files behind, and a note where it runs nothing."""
+"""Command lines of the examples that the gallery runs, and a note on those that it does not."""
 
 import tempfile
 from pathlib import Path
