@@ -24,7 +24,7 @@ OUTPUT_OF_THE_ENCODER = {"start.md"}
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.M | re.S
 )
-# A tiny model with two layers learns nothing anyway.
+# A tiny model with one layer learns nothing anyway.
 FASTER = [
     (r"max_epochs=\d+", "max_epochs=1"),
     (r"n_trials=\d+", "n_trials=2"),
@@ -70,7 +70,8 @@ def run(page: Path, model: str, first: str | None = None) -> list[tuple[Block, s
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory):
-    return build_bert(tmp_path_factory.mktemp("tiny"), max_position_embeddings=512)
+    sizes = {"max_position_embeddings": 128, "num_hidden_layers": 1, "hidden_size": 16}
+    return build_bert(tmp_path_factory.mktemp("tiny"), **sizes)
 
 
 @pytest.fixture
