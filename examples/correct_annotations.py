@@ -1,11 +1,14 @@
-"""Let a tagger annotate texts, and correct what it found in Label Studio.
+"""Correct in Label Studio what a tagger found
+===========================================
+
+A tagger annotates texts, and you correct them::
 
     python examples/correct_annotations.py                           # made text
     python examples/correct_annotations.py --export path/to/export.json --new path/to/texts.txt
 
-Reads an export of Label Studio (here a made one), trains a tagger on it, and writes new texts with
-what it finds as pre-annotations, those that it is least sure of first. Import the file into the
-project, correct it, export, and go round again.
+The script reads an export of Label Studio (here a made one), trains a tagger on it, and writes new
+texts with what it finds as pre-annotations, those that it is least sure of first. Import the
+file into the project, correct it, export, and go round again.
 """
 
 import argparse
@@ -22,7 +25,7 @@ from skdice.datasets import (
 )
 from skdice.metrics import get_entities
 
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--export", type=Path, help="JSON of Label Studio with entities")
 parser.add_argument("--new", type=Path, help="texts to annotate, one a line")
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the result")

@@ -9,7 +9,8 @@ import pytest
 
 import skdice
 
-API = Path(__file__).parents[2] / "docs" / "api" / "index.rst"
+ROOT = Path(__file__).parents[2]
+API = ROOT / "docs" / "api" / "index.rst"
 MODULES = ["skdice"] + [
     f"skdice.{module.name}"
     for module in pkgutil.iter_modules(skdice.__path__)
@@ -39,3 +40,12 @@ def test_every_public_name_is_in_the_reference(name):
 def test_every_entry_exists_where_it_stands():
     for name, module in read_entries().items():
         assert name in import_module(module).__all__, f"{module}.{name}"
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_an_example_has_the_title_of_its_page(example):
+    text = example.read_text(encoding="utf-8")
+    title, underline = text.removeprefix('"""').splitlines()[:2]
+    assert underline == "=" * len(title)
+    # The gallery runs scripts with an empty __doc__.
+    assert "__doc__.splitlines()" not in text
