@@ -216,6 +216,7 @@ class TextNet(NeuralNet):
     def _run_epoch(self, sampler: StepSampler, epoch: int) -> None:
         self._set_training(True)
         losses, rates = [], []
+        self.history.record("lr", self.scheduler_.get_last_lr()[0])
         self.seen_: Tensor | None = None
         for number, step in enumerate(sampler, start=1):
             where = f"epoch {epoch}, batch {number} of {len(sampler)}"

@@ -57,8 +57,9 @@ def test_a_read_is_of_one_version(tmp_path):
     write(directory, "first")
     with Saving(directory):
         seen = [read_one_version(directory, contents) for _ in range(100)]
+        while seen[-1] == {"first"}:  # On a busy machine the thread may not have begun.
+            seen.append(read_one_version(directory, contents))
     assert {len(content) for content in seen} == {1}
-    assert len({next(iter(content)) for content in seen}) > 1
 
 
 def test_two_writers(tmp_path):

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from skdice.datasets._write_tags import write_tags
 from skdice.metrics import get_entities
 from skdice.text._entities import Entity
 from skdice.text._queries import encode_queries
-from skdice.text._query_decoding import best_disjoint, find_spans, write_tags
+from skdice.text._query_decoding import best_disjoint, find_spans
 from skdice.text._tokenizer import WordTokenizer
 from skdice.text._windows import central_window
 
@@ -177,9 +178,9 @@ class TestWriteTags:
     @given(spans=disjoint_spans)
     def test_round_trip(self, name, spans):
         scheme, roles = SCHEMES[name]
-        tags = write_tags(spans, 10, scheme, roles)
-        assert len(tags) == 10
         expected = [tuple(entity)[:3] for _, entity in spans]
+        tags = write_tags(expected, 10, scheme, roles)
+        assert len(tags) == 10
         assert [tuple(span) for span in get_entities(tags)] == expected
         strict = get_entities(tags, mode="strict", scheme=name)
         assert [tuple(span) for span in strict] == expected
@@ -196,8 +197,7 @@ class TestWriteTags:
     )
     def test_schemes(self, name, expected):
         rows = [(1, 3, "A"), (3, 4, "A"), (4, 5, "B"), (6, 9, "A")]
-        spans = [(0.0, Entity(*row, 1.0)) for row in rows]
-        assert " ".join(write_tags(spans, 9, *SCHEMES[name])) == expected
+        assert " ".join(write_tags(rows, 9, *SCHEMES[name])) == expected
 
     def test_no_words(self):
         assert write_tags([], 0, "IOB2", {}) == []
