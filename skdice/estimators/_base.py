@@ -32,6 +32,7 @@ from ._parameter import check_parameters
 from ._persistence import export_network, load_estimator, save_estimator
 from ._reuse import active_reuse
 from ._shared_parameters import FITTED_ATTRIBUTES, SharedParameters
+from ._split import FitRows, read_fit_rows
 from ._task import Task, frame_of
 
 _INTERRUPTED = (
@@ -119,6 +120,14 @@ class TextEstimator(SharedParameters):
             )
         super().set_params(**params)
         return self
+
+    def _read_fit(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
+    ) -> FitRows:
+        """Return what ``fit`` was given, after all checks of parameters."""
+        self._check_parameters()
+        self._check_validation(validation)
+        return read_fit_rows(X, y, sample_weight, groups, validation)
 
     def _check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed, also together."""

@@ -24,7 +24,7 @@ from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator
 from ._rows import take
 from ._shared_parameters import FITTED_ATTRIBUTES
-from ._split import read_fit_rows, split_rows
+from ._split import split_rows
 from ._thresholds import tune_thresholds
 from ._windows import longest_window
 
@@ -133,9 +133,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             If parameters or data are not allowed, or the loss stops being finite; the message says
             what was got, what is allowed, and which row.
         """
-        self._check_parameters()
-        self._check_validation(validation)
-        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        given = self._read_fit(X, y, sample_weight, groups, validation)
         rows = self._task.read_X(given.X)
         labels, names = self._task.read_y(given.y, rows)
         weight = check_sample_weight(given.sample_weight, len(rows))

@@ -26,7 +26,7 @@ from ._goal import Goal, choose_decision
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator, number, option
 from ._rows import take
-from ._split import read_fit_rows, split_rows
+from ._split import split_rows
 from ._task import Task
 from ._windows import longest_window
 from ._words import WordTagger, count_tagged
@@ -219,9 +219,7 @@ class DiceQueryTagger(WordTagger):
             If parameters or data are not allowed, or the loss stops being finite; the message says
             what was got, what is allowed, and which row.
         """
-        self._check_parameters()
-        self._check_validation(validation)
-        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        given = self._read_fit(X, y, sample_weight, groups, validation)
         sentences = check_token_lists(given.X)
         gold = check_entities(given.y, sentences)
         self._check_flat(gold)

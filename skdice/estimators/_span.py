@@ -31,7 +31,7 @@ from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
 from ._questions import GoldAnswers, check_questions
 from ._rows import object_array, take
-from ._split import read_fit_rows, split_rows
+from ._split import split_rows
 from ._task import Task
 from ._thresholds import tune_thresholds
 from ._windows import longest_window
@@ -208,9 +208,7 @@ class DiceSpanExtractor(TextEstimator):
             If parameters or data are not allowed, or the loss stops being finite; the message says
             what was got, what is allowed, and which row.
         """
-        self._check_parameters()
-        self._check_validation(validation)
-        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        given = self._read_fit(X, y, sample_weight, groups, validation)
         questions, contexts = check_questions(given.X)
         gold = GoldAnswers(given.y, contexts, self.on_misaligned)
         weight = check_sample_weight(given.sample_weight, len(questions))

@@ -28,7 +28,7 @@ from ._loss import check_loss_classes, make_training_loss, recommended_for_entit
 from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
 from ._rows import object_array, take
-from ._split import read_fit_rows, split_rows
+from ._split import split_rows
 from ._task import Task
 from ._windows import longest_window, shared_pieces
 from ._words import WordTagger, count_tagged
@@ -176,9 +176,7 @@ class DiceTokenTagger(WordTagger):
             If parameters or data are not allowed, or the loss stops being finite; the message says
             what was got, what is allowed, and which row.
         """
-        self._check_parameters()
-        self._check_validation(validation)
-        given = read_fit_rows(X, y, sample_weight, groups, validation)
+        given = self._read_fit(X, y, sample_weight, groups, validation)
         sentences = check_token_lists(given.X)
         tags = check_tags(given.y, sentences)
         weight = check_sample_weight(given.sample_weight, len(sentences))

@@ -16,12 +16,13 @@ from skdice.datasets._splitting import (
     SPLITTERS,
     are_characters,
     is_unspaced,
-    split_at_spaces,
     split_words,
 )
 from skdice.metrics import get_entities
+from skdice.text._entities import Entity
 
 NER = Path(__file__).parents[3] / "shared" / "data" / "ner"
+PARTS = ("train", "dev", "test")
 TEXT = "Ann lives in New York."
 
 
@@ -169,18 +170,34 @@ def test_any_span_is_taken_or_counted(text, spans):
     assert {(words[a][0], words[b - 1][1]) for a, b, _ in y[0]} == expected
 
 
-@pytest.mark.parametrize("name", ["conll2003_en/dev.conll", "bc5cdr/dev.tsv"])
+def test_what_a_tagger_gives_can_be_read():
+    spans = [[Entity(0, 3, "PER", 0.9), Entity(13, 21, "LOC", 0.2)]]
+    plain = [[entity[:3] for entity in row] for row in spans]
+    assert words_from_spans([TEXT], spans) == words_from_spans([TEXT], plain)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *[f"conll2003_en/{part}.conll" for part in ("train", "dev", "test")],
+        *[f"{corpus}/{part}.tsv" for corpus in ("bc5cdr", "ncbi_disease") for part in PARTS],
+        *[f"weibo_zh/{part}.conll" for part in PARTS],
+        "wikigold/all.conll",
+        "msra_zh/test.bio",
+    ],
+)
 def test_corpora(name):
     path = NER / f"{name}.xz"
     if not path.exists():
         pytest.skip(f"needs the corpus ner/{name}.xz in ../shared/data")
     X, y = map(list, read_conll(path))
-    texts = [" ".join(words) for words in X]
+    splitter, space = ("characters", "") if are_characters(X) else ("whitespace", " ")
+    texts = [space.join(words) for words in X]
     spans = []
     for text, tags in zip(texts, y, strict=True):
-        words = split_at_spaces(text)
+        words = SPLITTERS[splitter](text)
         spans.append([(words[a][0], words[b - 1][1], t) for a, b, t in get_entities(tags)])
-    again, tags = words_from_spans(texts, spans, splitter="whitespace", on_misaligned="raise")
+    again, tags = words_from_spans(texts, spans, splitter=splitter, on_misaligned="raise")
     assert again == X
     assert [get_entities(row) for row in tags] == [get_entities(row) for row in y]
 

@@ -126,21 +126,10 @@ class TestGroups:
 
     def test_fit(self, case):
         estimator, (X, y), _ = case
-        estimator.set_params(validation_fraction=0.25)
-        groups = pd.Series(np.repeat(["a", "b", "c", "d"], len(X) // 4))
-        estimator.fit(X, y, groups=groups)
-        scores = []
-        for name in "abcd":
-            mask = (groups == name).to_numpy()
-            part = (
-                [X[i] for i in np.flatnonzero(mask)],
-                y[np.flatnonzero(mask)]
-                if isinstance(y, np.ndarray)
-                else [y[i] for i in np.flatnonzero(mask)],
-            )
-            scores.append(estimator.score(*part))
-        best = estimator.history_["valid_score"].iloc[estimator.best_epoch_ - 1]
-        assert any(score == pytest.approx(best) for score in scores)
+        sizes = {"a": 2, "b": 3, "c": 5, "d": 6}  # A quarter of the rows alone would be 4.
+        groups = pd.Series([name for name, size in sizes.items() for _ in range(size)])
+        estimator.set_params(validation_fraction=0.25).fit(X, y, groups=groups)
+        assert len(X) - estimator._n_training_rows in sizes.values()
 
     def test_folds(self, tiny_bert, monkeypatch):
         X, y = easy_corpus(12)

@@ -23,6 +23,7 @@ from skdice.metrics import (
     entity_f1_score,
     entity_precision_recall_fscore_support,
     get_entities,
+    squad_f1_score,
 )
 from skdice.model_selection import tune_decision
 
@@ -286,10 +287,22 @@ class TestLabels:
     def test_answers(self, tiny_bert):
         X, y = make_questions(30, ratio=18, unanswerable_share=0.4, random_state=0)
         extractor = fit(DiceSpanExtractor, tiny_bert, (X, y), loss="ce", lr=5e-3)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            sure = tune_decision(extractor, X, y, min_precision=0.99)
-            many = tune_decision(extractor, X, y, min_recall=0.01)
-        assert (sure.predict(X) != "").sum() <= (many.predict(X) != "").sum() or (
-            many.null_threshold_ <= sure.null_threshold_
-        )
+        scores = extractor.no_answer_score(X)
+        n_actual = sum(bool(row["text"]) for row in y)
+
+        def precision_and_recall(threshold):
+            extractor.null_threshold_ = threshold
+            answers = extractor.predict(X)
+            rows = [i for i, text in enumerate(answers) if text]
+            f1 = sum(squad_f1_score([y[i]], [answers[i]]) for i in rows)
+            return f1 / max(len(rows), 1), f1 / n_actual
+
+        places = [scores.min() - 1, *np.sort(scores), scores.max() + 1]
+        reached = np.array([precision_and_recall(place) for place in places])
+        floor = reached[:, 0].max()
+        tuned = tune_decision(extractor, X, y, min_precision=0.99 * floor)
+        precision, recall = precision_and_recall(tuned.null_threshold_)
+        assert precision >= 0.99 * floor
+        assert recall == pytest.approx(reached[reached[:, 0] >= 0.99 * floor, 1].max())
+        tuned = tune_decision(extractor, X, y, min_recall=reached[:, 1].max())
+        assert precision_and_recall(tuned.null_threshold_)[1] == pytest.approx(reached[:, 1].max())
