@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from ..io._checkpoint import DirectoryCheckpoint
 from ..io._replace import as_path, read_one_version
 from ..nn._batching import Batcher, StepSampler
+from ..nn._callbacks import check_callbacks, named_callbacks
 from ..nn._modules import TextModule
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
@@ -101,14 +102,28 @@ class TextEstimator(SharedParameters):
 
     # -- parameters --------------------------------------------------------------------------------
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; if deep, also those of the loss object and of the callbacks."""
+        params: dict[str, Any] = super().get_params(deep)
+        for name, callback in self._named_callbacks().items() if deep else ():
+            for key, value in callback.get_params().items():
+                params[f"callbacks__{name}__{key}"] = value
+        return params
+
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of a loss object (``loss__gamma``).
+        """Set parameters, also of a loss object (``loss__gamma``) or a callback.
+
+        Those of a callback are ``callbacks__<name>__<parameter>``; its name is the one given with
+        it, or that of its class.
 
         Raises
         ------
         ValueError
             If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
         """
+        of_callbacks = {
+            name: params.pop(name) for name in list(params) if name.startswith("callbacks__")
+        }
         loss = params.get("loss", self.loss)
         nested = [name for name in params if name.startswith("loss__")]
         if nested and isinstance(loss, str):
@@ -119,7 +134,21 @@ class TextEstimator(SharedParameters):
                 f"estimator."
             )
         super().set_params(**params)
+        callbacks = self._named_callbacks()
+        for key, value in of_callbacks.items():
+            name, _, parameter = key.removeprefix("callbacks__").partition("__")
+            if name not in callbacks or not parameter:
+                raise ValueError(
+                    f"{key!r} is no parameter of a callback: they are named "
+                    f"callbacks__<name>__<parameter>, and the callbacks here {list(callbacks)}."
+                )
+            callbacks[name].set_params(**{parameter: value})
         return self
+
+    def _named_callbacks(self) -> dict[str, Any]:
+        """Return the callbacks that have parameters."""
+        named = named_callbacks(self.callbacks)
+        return {name: callback for name, callback in named if hasattr(callback, "get_params")}
 
     def _read_fit(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
@@ -127,6 +156,8 @@ class TextEstimator(SharedParameters):
         """Return what ``fit`` was given, after all checks of parameters."""
         self._check_parameters()
         self._check_validation(validation)
+        validates = validation is not None or self.validation_fraction is not None
+        check_callbacks(self.callbacks, validates)
         return read_fit_rows(X, y, sample_weight, groups, validation)
 
     def _check_parameters(self) -> None:
@@ -191,13 +222,14 @@ class TextEstimator(SharedParameters):
         """
         ranks = current_ranks(resolve_device(self.device))
         callbacks = list(self.callbacks or [])
-        if self.verbose and ranks.is_first:
+        is_shown = bool(self.verbose and ranks.is_first)
+        if is_shown:
             name = type(getattr(loss, "loss", loss)).__name__
             if isinstance(self.loss, str):
                 name = f"recommended, {name}" if self.loss == "recommended" else self.loss
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
-        net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks)
+        net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks, is_shown)
         generators = initialized(net, seed)
         checkpoint, digests = None, {}
         # The files of the base model are on this machine from here on.
@@ -255,7 +287,13 @@ class TextEstimator(SharedParameters):
         return PRECISIONS[int(chosen)]
 
     def _make_net(
-        self, loss: Any, model: str, n_outputs: int, precision: str, callbacks: list[Any]
+        self,
+        loss: Any,
+        model: str,
+        n_outputs: int,
+        precision: str,
+        callbacks: Sequence[Any] = (),
+        is_shown: bool = False,
     ) -> TextNet:
         """Return a network that is not initialised yet."""
         return TextNet(
@@ -275,7 +313,8 @@ class TextEstimator(SharedParameters):
             precision=precision,
             predict_precision="fp32" if self.precision == "auto" else self.precision,
             device=resolve_device(self.device),
-            callbacks=callbacks,
+            callbacks=list(callbacks),
+            verbose=is_shown,  # Whether callbacks of skorch print.
             **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
         )
 

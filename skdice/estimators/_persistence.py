@@ -117,7 +117,7 @@ def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
 def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
     device = _usable_device(resolve_device(estimator.device), place)
     criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
-    net: TextNet = estimator._make_net(criterion, str(place), n_outputs, precision, [])
+    net: TextNet = estimator._make_net(criterion, str(place), n_outputs, precision)
     check_weights(place, estimator._module_class._auto_class)
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()

@@ -115,6 +115,14 @@ Delete it when the work is done. Callbacks see the epochs that are left. Of seve
 first one writes, all have to see the directory, and their number has to be the same.
 """
 
+_CALLBACKS = """
+Told of steps and epochs: objects of ``skorch.callbacks.Callback``, each by itself or as (name,
+object); ``callbacks__<name>__<parameter>`` sets a parameter of it. One that raises
+KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this epoch. Those that need arrays
+or set the learning rate are refused. A clone has callbacks of its own: in cross-validation, what
+they collect is in ``net_.callbacks_`` of the estimators that were fitted.
+"""
+
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
         What was trained with, all parameters set.
@@ -126,6 +134,7 @@ FITTED_ATTRIBUTES = """\
         Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int
     net_ : skorch net
+        For reading: ``net_.history``, ``net_.module_`` (the torch module), ``net_.callbacks_``.
 """
 
 
@@ -248,5 +257,5 @@ class SharedParameters(BaseEstimator):
     ] = None
     verbose: Annotated[int, Parameter("int", "0 shows nothing.")] = 1
     callbacks: Annotated[
-        Sequence[Any] | None, Parameter("list of skorch callbacks", "Told of steps and epochs.")
+        Sequence[Any] | None, Parameter("list of skorch callbacks", _CALLBACKS)
     ] = None

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient
 from ._batching import Batch, Batcher, StepSampler, to_device
+from ._callbacks import asks_to_stop
 from ._compact_embedding import compact_embedding
 from ._finite_guard import FiniteGuard
 from ._frozen_states import FrozenStates, window_keys
@@ -31,6 +32,10 @@ _TRAINING_STATE = (
     "predicted_",
     "seen_",
 )
+_FOR_READING = (
+    "net_ is for reading: its history, module_ and other attributes. Fit, predict and set "
+    "parameters with the estimator that has it."
+)
 _MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column", "states")
 
 
@@ -38,7 +43,8 @@ class TextNet(NeuralNet):
     """A skorch net that trains on optimiser steps drawn by a :class:`StepSampler`.
 
     It keeps skorch's components, history, callbacks and pickling; fitting and prediction are our
-    own, since skorch's batches, loss averaging and Ctrl-C handling do not fit ragged text.
+    own (:meth:`train`, :meth:`predict_logits`), since skorch's batches, loss averaging and Ctrl-C
+    handling do not fit ragged text. skorch's methods for that raise a TypeError.
 
     Parameters
     ----------
@@ -63,6 +69,7 @@ class TextNet(NeuralNet):
     # While it is trained, the processes that do so together.
     ranks_ = ALONE
     best_epoch_ = 0
+    best_predicted_: tuple[bool, ...] = ()
 
     def __init__(
         self,
@@ -87,6 +94,8 @@ class TextNet(NeuralNet):
         self.predict_precision = predict_precision
         # A clone passes them itself.
         fixed = {"optimizer": torch.optim.AdamW, "train_split": None, "verbose": 0}
+        # What skorch's progress bar counts: a step is one batch.
+        fixed["iterator_train__batch_size"] = 1
         super().__init__(module, criterion, **{**fixed, **kwargs})
 
     @property
@@ -115,7 +124,18 @@ class TextNet(NeuralNet):
         )
         return self
 
-    def fit(
+    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
+        """Tell all callbacks; one that raises KeyboardInterrupt ends the fit after this epoch."""
+        getattr(self, method_name)(self, **cb_kwargs)
+        for _, callback in self.callbacks_:
+            try:
+                getattr(callback, method_name)(self, **cb_kwargs)
+            except KeyboardInterrupt as error:
+                if not asks_to_stop(error):
+                    raise
+                self.stops_ = True
+
+    def train(
         self,
         sampler: StepSampler,
         *,
@@ -137,8 +157,8 @@ class TextNet(NeuralNet):
         patience : int, optional
             Stop after this many epochs without improvement and restore the best weights.
         predicted : callable, optional
-            From the logits and targets of a batch to what is predicted of it, a bool Tensor. The
-            history has, as ``"predicted"``, what a batch of the epoch had.
+            From the logits and targets of a batch to what is predicted of it, a bool Tensor.
+            ``best_predicted_`` has what a batch of the best epoch had.
         resume_from : State, optional
             What ``save_state`` was given by a run that this one continues, bit for bit.
         save_state : callable, optional
@@ -153,7 +173,8 @@ class TextNet(NeuralNet):
         # The pieces that batches are padded with are looked up, too.
         batcher = sampler.batcher
         pieces = np.append(batcher.dataset.input_ids.values, batcher.pad_id)
-        self.best_epoch_ = 0
+        self.best_epoch_, self.best_predicted_ = 0, ()
+        self.stops_ = False
         self.ranks_ = sampler.ranks
         self.predicted_ = predicted
         try:
@@ -190,7 +211,7 @@ class TextNet(NeuralNet):
         progress = Progress(self.max_epochs, patience)
         if resume_from is not None:
             restore_training_state(self, progress, sampler.rng, resume_from)
-        self.notify("on_train_begin", X=sampler)
+        self.notify("on_train_begin", X=sampler, y=None)
         try:
             while not progress.is_over:
                 self.notify("on_epoch_begin", dataset_train=sampler, dataset_valid=None)
@@ -198,9 +219,12 @@ class TextNet(NeuralNet):
                 score = None
                 if validate is not None:
                     score = validate()
-                    self.history.record("valid_score", score)
+                    self._record_score("valid_score", score, max)
                 self.notify("on_epoch_end", dataset_train=sampler, dataset_valid=None)
-                progress.end_epoch(score, self.module_)
+                seen = None if self.seen_ is None else self.ranks_.sum(self.seen_.long()) > 0
+                progress.end_epoch(score, self.module_, [] if seen is None else seen.tolist())
+                stops = self.ranks_.sum(torch.tensor(self.stops_, dtype=torch.long))
+                progress.is_stopped = bool(stops)
                 if progress.is_over:
                     progress.keep_best(self.module_)
                 if save_state is not None:
@@ -210,7 +234,8 @@ class TextNet(NeuralNet):
         finally:
             progress.keep_best(self.module_)
             self.best_epoch_ = progress.best_epoch
-            self.notify("on_train_end", X=sampler)
+            self.best_predicted_ = tuple(progress.best_predicted)
+            self.notify("on_train_end", X=sampler, y=None)
             self._drop_training_state()
 
     def _run_epoch(self, sampler: StepSampler, epoch: int) -> None:
@@ -224,13 +249,22 @@ class TextNet(NeuralNet):
             self.notify("on_batch_begin", batch=step, training=True)
             rates.append(self.scheduler_.get_last_lr()[0])
             losses.append(self._train_step(step, where))
+            if self.callbacks:  # Some show it; on a GPU it is waited for.
+                self.history.record_batch("train_loss", losses[-1].item())
+                self.history.record_batch("train_batch_size", 1)
             self.notify("on_batch_end", batch=step, training=True, loss=losses[-1])
+            if self.stops_ and self.ranks_.count == 1:
+                break
         self.guard_.look()
         self.history.record("lr", sum(rates) / len(rates))
-        self.history.record("train_loss", torch.stack(losses).mean().item())
-        if self.seen_ is not None:
-            seen = self.ranks_.sum(self.seen_.long())
-            self.history.record("predicted", (seen > 0).tolist())
+        self._record_score("train_loss", torch.stack(losses).mean().item(), min)
+
+    def _record_score(self, name: str, score: float, best: Callable[..., float]) -> None:
+        """Record a score of this epoch, and whether it is better than all before."""
+        before = [row[name] for row in self.history[:-1]]
+        self.history.record(name, score)
+        is_best = not before or (score not in before and best(score, *before) == score)
+        self.history.record(f"{name}_best", is_best)
 
     def _train_step(self, step: list[Batch], where: str) -> Tensor:
         self.optimizer_.zero_grad(set_to_none=True)
@@ -252,6 +286,12 @@ class TextNet(NeuralNet):
         self.scaler_.update()
         self.scheduler_.step()
         return loss
+
+    def _is_for_reading(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(_FOR_READING)
+
+    fit = partial_fit = predict = predict_proba = _is_for_reading
+    forward = forward_iter = infer = set_params = _is_for_reading
 
     def predict_logits(self, batcher: Batcher) -> np.ndarray:
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.

@@ -165,7 +165,7 @@ def train(
                 ranks.copy_first(net.module_.state_dict().values())
                 seed_generators(ranks.seed(start.seed), net.device)
             with ranks.left_on_error(NotFiniteError):
-                net.fit(
+                net.train(
                     sampler,
                     validate=validate,
                     patience=patience,
@@ -182,9 +182,8 @@ def train(
             error.__cause__ = lost
         except BaseException as other:
             error = other
-    best_epoch = int(net.best_epoch_)
-    seen = net.history[best_epoch - 1]["predicted"] if best_epoch and predicted else []
-    return Training(_history(net), best_epoch, np.array(seen, dtype=bool), error)
+    seen = np.array(net.best_predicted_, dtype=bool)
+    return Training(_history(net), int(net.best_epoch_), seen, error)
 
 
 def _how_to_go_on(start: Start) -> str:

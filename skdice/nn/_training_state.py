@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,21 +33,25 @@ class Progress:
     best_epoch: int = 0
     best_score: float = -math.inf
     best_weights: dict[str, Tensor] | None = None
+    best_predicted: list[bool] = field(default_factory=list)
+    is_stopped: bool = False
 
     @property
     def is_over(self) -> bool:
         """Whether there is no epoch to come."""
         n_worse = self.epoch - self.best_epoch
         has_waited = self.patience is not None and n_worse >= self.patience
-        return self.epoch >= self.max_epochs or has_waited
+        return self.is_stopped or self.epoch >= self.max_epochs or has_waited
 
-    def end_epoch(self, score: float | None, module: torch.nn.Module) -> None:
-        """Count an epoch with its validation score."""
+    def end_epoch(
+        self, score: float | None, module: torch.nn.Module, predicted: list[bool]
+    ) -> None:
+        """Count an epoch with its validation score, and what was predicted in it."""
         self.epoch += 1
         if self.patience is None or score is None:
-            self.best_epoch = self.epoch
+            self.best_epoch, self.best_predicted = self.epoch, predicted
         elif score > self.best_score or self.best_weights is None:
-            self.best_epoch, self.best_score = self.epoch, score
+            self.best_epoch, self.best_score, self.best_predicted = self.epoch, score, predicted
             self.best_weights = {
                 name: tensor.detach().clone() for name, tensor in module.state_dict().items()
             }
@@ -67,6 +71,8 @@ def training_state(net: Any, progress: Progress, rng: np.random.Generator) -> St
             "best_epoch": progress.best_epoch,
             "best_score": float(progress.best_score),
             "best_weights": progress.best_weights,
+            "best_predicted": progress.best_predicted,
+            "is_stopped": progress.is_stopped,
         },
         "history": json.dumps(list(net.history), default=float),
         "weights": net.module_.state_dict(),
@@ -122,7 +128,8 @@ def _restore(net: Any, progress: Progress, rng: np.random.Generator, state: Stat
 
 
 def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
-    for name, kind in {"epoch": int, "best_epoch": int, "best_score": float}.items():
+    kinds = {"epoch": int, "best_epoch": int, "best_score": float}
+    for name, kind in {**kinds, "best_predicted": list, "is_stopped": bool}.items():
         if type(saved[name]) is not kind:
             raise TypeError(f"{name} is {saved[name]!r}, no {kind.__name__}")
         setattr(progress, name, saved[name])

@@ -47,6 +47,8 @@ class Stop(Callback):
 
     def stop_at(self, event, net):
         if event == self.event and len(net.history) == self.epoch:
+            if self.error is KeyboardInterrupt:
+                signal.raise_signal(signal.SIGINT)
             raise self.error
 
     def on_epoch_begin(self, net, **kwargs):

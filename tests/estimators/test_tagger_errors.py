@@ -1,5 +1,7 @@
 """Every bad input gets an error that says what was got, what is allowed and which row."""
 
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,7 +168,7 @@ def test_nan_loss_names_epoch_and_batch_and_keeps_the_weights(tiny_bert):
 
 class Interrupt(Callback):
     def on_epoch_end(self, net, **kwargs):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_ctrl_c_is_not_swallowed(tiny_bert):

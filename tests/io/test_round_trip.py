@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -248,7 +249,7 @@ def test_generators_and_callbacks_are_left_out_with_a_warning(tiny_bert, state, 
 def test_interrupted_in_the_first_epoch(tiny_bert, tmp_path):
     class Interrupt(Callback):
         def on_batch_end(self, net, **kwargs):
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     X, y = easy_corpus(24)
     tagger = DiceTokenTagger(tiny_bert, **FAST, callbacks=[("stop", Interrupt())])

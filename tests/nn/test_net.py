@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def make_sampler(dataset=None, step_size=STEP_SIZE, batch_size=STEP_SIZE, seed=0
 def fit(seed=0, sampler=None, validate=None, patience=None, **kwargs):
     with seeded(seed, "cpu"):
         net = make_net(**kwargs)
-        return net.fit(sampler or make_sampler(), validate=validate, patience=patience)
+        return net.train(sampler or make_sampler(), validate=validate, patience=patience)
 
 
 def weights_of(net):
@@ -327,7 +328,7 @@ def test_validation_may_predict():
     spy = Spy("on_batch_begin", lambda net, _: modes.append(net.module_.training))
     net = make_net(callbacks=[spy])
     batcher = make_batcher(make_dataset(LENGTHS))
-    net.fit(make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
+    net.train(make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
     assert modes == [True] * 2 * N_STEPS
 
 
@@ -348,7 +349,7 @@ def test_a_loss_that_is_not_finite_keeps_the_step_before():
     net = make_net(criterion=PoisonedLoss, callbacks=[spy])
     message = r"The loss is not finite in epoch 2, batch 2 of 5 \(loss nan\)"
     with pytest.raises(ValueError, match=message):
-        net.fit(make_sampler())
+        net.train(make_sampler())
     assert len(kept) == 6
     assert all(map(torch.equal, weights_of(net), kept[-1]))
     check_is_clean(net)
@@ -367,7 +368,7 @@ def test_a_gradient_that_is_not_finite_keeps_the_step_before(criterion, batch_si
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(criterion=criterion, callbacks=[begin, end])
     with pytest.raises(ValueError, match="The gradient is not finite in epoch 1, batch 3 of 5"):
-        net.fit(make_sampler(batch_size=batch_size))
+        net.train(make_sampler(batch_size=batch_size))
     assert len(kept) == 2
     assert all(map(torch.equal, weights_of(net), kept[-1]))
     check_is_clean(net)
@@ -396,7 +397,7 @@ def test_a_device_that_is_not_asked_in_every_step(what, steps, monkeypatch):
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(callbacks=[begin, end])
     with pytest.raises(ValueError, match=f"The {what} is not finite in epoch 1, batch 3 of 5"):
-        net.fit(make_sampler())
+        net.train(make_sampler())
     assert not all(map(torch.equal, kept[0], kept[1]))
     assert all(map(torch.equal, weights_of(net), kept[1]))
     check_is_clean(net)
@@ -410,34 +411,84 @@ def test_poisoned_weights_are_noticed_in_the_next_step():
 
     net = make_net(callbacks=[Spy("on_batch_begin", poison)])
     with pytest.raises(ValueError, match="The loss is not finite in epoch 1, batch 4 of 5"):
-        net.fit(make_sampler())
+        net.train(make_sampler())
     assert net.module_.head.bias.isfinite().all(), "no step was taken with such a gradient"
 
 
+def press_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+
+def fail():
+    raise RuntimeError
+
+
 @pytest.mark.parametrize("event", ["on_batch_begin", "on_batch_end", "on_epoch_end"])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_interrupts_and_errors_get_out(event, error):
+@pytest.mark.parametrize("error, cause", [(KeyboardInterrupt, press_ctrl_c), (RuntimeError, fail)])
+def test_interrupts_and_errors_get_out(event, error, cause):
     ends = []
-
-    def interrupt(net, count):
-        if count == 2:
-            raise error
-
+    stop = Spy(event, lambda net, count: cause() if count == 2 else None)
     end = Spy("on_train_end", lambda net, count: ends.append(count))
-    net = make_net(callbacks=[Spy(event, interrupt), end])
+    net = make_net(callbacks=[stop, end])
     with pytest.raises(error):
-        net.fit(make_sampler())
+        net.train(make_sampler())
     assert ends == [1]
     check_is_clean(net)
 
 
-def test_interrupt_while_validating():
-    def validate():
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    "event, steps", [("on_train_begin", 1), ("on_batch_end", 7), ("on_epoch_end", 10)]
+)
+def test_a_callback_ends_a_fit(event, steps):
+    def stop(net, count):
+        if count == {"on_train_begin": 1, "on_batch_end": 7, "on_epoch_end": 2}[event]:
+            raise KeyboardInterrupt
 
+    taken, last = [], []
+    net = make_net(
+        callbacks=[
+            Spy(event, stop),
+            Spy("on_batch_end", lambda net, count: taken.append(count)),
+            Spy("on_train_end", lambda net, count: last.append(net.history[-1]["epoch"])),
+        ],
+        max_epochs=4,
+    )
+    net.train(make_sampler(), validate=lambda: 0.5)
+    assert len(taken) == steps
+    assert last == [net.best_epoch_] == [-(-steps // 5)]
+    assert all("valid_score" in row for row in net.history), "it ends with an epoch"
+    check_is_clean(net)
+
+
+def test_history_says_what_is_best():
+    scores = iter([0.1, 0.3, 0.3, 0.2])
+    net = fit(max_epochs=4, lr=0.5, validate=lambda: next(scores))
+    assert net.history[:, "valid_score_best"] == [True, True, False, False]
+    losses = net.history[:, "train_loss"]
+    best = [all(loss < other for other in losses[:i]) for i, loss in enumerate(losses)]
+    assert net.history[:, "train_loss_best"] == best
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda net: net.fit([[0.0]], [0]),
+        lambda net: net.partial_fit([[0.0]], [0]),
+        lambda net: net.predict([[0.0]]),
+        lambda net: net.predict_proba([[0.0]]),
+        lambda net: net.forward([[0.0]]),
+        lambda net: net.set_params(lr=0.1),
+    ],
+)
+def test_a_net_is_for_reading(ask):
+    with pytest.raises(TypeError, match="net_ is for reading"):
+        ask(make_net())
+
+
+def test_interrupt_while_validating():
     net = make_net()
     with pytest.raises(KeyboardInterrupt):
-        net.fit(make_sampler(), validate=validate)
+        net.train(make_sampler(), validate=press_ctrl_c)
     check_is_clean(net)
 
 
@@ -464,7 +515,7 @@ def test_pickle_of_a_fitted_net():
 def test_pickle_is_as_large_as_the_weights(tiny_bert):
     net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
-    net.fit(make_sampler())
+    net.train(make_sampler())
     assert n_bytes(net) < 1.5 * fresh  # AdamW's state would be two more times the weights
 
 

@@ -25,7 +25,7 @@ def fit(validate=None, **kwargs):
         **kwargs,
     )
     sampler = StepSampler(make_batcher(make_dataset([3] * 12)), 4, np.random.default_rng(0))
-    return net.initialize().fit(sampler, validate=validate)
+    return net.initialize().train(sampler, validate=validate)
 
 
 @pytest.fixture(params=[True, False], ids=["terminal", "file"])

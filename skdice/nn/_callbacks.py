@@ -1,0 +1,85 @@
+"""Which callbacks of skorch a fit takes."""
+
+import dis
+from collections.abc import Sequence
+from typing import Any
+
+from skorch.callbacks import (
+    BatchScoring,
+    Callback,
+    EpochScoring,
+    InputShapeSetter,
+    LoadInitState,
+    LRScheduler,
+    WandbLogger,
+)
+
+_SCORES = (
+    "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
+    "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
+    "your own"
+)
+_REFUSED = {
+    EpochScoring: _SCORES,
+    BatchScoring: _SCORES,
+    LRScheduler: "the fit sets the learning rate of every step: use schedule and warmup",
+    InputShapeSetter: "a transformer takes texts of any length: leave it out",
+    LoadInitState: "use checkpoint_dir, with which a fit goes on where it stopped",
+}
+
+
+def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
+    """Raise a ValueError for a callback that could not do its work here.
+
+    Parameters
+    ----------
+    callbacks : sequence of Callback or (str, Callback), or None
+    validates : bool
+        Whether the fit has validation rows.
+    """
+    for _, callback in named_callbacks(callbacks):
+        name = type(callback).__name__
+        if not isinstance(callback, Callback):
+            raise ValueError(
+                f"callbacks takes objects of skorch's Callback, each by itself or as (name, "
+                f"object). Got {callback!r} instead."
+            )
+        for kind, reason in _REFUSED.items():
+            if isinstance(callback, kind):
+                raise ValueError(f"callbacks cannot have {name}: {reason}.")
+        if isinstance(callback, WandbLogger) and callback.save_model:
+            raise ValueError(
+                f"callbacks cannot have {name} with save_model=True, which looks for a validation "
+                f"loss: use save_model=False, and save_pretrained after the fit."
+            )
+        monitor = getattr(callback, "monitor", None)
+        if monitor in ("valid_loss", "valid_loss_best") or (
+            not validates and monitor in ("valid_score", "valid_score_best")
+        ):
+            raise ValueError(
+                f"callbacks cannot have {name} with monitor={monitor!r}: a fit records train_loss "
+                f"and, with validation rows, valid_score (larger is better), and whether they are "
+                f"the best so far (train_loss_best, valid_score_best). This one has "
+                f"{'' if validates else 'no '}validation rows."
+            )
+
+
+def named_callbacks(callbacks: Sequence[Any] | None) -> list[tuple[str, Any]]:
+    """Return callbacks with their names, by default those of their classes."""
+    return [
+        callback if isinstance(callback, tuple) else (type(callback).__name__, callback)
+        for callback in callbacks or []
+    ]
+
+
+def asks_to_stop(error: KeyboardInterrupt) -> bool:
+    """Whether a callback raised it, as skorch's do to end a fit, and not Ctrl-C.
+
+    A ``raise`` statement is the last thing that was run; Ctrl-C comes between other instructions.
+    """
+    trace = error.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    last = trace.tb_frame.f_code.co_code[trace.tb_lasti]
+    return last == dis.opmap["RAISE_VARARGS"]

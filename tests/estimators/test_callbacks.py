@@ -1,0 +1,297 @@
+"""Every callback of skorch works in a fit, or is refused with what to use."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import skorch.callbacks
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from skorch import callbacks as skc
+
+from skdice import DiceTextClassifier
+
+from ..corpora import easy_texts
+
+X, Y = easy_texts(24)
+EMBEDDING = "transformer.bert.embeddings.word_embeddings.weight"
+
+
+def make(model, *callbacks, **parameters):
+    fixed = {"loss": "ce", "lr": 1e-3, "max_epochs": 2, "verbose": 0, "random_state": 0}
+    parameters = {**fixed, "validation_fraction": 0.25, **parameters}
+    return DiceTextClassifier(model, callbacks=list(callbacks), **parameters)
+
+
+class Recorder(dict):
+    """Takes what a logger gives it."""
+
+    def __init__(self):
+        self.scalars = []
+
+    def add_scalar(self, tag, scalar_value, global_step):
+        self.scalars.append((tag, scalar_value))
+
+    def log_scalar(self, key, value, step=None):
+        self.scalars.append((key, value))
+
+    def log(self, values):
+        self.scalars += values.items()
+
+    def watch(self, module):
+        assert isinstance(module, torch.nn.Module)
+
+    def close(self):
+        self.scalars.append(("closed", 0.0))
+
+    def __getitem__(self, name):
+        return SimpleNamespace(append=lambda value, **kwargs: self.scalars.append((name, value)))
+
+
+def names_of(recorder):
+    return {name.rpartition("/")[2] for name, _ in recorder.scalars}
+
+
+def check_early_stopping(model, tmp_path):
+    stop = skc.EarlyStopping("valid_score", lower_is_better=False, patience=2, threshold=0)
+    estimator = make(model, stop, max_epochs=9, lr=1e-9).fit(X, Y)
+    assert len(estimator.history_) == estimator.best_epoch_ == 3
+    assert not estimator.interrupted_
+    scores = cross_validate(estimator, X, Y, cv=2, error_score="raise", return_estimator=True)
+    assert all(len(fit.history_) < 9 for fit in scores["estimator"])
+
+
+def check_checkpoint(model, tmp_path):
+    checkpoint = skc.Checkpoint(
+        monitor="valid_score_best", dirname=tmp_path, f_optimizer=None, f_criterion=None
+    )
+    estimator = make(model, checkpoint).fit(X, Y)
+    saved = torch.load(tmp_path / "params.pt", weights_only=True)
+    assert saved.keys() == estimator.net_.module_.state_dict().keys()
+    assert any(estimator.net_.history[:, "event_cp"])
+
+
+def check_end_checkpoint(model, tmp_path):
+    estimator = make(model, skc.TrainEndCheckpoint(dirname=tmp_path)).fit(X, Y)
+    saved = torch.load(tmp_path / "train_end_params.pt", weights_only=True)
+    for name, weight in estimator.net_.module_.state_dict().items():
+        assert torch.equal(saved[name], weight)
+
+
+def check_freezer(model, tmp_path):
+    frozen = make(model, skc.Freezer("transformer.*embeddings*"))
+    free = make(model)
+    before = make(model, max_epochs=1, lr=1e-30).fit(X, Y).net_.module_.state_dict()[EMBEDDING]
+    assert torch.equal(frozen.fit(X, Y).net_.module_.state_dict()[EMBEDDING], before)
+    assert not torch.equal(free.fit(X, Y).net_.module_.state_dict()[EMBEDDING], before)
+
+
+def check_unfreezer(model, tmp_path):
+    pattern = "transformer.*embeddings*"
+    callbacks = [skc.Freezer(pattern), skc.Unfreezer(pattern, at=2)]
+    frozen = make(model, callbacks[0]).fit(X, Y).net_.module_.state_dict()[EMBEDDING]
+    assert not torch.equal(
+        make(model, *callbacks).fit(X, Y).net_.module_.state_dict()[EMBEDDING], frozen
+    )
+
+
+def check_initializer(model, tmp_path):
+    zero = skc.Initializer("*classifier*", fn=torch.nn.init.zeros_)
+    estimator = make(model, zero, lr=1e-30, max_epochs=1).fit(X, Y)
+    np.testing.assert_allclose(estimator.predict_proba(X), 0.5)
+
+
+def check_clipping(model, tmp_path):
+    clip = skc.GradientNormClipping(gradient_clip_value=1e-12)
+    weights = [
+        make(model, *callbacks, lr=1e-2, weight_decay=0.0)
+        .fit(X, Y)
+        .net_.module_.state_dict()["transformer.classifier.bias"]
+        for callbacks in ([clip], [])
+    ]
+    assert weights[0].abs().max() < 0.1 * weights[1].abs().max()
+
+
+def check_passthrough(model, tmp_path):
+    class Count(skc.Callback):
+        def on_batch_end(self, net, batch, **kwargs):
+            net.history.record_batch("n_texts", sum(len(part["input_ids"]) for part in batch))
+
+    mean = skc.PassthroughScoring("n_texts", on_train=True)
+    net = make(model, Count(), mean, batch_size=6).fit(X, Y).net_
+    assert net.history[:, "n_texts"] == [6, 6]
+
+
+def check_print_log(model, tmp_path):
+    lines = []
+    make(model, skc.PrintLog(sink=lines.append)).fit(X, Y)
+    assert re.split(r"\s{2,}", lines[0].strip()) == [
+        "epoch",
+        "lr",
+        "train_loss",
+        "valid_score",
+        "dur",
+    ]
+    assert len(lines) == 4
+
+
+def check_progress_bar(model, tmp_path):
+    bar = skc.ProgressBar(postfix_keys=["train_loss"])
+    estimator = make(model, bar).fit(X, Y)
+    assert bar.pbar_.total == bar.pbar_.n == len(estimator.net_.history[0]["batches"])
+    assert "train_loss" in bar.pbar_.postfix
+
+
+def check_tensorboard(model, tmp_path):
+    writer = Recorder()
+    make(model, skc.TensorBoard(writer)).fit(X, Y)
+    assert names_of(writer) == {"train_loss", "valid_score", "lr", "dur", "closed"}
+
+
+def check_wandb(model, tmp_path):
+    run = Recorder()
+    make(model, skc.WandbLogger(run, save_model=False)).fit(X, Y)
+    assert names_of(run) == {"train_loss", "valid_score", "lr", "dur"}
+
+
+def check_sacred(model, tmp_path):
+    run = Recorder()
+    make(model, skc.SacredLogger(run, log_on_batch_end=True)).fit(X, Y)
+    assert {"train_loss_epoch", "valid_score_epoch", "train_loss_batch"} <= names_of(run)
+
+
+def check_param_mapper(model, tmp_path):
+    seen = []
+    mapper = skc.ParamMapper("*classifier*", fn=lambda parameter: seen.append(parameter.shape))
+    make(model, mapper).fit(X, Y)
+    assert len(seen) == 2
+
+
+def check_mlflow(model, tmp_path):
+    seen = []
+    client = SimpleNamespace(
+        log_metric=lambda run, key, value, **kwargs: seen.append((key, value)),
+        set_terminated=lambda run: None,
+    )
+    run = SimpleNamespace(info=SimpleNamespace(run_id="1"))
+    make(model, skc.MlflowLogger(run, client, create_artifact=False)).fit(X, Y)
+    assert {"train_loss", "valid_score"} <= {key for key, _ in seen}
+
+
+WORKING = {
+    "Checkpoint": check_checkpoint,
+    "EarlyStopping": check_early_stopping,
+    "EpochTimer": lambda model, tmp_path: make(model, skc.EpochTimer()).fit(X, Y),
+    "Freezer": check_freezer,
+    "GradientNormClipping": check_clipping,
+    "Initializer": check_initializer,
+    "MlflowLogger": check_mlflow,
+    "ParamMapper": check_param_mapper,
+    "PassthroughScoring": check_passthrough,
+    "PrintLog": check_print_log,
+    "ProgressBar": check_progress_bar,
+    "SacredLogger": check_sacred,
+    "TensorBoard": check_tensorboard,
+    "TrainEndCheckpoint": check_end_checkpoint,
+    "Unfreezer": check_unfreezer,
+    "WandbLogger": check_wandb,
+}
+
+REFUSED = {
+    "BatchScoring": (skc.BatchScoring("accuracy"), r"have BatchScoring: texts are no arrays"),
+    "EpochScoring": (skc.EpochScoring("accuracy"), r"history_\['valid_score'\]"),
+    "InputShapeSetter": (skc.InputShapeSetter(), "leave it out"),
+    "LRScheduler": (skc.LRScheduler(), "use schedule and warmup"),
+    "LoadInitState": (skc.LoadInitState(skc.Checkpoint()), "use checkpoint_dir"),
+}
+# Not tried: NeptuneLogger needs a package that is not free to install beside the others.
+OTHERS = {"Callback", "NeptuneLogger", "WarmRestartLR"}
+
+
+def test_all_are_tried():
+    assert {*WORKING, *REFUSED, *OTHERS} == set(skorch.callbacks.__all__)
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_works(name, tiny_bert, tmp_path):
+    WORKING[name](tiny_bert, tmp_path)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_refused(name, tiny_bert):
+    callback, message = REFUSED[name]
+    for callbacks in ([callback], [("mine", callback)]):
+        with pytest.raises(ValueError, match=message):
+            make(tiny_bert, *callbacks).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "callback, parameters, message",
+    [
+        (skc.EarlyStopping(), {}, r"monitor='valid_loss': a fit records train_loss"),
+        (skc.Checkpoint(), {}, r"monitor='valid_loss_best'"),
+        (
+            skc.EarlyStopping("valid_score", lower_is_better=False),
+            {"validation_fraction": None},
+            "has no validation rows",
+        ),
+        (skc.WandbLogger(None), {}, "use save_model=False, and save_pretrained"),
+        (skc.EarlyStopping, {}, r"objects of skorch's Callback.*Got <class"),
+        ("early", {}, "Got 'early'"),
+        (skc.WarmRestartLR, {}, "Got <class"),
+    ],
+)
+def test_settings_that_cannot_work(callback, parameters, message, tiny_bert):
+    with pytest.raises(ValueError, match=message):
+        make(tiny_bert, callback, **parameters).fit(X, Y)
+
+
+def test_rows_to_validate_on_may_be_given(tiny_bert):
+    stop = skc.EarlyStopping("valid_score", lower_is_better=False, patience=1, threshold=0)
+    estimator = make(tiny_bert, stop, validation_fraction=None, lr=1e-9, max_epochs=5)
+    assert len(estimator.fit(X, Y, validation=(X, Y)).history_) == 2
+
+
+class TestParameters:
+    def test_in_a_grid(self, tiny_bert):
+        stop = skc.EarlyStopping("valid_score", lower_is_better=False, threshold=0)
+        grid = {"callbacks__EarlyStopping__patience": [1, 2]}
+        search = GridSearchCV(make(tiny_bert, stop, lr=1e-9, max_epochs=4), grid, cv=2, refit=False)
+        search.fit(X, Y)
+        assert search.cv_results_["param_callbacks__EarlyStopping__patience"].tolist() == [1, 2]
+        assert stop.patience == 5, "the candidates have clones"
+
+    def test_by_name(self, tiny_bert):
+        estimator = make(tiny_bert, ("a", skc.EarlyStopping()), ("b", skc.EarlyStopping()))
+        assert estimator.set_params(callbacks__b__patience=3) is estimator
+        got = estimator.get_params()
+        assert (got["callbacks__a__patience"], got["callbacks__b__patience"]) == (5, 3)
+        assert clone(estimator).get_params()["callbacks__b__patience"] == 3
+
+    def test_set_with_the_callback(self, tiny_bert):
+        estimator = make(tiny_bert)
+        estimator.set_params(callbacks__EarlyStopping__patience=3, callbacks=[skc.EarlyStopping()])
+        assert estimator.callbacks[0].patience == 3
+
+    @pytest.mark.parametrize("key", ["callbacks__b__patience", "callbacks__a", "callbacks__"])
+    def test_unknown(self, key, tiny_bert):
+        with pytest.raises(ValueError, match=rf"'{key}' is no parameter.*here \['a'\]"):
+            make(tiny_bert, ("a", skc.EarlyStopping())).set_params(**{key: 3})
+
+
+def test_a_clone_collects_by_itself(tiny_bert):
+    class Collect(skc.Callback):
+        def initialize(self):
+            self.losses_ = []
+
+        def on_epoch_end(self, net, **kwargs):
+            self.losses_.append(net.history[-1]["train_loss"])
+
+    own = Collect()
+    scores = cross_validate(make(tiny_bert, own), X, Y, cv=2, return_estimator=True)
+    assert not hasattr(own, "losses_")
+    for estimator in scores["estimator"]:
+        collected = dict(estimator.net_.callbacks_)["Collect"]
+        assert collected.losses_ == estimator.history_["train_loss"].tolist()
