@@ -16,7 +16,7 @@ NOT_RUN = """
 .. note::
 
    Not run when this page was built, as it takes more than two minutes on one core, or needs several
-   processes.
+   processes or other packages.
 """
 TITLE_ENDS = "=\n"
 
