@@ -1,6 +1,8 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
+import functools
 import inspect
+import json
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -276,12 +278,21 @@ def position_limit(model: str) -> int | None:
 
     Models of the RoBERTa family count positions from ``padding_idx + 1`` on.
     """
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoConfig
 
     with loading(model):
         config = AutoConfig.from_pretrained(model)
-        with torch.device("meta"):
-            network = AutoModel.from_config(config)
+        config_class: Any = type(config)
+        return _position_limit(config_class, config.to_json_string(use_diff=False))
+
+
+@functools.lru_cache
+def _position_limit(config_class: Any, settings: str) -> int | None:
+    from transformers import AutoModel
+
+    config = config_class.from_dict(json.loads(settings))
+    with torch.device("meta"):
+        network = AutoModel.from_config(config)
     limits = [_n_positions(part, name) for name, part in network.named_modules()]
     limits.append(getattr(config, "max_position_embeddings", None))
     # Tables may have rows that are not used, and configurations count those before the first one.
