@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ._configuration import check_configuration
 
+_SECONDS = 10.0  # that the hub may take to answer
+
 
 @contextmanager
 def loading(model: str) -> Iterator[None]:
@@ -27,6 +29,8 @@ def loading(model: str) -> Iterator[None]:
         check_configuration(Path(model))
     with quiet_transformers():
         try:
+            if not is_local:
+                _reach_hub(model)
             yield
         except MemoryError:
             raise
@@ -35,6 +39,24 @@ def loading(model: str) -> Iterator[None]:
             if is_local or isinstance(error, OSError | ValueError):
                 raise ValueError(_explain(model, error)) from error
             raise
+
+
+def _reach_hub(model: str) -> None:
+    """Ask the hub once for a model that is not on this machine.
+
+    What loads it would try again for a minute where there is no hub, and so for each part.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if isinstance(try_to_load_from_cache(model, "config.json"), str):
+        return
+    try:
+        HfApi().model_info(model, timeout=_SECONDS)
+    except HfHubHTTPError:
+        return  # It answers; what loads the model says what is wrong.
+    except Exception as error:  # Each HTTP library has errors of its own.
+        raise OSError(str(error)) from error
 
 
 class _Together:

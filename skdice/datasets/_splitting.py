@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -101,6 +102,14 @@ def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
         n_words += len(words)
         n_single += sum(len(word) == 1 for word in words)
     return n_single > 0.9 * n_words
+
+
+def often_cut(sentences: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words that :func:`split_words` cuts most often, if it cuts one in twenty."""
+    counts = Counter(word for words in sentences for word in words)
+    cut = Counter({word: n for word, n in counts.items() if len(split_words(word)) > 1})
+    is_often = cut.total() > 0.05 * counts.total()
+    return [word for word, _ in cut.most_common(3)] if is_often else []
 
 
 def check_spaced(text: str, row: int, hint: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from .._extras import not_installed
 from ..estimators import load_pretrained
 from ._columns import ColumnPlan, plan_columns
 from ._destination import Destination
@@ -127,10 +128,7 @@ def _check_client(client: Any) -> None:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ImportError(
-            "client needs dask, which is not installed. Install it with: pip install "
-            "'skdice[distributed]'"
-        ) from error
+        raise not_installed("client", "distributed", "distributed") from error
     if not isinstance(client, Client) or client.asynchronous:
         raise TypeError(
             f"client must be a distributed.Client that is not asynchronous, or None; got "

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
 from .._typing import Indicators, Labels, Pairs, Texts, Weights
+from ..exceptions import TruncationWarning
 from ..io._network import label_config
 from ..metrics._row_counts import RowCounts, count_rows
 from ..nn._modules import SequenceModule
@@ -22,6 +23,7 @@ from ._goal import Goal
 from ._labels import check_known_columns
 from ._loss import check_loss_classes, make_training_loss
 from ._parameter import Parameter, estimator
+from ._reuse import active_reuse
 from ._rows import take
 from ._shared_parameters import FITTED_ATTRIBUTES
 from ._split import split_rows
@@ -254,12 +256,14 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 rows, self.tokenizer_, self._frame(), self.max_length_, self.truncation
             ),
         )
-        if len(cut):
+        reuse = active_reuse()
+        if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
             warnings.warn(
                 f"{len(cut)} of {len(rows)} {self._task.row}s are longer than max_length="
                 f"{self.max_length_} pieces and were cut (truncation={self.truncation!r}): "
-                f"{list_rows(cut.tolist())}.",
-                UserWarning,
+                f"{list_rows(cut.tolist())}."
+                f"{'' if reuse is None else ' Other fits that share their work do not say so.'}",
+                TruncationWarning,
                 stacklevel=3,
             )
         return replace(dataset, target=target, weight=weight)

@@ -112,10 +112,13 @@ def choose_decision(
     candidates: Sequence[float],
     labels: Sequence[str],
     goal: Goal,
+    neutral: float = 0.0,
 ) -> float | dict[str, float]:
     """Return the bias or threshold that serves the goal best, or one for each label.
 
-    That of all labels is the mean of those that are best without a fifth of the rows. Labels
+    That of all labels is the mean of those that are best without a fifth of the rows; for the best
+    F1 it is drawn to ``neutral``, if that finds anything, the less the more entities there are to
+    tell from. Labels
     compete for words, so theirs are changed one after the other as long as that serves all of them;
     that of a label with few entities is drawn to the one of all labels.
 
@@ -128,10 +131,15 @@ def choose_decision(
         Of equally good ones the first is taken.
     labels : sequence of n_labels str
     goal : Goal
+    neutral : float
+        The candidate that is the decision without tuning.
     """
     counts = np.array([count_by_label(gold, decide(value), labels) for value in candidates])
     n_actual = counts[0, :, 2].sum(0)
     shared = _cross_fitted(counts.sum(-1), candidates, goal)
+    as_it_is = counts[list(candidates).index(neutral)].sum((0, 2))
+    if not goal.has_floor and as_it_is[0]:
+        shared = neutral + float(_trust(n_actual.sum())) * (shared - neutral)
     if not goal.per_label:
         goal.warn_if_missed(float(goal.value(*counts.sum((1, 3)).T).max()))
         return shared
@@ -147,9 +155,9 @@ def choose_decision(
             best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=serve)
         if best == before:
             break
-    trust = n_actual / (n_actual + _HALF_TRUSTED)
     chosen = {
-        label: float(shared + share * (best[label] - shared)) for label, share in zip(labels, trust)
+        label: float(shared + share * (best[label] - shared))
+        for label, share in zip(labels, _trust(n_actual))
     }
     reached = goal.value(*count_by_label(gold, decide(chosen), labels).sum(0))
     for label, value in zip(labels, reached):
@@ -181,6 +189,11 @@ def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[s
                 if label in number:
                     part[number[label]] += 1
     return counts
+
+
+def _trust(n_entities: np.ndarray) -> np.ndarray:
+    """Return the share of what so many entities say that is taken."""
+    return n_entities / (n_entities + _HALF_TRUSTED)
 
 
 def _cross_fitted(counts: np.ndarray, candidates: Sequence[float], goal: Goal) -> float:

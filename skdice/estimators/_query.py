@@ -11,7 +11,6 @@ from torch import Tensor
 from .._inputs import Span, check_sample_weight, check_tags, check_token_lists
 from .._parameters import check_number
 from .._typing import Spans, TagSequences, TokenLists, Weights
-from ..datasets._splitting import are_characters
 from ..datasets._write_tags import write_tags
 from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
@@ -107,6 +106,9 @@ class DiceQueryTagger(WordTagger):
     splitter_ : {"words", "characters"}
         How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
         be single characters.
+    cut_words_ : list of str
+        Training words that the splitter "words" would cut most often (``'@name'``, ``"'s"``); empty
+        if it would cut less than one in twenty.
     threshold_ : float, or dict of label to float
         What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
@@ -151,6 +153,7 @@ class DiceQueryTagger(WordTagger):
             "scheme_": str,
             "_roles": dict,
             "splitter_": str,
+            "cut_words_": list,
             "threshold_": (int, float, dict),
         },
         card=CardTexts(
@@ -242,7 +245,7 @@ class DiceQueryTagger(WordTagger):
         self.queries_ = choose_queries(labels, self.queries)
         self.scheme_ = gold.scheme or "IOB2"
         self._roles = gold.roles
-        self.splitter_ = "characters" if are_characters(take(sentences, used)) else "words"
+        self._learn_splitter(take(sentences, used))
         self.threshold_: float | dict[str, float] = 0.0
 
         groups = None if given.groups is None else take(given.groups, used)

@@ -42,7 +42,7 @@ class Reuse:
         self._encoded: OrderedDict[bytes, Any] = OrderedDict()
         self._states: dict[tuple[str, int, str], FrozenStates] = {}
         self._digests: WeakKeyDictionary[TextModule, str] = WeakKeyDictionary()
-        self._has_warned = False
+        self._warned: set[type[Warning]] = set()
 
     @property
     def n_bytes(self) -> int:
@@ -113,9 +113,14 @@ class Reuse:
             self._digests[module] = digest([config, weights_digest(frozen)])
         return self._digests[module]
 
+    def is_first(self, category: type[Warning]) -> bool:
+        """Whether no such warning was given so far; it will be now."""
+        is_first = category not in self._warned
+        self._warned.add(category)
+        return is_first
+
     def _warn(self, message: str) -> None:
-        if not self._has_warned:
-            self._has_warned = True
+        if self.is_first(UserWarning):
             warnings.warn(message, UserWarning, stacklevel=3)
 
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from .._inputs import Span, check_sample_weight, check_tags, check_token_lists, list_some
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists, Weights
-from ..datasets._splitting import are_characters
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..losses import Loss
@@ -77,6 +76,9 @@ class DiceTokenTagger(WordTagger):
     splitter_ : {"words", "characters"}
         How ``predict_entities`` splits raw texts: as the training sentences were, whose words may
         be single characters.
+    cut_words_ : list of str
+        Training words that the splitter "words" would cut most often (``'@name'``, ``"'s"``); empty
+        if it would cut less than one in twenty.
     background_bias_ : float, or dict of label to float
         Of labels, if they were tuned by :func:`skdice.model_selection.tune_decision`.
     threshold_ : float, or dict of label to float
@@ -118,6 +120,7 @@ class DiceTokenTagger(WordTagger):
             "classes_": np.ndarray,
             "scheme_": (str, NoneType),
             "splitter_": str,
+            "cut_words_": list,
             "background_bias_": (int, float, dict),
             "threshold_": (int, float, dict),
         },
@@ -125,7 +128,9 @@ class DiceTokenTagger(WordTagger):
             "token-classification",
             "tags every word of a sentence",
             'model.predict([["John", "lives", "in", "Oslo"]])',
-            PIPELINE.replace("{call}", 'model("John lives in Oslo")'),
+            PIPELINE.replace(
+                "{call}", 'model("John lives in Oslo", aggregation_strategy="first")  # whole words'
+            ),
             SOFTMAX,
         ),
     )
@@ -207,7 +212,7 @@ class DiceTokenTagger(WordTagger):
         self.stride_ = shared_pieces(self, self.max_length_, self._frame())
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
-        self.splitter_ = "characters" if are_characters(sentences) else "words"
+        self._learn_splitter(sentences)
         bias = self.background_bias
         tunes = isinstance(bias, str)
         self.background_bias_: float | dict[str, float] = 0.0 if tunes else float(bias)

@@ -1,14 +1,22 @@
 """What estimators have in common that tag the words of sentences."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from .._inputs import check_tags, check_texts, check_token_lists, describe
+from .._inputs import check_tags, check_texts, check_token_lists, describe, list_some
 from .._typing import Strings, TokenLists
-from ..datasets._splitting import Splitter, check_spaced, checked_split, find_splitter
+from ..datasets._splitting import (
+    Splitter,
+    are_characters,
+    check_spaced,
+    checked_split,
+    find_splitter,
+    often_cut,
+)
 from ..metrics._row_counts import RowCounts, count_rows
 from ..text._entities import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
@@ -33,6 +41,11 @@ class WordTagger(TextEstimator):
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
         raise NotImplementedError
+
+    def _learn_splitter(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Set how raw texts are split, and which words of the sentences that would cut."""
+        self.splitter_ = "characters" if are_characters(sentences) else "words"
+        self.cut_words_ = often_cut(sentences) if self.splitter_ == "words" else []
 
     def predict(self, X: TokenLists) -> np.ndarray:
         """Tag sentences.
@@ -112,6 +125,14 @@ class WordTagger(TextEstimator):
         if splitter is None and self.splitter_ == "words":
             for i, text in enumerate(texts):
                 check_spaced(text, i, _NO_SPACES)
+            if self.cut_words_:
+                warnings.warn(
+                    f"splitter='words' cuts what the training sentences had as one word, for "
+                    f"example {list_some(self.cut_words_)}. splitter='whitespace' does not, and a "
+                    f"callable splits as you like; pass the name to keep it without this warning.",
+                    UserWarning,
+                    stacklevel=2,
+                )
         offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]
         sentences = [[text[a:b] for a, b in spans] for text, spans in zip(texts, offsets)]
         return object_array(

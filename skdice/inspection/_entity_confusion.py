@@ -10,6 +10,7 @@ import pandas as pd
 from .._typing import TokenLists
 from ._entity_pairs import EntityPair, pair_entities
 from ._entity_rows import EntityRows, EntityTagger, find_entities, read_entities
+from ._pyplot import load_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +179,7 @@ class EntityConfusionDisplay:
         EntityConfusionDisplay
             self
         """
-        import matplotlib.pyplot as plt
+        plt = load_pyplot()
 
         counts = self._with_borders()
         n_rows, n_columns = counts.shape

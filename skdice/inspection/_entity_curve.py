@@ -16,6 +16,7 @@ from ._entity_rows import (
     read_entities,
     read_scored_entities,
 )
+from ._pyplot import load_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -229,7 +230,7 @@ class EntityPrecisionRecallDisplay:
         ValueError
             If a label does not occur.
         """
-        import matplotlib.pyplot as plt
+        plt = load_pyplot()
 
         drawn = self._select(labels)
         self.iso_lines_, self.lines_, self.points_ = [], {}, {}
@@ -262,7 +263,7 @@ class EntityPrecisionRecallDisplay:
 
     def _plot_panels(self, drawn: dict[str, EntityCurve]) -> None:
         """Plot each label by itself, for in one picture so many curves would hide each other."""
-        import matplotlib.pyplot as plt
+        plt = load_pyplot()
 
         n_columns = math.ceil(math.sqrt(1 + len(drawn)))
         n_rows = math.ceil((1 + len(drawn)) / n_columns)

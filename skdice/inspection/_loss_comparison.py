@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ._pyplot import load_pyplot
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -116,7 +118,7 @@ class LossComparisonDisplay:
         LossComparisonDisplay
             self
         """
-        import matplotlib.pyplot as plt
+        plt = load_pyplot()
 
         n_losses, n_seeds = self.scores.shape
         is_own = ax is None

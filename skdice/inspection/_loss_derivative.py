@@ -9,6 +9,7 @@ import torch
 
 from .._parameters import check_number, check_option
 from ..losses import Loss, make_loss
+from ._pyplot import load_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +130,7 @@ class LossDerivativeDisplay:
         LossDerivativeDisplay
             self
         """
-        import matplotlib.pyplot as plt
+        plt = load_pyplot()
 
         if ax is None:
             _, ax = plt.subplots()

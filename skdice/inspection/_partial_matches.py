@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from .._extras import not_installed
 from ._entity_rows import EntityRow, EntityRows, read_entities
 
 # As nervaluate names them, and as they are named here.
@@ -58,9 +59,7 @@ def partial_match_report(y_true: EntityRows, y_pred: EntityRows) -> pd.DataFrame
     try:
         from nervaluate import Evaluator
     except ImportError as error:
-        raise ImportError(
-            "partial_match_report needs nervaluate, of the extra skdice[report]."
-        ) from error
+        raise not_installed("partial_match_report", "nervaluate", "report") from error
     gold = read_entities(y_true, "y_true")
     predicted = read_entities(y_pred, "y_pred", [row.n_words for row in gold])
     labels = sorted({span.label for row in (*gold, *predicted) for span in row.spans})

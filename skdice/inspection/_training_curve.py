@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from .._pipeline import final_step
+from ._pyplot import load_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +111,7 @@ class TrainingCurveDisplay:
         TrainingCurveDisplay
             self
         """
-        import matplotlib.pyplot as plt
+        plt = load_pyplot()
         from matplotlib.ticker import MaxNLocator
 
         if ax is None:

@@ -76,6 +76,15 @@ class TestChoice:
         best = max(f1(rows.totals(value).sum(1)) for value in CANDIDATES)
         assert f1(rows.totals(decision).sum(1)) > best - 0.02
 
+    def test_few_entities_say_little(self):
+        few, many = Rows(n_rows=8, best=(2.0, 2.0)), Rows(n_rows=800, best=(2.0, 2.0))
+        assert 1.5 < many.choose(Goal()) < 2.1
+        assert 0 < few.choose(Goal()) < 1.2
+        for rows in (few, many):
+            n_entities = sum(map(len, rows.gold))
+            whole = 3 * rows.choose(Goal()) * (n_entities + 20) / n_entities
+            assert abs(whole / 3 - 2) < 0.7, "as without the share that is taken"
+
     def test_each_label_has_its_own(self):
         rows = Rows()
         decision = rows.choose(Goal(per_label=True))

@@ -19,6 +19,7 @@ from skdice import (
 )
 from skdice.datasets import make_questions
 from skdice.estimators._reuse import active_reuse, reuse_work
+from skdice.exceptions import TruncationWarning
 from skdice.nn._net import TextNet
 from skdice.text._tokenizer import WordTokenizer
 
@@ -214,6 +215,21 @@ def test_more_than_the_allowed_memory_is_streamed_and_said_once(tiny_bert):
             clone(tagger).fit(X, y)
         assert reuse.n_bytes <= 1000
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+def test_cut_texts_are_said_once(tiny_bert):
+    X, y = easy_texts(12)
+    fast = {"max_epochs": 1, "max_length": 4, "random_state": 0, "verbose": 0}
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        with reuse_work():
+            for _ in range(2):
+                DiceTextClassifier(tiny_bert, **fast).fit(X, y).predict(X)
+    cut = [str(w.message) for w in record if w.category is TruncationWarning]
+    assert len(cut) == 1
+    assert cut[0].endswith("Other fits that share their work do not say so.")
+    with pytest.warns(TruncationWarning, match=r"of 12 texts are longer.*: rows? [\d, .]+$"):
+        DiceTextClassifier(tiny_bert, **fast).fit(X, y)
 
 
 def test_the_block_ends_with_what_was_before(tiny_bert):

@@ -142,3 +142,8 @@ def test_a_single_name():
 def test_errors(losses, message):
     with pytest.raises(ValueError, match=message):
         suggest_loss(FixedTrial({}), losses)
+
+
+def test_labels_are_no_trial():
+    with pytest.raises(TypeError, match=r"takes an Optuna trial.*not labels; got .* of type list"):
+        suggest_loss([["O", "B-PER"]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..._inputs import describe
 from ...losses import loss_parameters
 from .._loss_parameters import LOSS_PARAMETERS
 
@@ -56,6 +57,8 @@ def suggest_loss(
 
     Raises
     ------
+    TypeError
+        If ``trial`` is no trial.
     ValueError
         If a name is unknown, or none is given.
 
@@ -79,6 +82,11 @@ def suggest_loss(
     {'loss': 'focal', 'alpha': None, 'beta': None, 'gamma': 1.5, 'memory': None,
      'ce_weight': None, 'K': None}
     """
+    if not hasattr(trial, "suggest_categorical"):
+        raise TypeError(
+            f"suggest_loss takes an Optuna trial, as an objective is given it, not labels; got "
+            f"{describe(trial)}. DiceSearchCV searches the losses without an objective."
+        )
     names = [losses] if isinstance(losses, str) else list(losses)
     if not names:
         raise ValueError("suggest_loss needs at least one loss to choose from; got none.")
