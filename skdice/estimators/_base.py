@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._inputs import list_some
 from ..io._checkpoint import DirectoryCheckpoint
 from ..io._replace import as_path, read_one_version
 from ..nn._batching import Batcher, StepSampler
@@ -231,6 +232,7 @@ class TextEstimator(SharedParameters):
         precision = self._common_precision(ranks)
         net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks, is_shown)
         generators = initialized(net, seed)
+        self._warn_of_other_classes(net.module_.trained_labels)
         checkpoint, digests = None, {}
         # The files of the base model are on this machine from here on.
         if self.checkpoint_dir is not None or ranks.count > 1:
@@ -278,6 +280,19 @@ class TextEstimator(SharedParameters):
             if missed is not None:
                 warn_of_collapse(missed, self.loss_)
         return training
+
+    def _warn_of_other_classes(self, trained: list[str] | None) -> None:
+        """Warn if the base model has a head of this task, for other classes."""
+        own = list(self._model_config().get("id2label", {}).values())
+        if trained is None or not own or own == trained:
+            return
+        goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
+        warnings.warn(
+            f"model={os.fspath(self.model)!r} was trained for the classes {list_some(trained)}; "
+            f"those of this fit are {list_some(own)}. It starts from {goes_on}.",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _common_precision(self, ranks: Ranks) -> str:
         """Return the precision to train in: in all processes of a job, that of the first."""

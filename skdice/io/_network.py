@@ -20,9 +20,9 @@ from .._configuration import (
     read_json,
 )
 from .._pretrained import loading, quiet_transformers
+from ..nn._modules import HEAD
 from ._manifest import WEIGHTS
 
-HEAD = "head.safetensors"
 # By these transformers would take code from a repository, or read other files than those listed.
 _OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
 _ADAPTER = "adapter_config.json"

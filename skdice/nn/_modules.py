@@ -3,17 +3,22 @@
 import functools
 import inspect
 import json
+import os
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .._pretrained import loading, quiet_transformers
 from ._lower_layers import LowerLayers, forward_replaced
 from ._probe import unchanged
+
+# The weights beside the encoder, where transformers has no class for them.
+HEAD = "head.safetensors"
 
 _PROBE_LENGTH = 4
 
@@ -34,6 +39,8 @@ class TextModule(nn.Module):
     unmatched_weights : list of str
         Names of the weights of the transformer that it does not have from the checkpoint, or that
         only the checkpoint has.
+    trained_labels : list of str or None
+        What the outputs of the checkpoint's head mean; None if it has none, or does not say.
     """
 
     _auto_class: str  # of transformers
@@ -47,8 +54,8 @@ class TextModule(nn.Module):
 
         super().__init__()
         auto_class = getattr(transformers, self._auto_class)
-        self.transformer, self._new_in_encoder, self.unmatched_weights = _load(
-            auto_class, model, num_labels=n_classes
+        self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = _load(
+            auto_class, model, n_classes
         )
         self._takes_types = _takes_token_types(self.transformer)
         self._n_frozen_layers = n_frozen_layers or 0
@@ -260,9 +267,17 @@ class QueryModule(TextModule):
         config: Any = self.transformer.config
         self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
         self.head = nn.Linear(config.hidden_size, n_classes)
+        self._go_on_from(os.path.join(model, HEAD))
         if n_frozen_layers is not None:
             self._n_frozen_layers = n_frozen_layers
             self._freeze(n_frozen_layers)
+
+    def _go_on_from(self, path: str) -> None:
+        """Take the head of a network that was saved, if this one is alike."""
+        weights = load_file(path) if os.path.exists(path) else {}
+        own = self.state_dict()
+        if weights and all(own[name].shape == weights[name].shape for name in weights):
+            self.load_state_dict(weights, strict=False)
 
     def head_parameters(self) -> set[nn.Parameter]:
         """Return the parameters that are not part of the pretrained encoder."""
@@ -308,7 +323,9 @@ def _n_positions(module: Any, name: str) -> int | None:
     return len(weight) - (0 if padding is None else padding + 1)
 
 
-def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str], list[str]]:
+def _load(
+    auto_class: Any, model: str, n_labels: int
+) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
     A pooler, which some families count as encoder, belongs to the head if it is new.
@@ -320,14 +337,22 @@ def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str], l
         Names of the new parameters of its ``base_model``.
     unmatched : list of str
         Names of all weights that the checkpoint or the model has alone, or in another shape.
+    trained_labels : list of str or None
+        What the outputs of the checkpoint's head mean, if it has one.
     """
+    from transformers import AutoConfig
+
     with loading(model):
+        config = AutoConfig.from_pretrained(model)
+        trained = config.architectures or []
+        labels = [str(name) for name in config.id2label.values()]
+        config.num_labels = n_labels
         transformer, info = auto_class.from_pretrained(
             model,
+            config=config,
             dtype=torch.float32,
             ignore_mismatched_sizes=True,
             output_loading_info=True,
-            **config,
         )
     encoder = set(transformer.base_model.parameters())
     head = {name for name, weight in transformer.named_parameters() if weight not in encoder}
@@ -340,7 +365,9 @@ def _load(auto_class: Any, model: str, **config: Any) -> tuple[Any, list[str], l
             f"parameters of {type(transformer).__name__}'s encoder, among them {absent[0]!r}."
         )
     unmatched = set(info["missing_keys"]) | mismatched | set(info["unexpected_keys"])
-    return transformer, new_in_encoder, sorted(unmatched)
+    are_told = labels != [f"LABEL_{i}" for i in range(len(labels))]
+    is_trained = are_told and type(transformer).__name__ in trained
+    return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
 
 
 def _takes_token_types(transformer: Any) -> bool:
