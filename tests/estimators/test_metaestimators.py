@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from imblearn.pipeline import Pipeline as ImbalancedPipeline
-from imblearn.under_sampling import RandomUnderSampler
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, f1_score
@@ -51,10 +49,6 @@ def case(request, tiny_bert):
     if "str" in request.param:
         y = np.array(["no", "yes"], dtype=object)[y]
     return estimator, X, y
-
-
-def as_table(X):
-    return np.array(X, dtype=object).reshape(len(X), -1)
 
 
 def check_predictions(fitted, X, y):
@@ -117,21 +111,6 @@ def check_predictions(fitted, X, y):
 def test_meta_estimators(case, wrap):
     estimator, X, y = case
     check_predictions(wrap(estimator, y).fit(X, y), X, y)
-
-
-def test_bagging(case):
-    estimator, X, y = case
-    X = as_table(X)
-    check_predictions(BaggingClassifier(estimator, n_estimators=2, random_state=0).fit(X, y), X, y)
-
-
-def test_under_sampling(case):
-    estimator, X, y = case
-    X = as_table(X)
-    pipeline = ImbalancedPipeline(
-        [("sample", RandomUnderSampler(random_state=0)), ("classify", estimator)]
-    )
-    check_predictions(pipeline.fit(X, y), X, y)
 
 
 def test_tuned_threshold_scores_the_given_metric(tiny_bert):

@@ -1,0 +1,132 @@
+"""The table of scikit-learn's tools in the guide: every row of it is tried."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from imblearn.pipeline import make_pipeline as make_sampling_pipeline
+from imblearn.under_sampling import RandomUnderSampler
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+    permutation_test_score,
+    validation_curve,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from skdice import DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice.datasets import make_questions
+
+from .corpora import easy_corpus, easy_texts
+
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "sklearn_tools.md"
+FAST = {"max_epochs": 1, "lr": 1e-3, "batch_size": 16, "random_state": 0, "verbose": 0}
+GRID = {"gamma": [0.5, 1.0]}
+TEXTS, LABELS = easy_texts(16)
+COLUMN = "classifiers, as a column"
+ROWS = {
+    "classifiers": (DiceTextClassifier, TEXTS, LABELS),
+    COLUMN: (DiceTextClassifier, pd.DataFrame({"text": TEXTS}), LABELS),
+    "taggers": (DiceTokenTagger, *easy_corpus(16)),
+    "extractor": (DiceSpanExtractor, *make_questions(16, ratio=10, random_state=0)),
+}
+
+
+def fitted(make):
+    """Return a function that fits a meta-estimator and predicts."""
+
+    def use(estimator, X, y):
+        predicted = make(estimator).fit(X, y).predict(X)
+        assert len(predicted) == len(y)
+        return 0.0
+
+    return use
+
+
+TOOLS = {
+    "cross_val_score": lambda e, X, y: cross_val_score(e, X, y, cv=2, error_score="raise"),
+    "cross_val_predict": lambda e, X, y: len(cross_val_predict(e, X, y, cv=2)),
+    'cross_val_predict(method="predict_proba")': lambda e, X, y: cross_val_predict(
+        e, X, y, cv=2, method="predict_proba"
+    ),
+    "GridSearchCV": fitted(lambda e: GridSearchCV(e, GRID, cv=2, error_score="raise")),
+    "RandomizedSearchCV": fitted(
+        lambda e: RandomizedSearchCV(e, GRID, n_iter=1, cv=2, error_score="raise")
+    ),
+    "learning_curve": lambda e, X, y: learning_curve(
+        e, X, y, cv=2, train_sizes=[1.0], error_score="raise"
+    )[2],
+    "validation_curve": lambda e, X, y: validation_curve(
+        e, X, y, cv=2, param_name="gamma", param_range=[0.5], error_score="raise"
+    )[1],
+    "permutation_test_score": lambda e, X, y: permutation_test_score(
+        e, X, y, cv=2, n_permutations=1
+    )[0],
+    "permutation_importance": lambda e, X, y: (
+        permutation_importance(clone(e).fit(X, y), X, y, n_repeats=1).importances
+    ),
+    "Pipeline": fitted(lambda e: make_pipeline("passthrough", e)),
+    "FrozenEstimator": lambda e, X, y: len(FrozenEstimator(clone(e).fit(X, y)).predict(X)),
+    "TunedThresholdClassifierCV": fitted(lambda e: TunedThresholdClassifierCV(e, cv=2)),
+    "FixedThresholdClassifier": fitted(FixedThresholdClassifier),
+    "CalibratedClassifierCV": fitted(lambda e: CalibratedClassifierCV(e, cv=2)),
+    "VotingClassifier": fitted(lambda e: VotingClassifier([("a", e)], voting="soft")),
+    "StackingClassifier": fitted(lambda e: StackingClassifier([("a", e)], cv=2)),
+    "BaggingClassifier": fitted(lambda e: BaggingClassifier(e, n_estimators=1, random_state=0)),
+    "OneVsRestClassifier": fitted(OneVsRestClassifier),
+    "OneVsOneClassifier": fitted(OneVsOneClassifier),
+    "OutputCodeClassifier": fitted(lambda e: OutputCodeClassifier(e, random_state=0)),
+    "SelfTrainingClassifier": fitted(SelfTrainingClassifier),
+    "RandomUnderSampler": fitted(
+        lambda e: make_sampling_pipeline(RandomUnderSampler(random_state=0), e)
+    ),
+}
+
+
+def read_table():
+    """Return what the page says of each tool: "yes", "as a column" or "no" by kind of estimator."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    cells = [[cell.strip(" `") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    kinds = cells[0][1:4]
+    return {row[0]: dict(zip(kinds, row[1:4], strict=True)) for row in cells[2:]}
+
+
+def works(tool, kind, model):
+    cls, X, y = ROWS[kind]
+    try:
+        values = TOOLS[tool](cls(model, **FAST), X, y)
+    except (TypeError, ValueError):
+        return False
+    return bool(np.isfinite(np.asarray(values, dtype=float)).all())
+
+
+def test_the_table_has_all_tools():
+    assert list(read_table()) == list(TOOLS)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_row_of_the_table(tool, tiny_bert):
+    for kind, said in read_table()[tool].items():
+        assert works(tool, kind, tiny_bert) == (said == "yes"), kind
+    said = read_table()[tool]["classifiers"]
+    if said != "yes":
+        assert works(tool, COLUMN, tiny_bert) == (said == "as a column")
