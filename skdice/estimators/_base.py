@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,8 @@ from torch import Tensor
 
 from .._inputs import list_some
 from ..io._checkpoint import DirectoryCheckpoint
-from ..io._replace import as_path, read_one_version
+from ..io._hub import saved_directory, upload
+from ..io._replace import read_one_version
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
 from ..nn._modules import TextModule
@@ -447,11 +449,57 @@ class TextEstimator(SharedParameters):
         if is_first_process():
             save_estimator(self, directory)
 
+    def push_to_hub(
+        self, repo_id: str, *, private: bool | None = None, revision: str | None = None
+    ) -> str:
+        """Save the fitted estimator to the Hugging Face hub.
+
+        The repository gets what :meth:`save_pretrained` writes, in place of all that it had.
+        ``huggingface_hub`` knows who you are (``hf auth login``, ``HF_TOKEN``). In a job of several
+        processes the first one uploads, and the call does nothing in the others.
+
+        Parameters
+        ----------
+        repo_id : str
+            ``"name"`` or ``"organisation/name"``; made if there is none yet.
+        private : bool, optional
+            Whether a new repository is private; by default what its owner has set.
+        revision : str, optional
+            Branch to write to, made if there is none yet; by default the main one.
+
+        Returns
+        -------
+        str
+            URL of the commit; "" in other processes than the first.
+
+        Raises
+        ------
+        NotFittedError
+            If there is nothing to save.
+        huggingface_hub.errors.HfHubHTTPError
+            If the hub refuses.
+
+        See Also
+        --------
+        from_pretrained : Loads it from there.
+        """
+        check_is_fitted(self, "net_")
+        if not is_first_process():
+            return ""
+        with TemporaryDirectory() as folder:
+            place = Path(folder, repo_id.rpartition("/")[2])
+            save_estimator(self, place)
+            return upload(place, repo_id, private=private, revision=revision)
+
     @classmethod
     def from_pretrained(
-        cls, directory: str | os.PathLike[str], *, device: str | None = None
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        device: str | None = None,
+        revision: str | None = None,
     ) -> Self:
-        """Load an estimator that :meth:`save_pretrained` saved.
+        """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
         Everything is read from the directory, and no code in it is run. Predictions are those of
         the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
@@ -460,8 +508,11 @@ class TextEstimator(SharedParameters):
         Parameters
         ----------
         directory : str or PathLike
+            Or an id of the hub, ``"organisation/name"``, if there is no such path.
         device : str, optional
             The ``device`` of the estimator; by default the one it was saved with.
+        revision : str, optional
+            Branch, tag or commit on the hub.
 
         Returns
         -------
@@ -474,13 +525,14 @@ class TextEstimator(SharedParameters):
             If ``directory`` is no path.
         ValueError
             If it is no directory of skdice, or a file in it is missing or has changed, or it was
-            saved by a newer skdice or by another class.
+            saved by a newer skdice or by another class, or the hub does not give it.
 
         See Also
         --------
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
-        return read_one_version(as_path(directory), lambda place: cls._read(place, device))
+        with saved_directory(directory, revision) as path:
+            return read_one_version(path, lambda place: cls._read(place, device))
 
     @classmethod
     def _read(cls, place: Path, device: str | None) -> Self:

@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
+from ..io._hub import saved_directory
 from ..io._load import check_saved
 from ..io._manifest import read_estimator_name
-from ..io._replace import as_path, read_one_version
+from ..io._replace import read_one_version
 from ._base import TextEstimator
 from ._pair import DicePairClassifier
 from ._query import DiceQueryTagger
@@ -23,16 +24,22 @@ _ESTIMATORS: tuple[type[TextEstimator], ...] = (
 
 
 def load_pretrained(
-    directory: str | os.PathLike[str], *, device: str | None = None
+    directory: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    revision: str | None = None,
 ) -> TextEstimator:
     """Load the estimator that a directory holds, of whatever class it is.
 
     Parameters
     ----------
     directory : str or PathLike
-        What ``save_pretrained`` of an estimator wrote.
+        What ``save_pretrained`` of an estimator wrote; or an id of the hub, of what
+        ``push_to_hub`` did.
     device : str, optional
         The ``device`` of the estimator; by default the one it was saved with.
+    revision : str, optional
+        Branch, tag or commit on the hub.
 
     Returns
     -------
@@ -52,7 +59,8 @@ def load_pretrained(
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
-    return read_one_version(as_path(directory), lambda place: _load(place, device))
+    with saved_directory(directory, revision) as path:
+        return read_one_version(path, lambda place: _load(place, device))
 
 
 def _load(place: Path, device: str | None) -> TextEstimator:
