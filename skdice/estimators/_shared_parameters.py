@@ -109,13 +109,12 @@ then a text gets slightly other scores among other texts, or with another ``batc
 """
 _RUNTIME = """
 What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" are ONNX
-Runtime (the extra ``onnx``) on the CPU, in fp32 or with weights and sums of int8, whatever
-``device`` and ``precision``; the first prediction exports the network, which takes seconds, and
-takes as many threads as torch has. "onnx" gives the scores of "torch" within 1e-4; in int8 they are
-others by about a fiftieth, and slightly others among other texts:
-:func:`skdice.inspection.compare_runtimes` measures what that costs. A fit, its validation and
-tuning included, is torch's, as is an estimator whose ``interrupted_`` is True. A ValueError at the
-first prediction for models that torch cannot export (XLNet).
+Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision``. The
+first prediction exports the network, which takes seconds; a saved or pickled estimator does so
+again. "onnx" gives the scores of "torch" within 1e-4; in int8 they are less exact, and slightly
+others among other texts: see :func:`skdice.inspection.compare_runtimes`. A fit, its validation and
+tuning included, is torch's, and so is what an interrupted one predicts. A ValueError at the first
+prediction for models that torch cannot export (XLNet).
 """
 _CHECKPOINT = """
 Where the state of a fit is kept after every epoch. After a crash the same call (same data,
