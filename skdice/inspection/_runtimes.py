@@ -46,9 +46,9 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     >>> from skdice.inspection import compare_runtimes
     >>> compare_runtimes(tagger, X_test, y_test)  # doctest: +SKIP
          runtime  score  words/s  megabytes
-    0      torch  0.647     3300       90.3
-    1       onnx  0.647     3600       90.8
-    2  onnx-int8  0.643     7600       23.2
+    0      torch  0.647     2800       90.3
+    1       onnx  0.647     3100       90.8
+    2  onnx-int8  0.645     6900       59.0
     """
     check_is_fitted(estimator, "net_")
     n_words = _count_words(estimator, X)
