@@ -3,7 +3,8 @@
 Words per second on the development sentences of NCBI-disease, from words to tags, tokenisation
 included. The network is the same one:
 
-- skdice: ``predict`` of a tagger with default settings, and with ``precision="bf16"``;
+- skdice: ``predict`` of a tagger with default settings, with ``precision="bf16"``, and with each
+  ``runtime``, whose network is made before the first round;
 - bare loop: tokenisation, batches of similar length under inference mode, the best tag of each
   word; the batch size and the precision are those of skdice;
 - pipeline: of transformers, on the words joined by spaces, for several batch sizes.
@@ -34,6 +35,7 @@ from .contenders import bare, pipeline
 
 TITLE = "Prediction, words per second"
 BATCH_SIZES = (1, 8, 32)
+ONNX, INT8 = "skdice, runtime='onnx'", "skdice, runtime='onnx-int8'"
 Sentences = list[list[str]]
 Predict = Callable[[Sentences], Any]
 
@@ -68,8 +70,18 @@ def run(
     measured.to_csv(out / "speed_prediction.csv", index=False)
     medians = measured.groupby("contender")["words/s"].median()
     best = max((name for name in medians.index if "pipeline" in name), key=medians.__getitem__)
-    table = table_of_rates(measured, "words/s", "skdice", {"bare loop": 0.9, best: 2.5})
-    return table.replace({"contender": {best: f"{best} (its best)"}})
+    tables = [
+        _table(measured, "skdice", {"bare loop": 0.9}),
+        _table(measured, ONNX, {"skdice": 1.3, best: 2.5}).query("budget != ''"),
+        _table(measured, INT8, {best: 4}).query("budget != ''"),
+    ]
+    return pd.concat(tables).replace({"contender": {best: f"{best} (its best)"}})
+
+
+def _table(measured: pd.DataFrame, reference: str, budgets: dict[str, float]) -> pd.DataFrame:
+    table = table_of_rates(measured, "words/s", reference, budgets)
+    table.insert(0, "what", reference)
+    return table.rename(columns={f"{reference} / contender": "what / contender"})
 
 
 def fitted_tagger(data: Path) -> DiceTokenTagger:
@@ -103,6 +115,8 @@ def _contenders(tagger: DiceTokenTagger, sentences: Sentences) -> dict[str, Cont
     contenders: dict[str, Predict] = {
         "skdice": tagger.predict,
         "skdice, precision='bf16'": in_half.predict,
+        ONNX: _warm(copy.copy(tagger).set_params(runtime="onnx"), sentences),
+        INT8: _warm(copy.copy(tagger).set_params(runtime="onnx-int8"), sentences),
         "bare loop": limit,
     }
     for size in BATCH_SIZES:
@@ -110,6 +124,11 @@ def _contenders(tagger: DiceTokenTagger, sentences: Sentences) -> dict[str, Cont
             model, tokenizer, size
         )
     return {name: partial(_timed, predict, sentences) for name, predict in contenders.items()}
+
+
+def _warm(tagger: DiceTokenTagger, sentences: Sentences) -> Predict:
+    tagger.predict(sentences[:1])
+    return tagger.predict
 
 
 def _timed(predict: Predict, sentences: Sentences) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._inputs import list_some
+from .._parameters import check_option
 from ..io._checkpoint import DirectoryCheckpoint
 from ..io._hub import saved_directory, upload
+from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..io._replace import read_one_version
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
@@ -24,7 +26,7 @@ from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
 from ..nn._progress import FitProgress
 from ..nn._ranks import Ranks, current_ranks, is_first_process
-from ..nn._runtime import PRECISIONS, denormals_flushed, resolve_device, resolve_precision
+from ..nn._runtime import PRECISIONS, RUNTIMES, denormals_flushed, resolve_device, resolve_precision
 from ..nn._train import Start, Training, initialized, start, train
 from ..text._encoding import EncodedDataset
 from ..text._frame import Frame
@@ -345,9 +347,28 @@ class TextEstimator(SharedParameters):
         """Return logits of shape (n_items, n_outputs)."""
         if dataset.n_items == 0:
             return np.empty((0, self.net_.module__n_classes), dtype=np.float32)
+        network = self._onnx_network()
         with denormals_flushed():
-            batcher = self._batcher(dataset, self.net_.predict_precision)
-            return self.net_.predict_logits(batcher)
+            if network is None:
+                batcher = self._batcher(dataset, self.net_.predict_precision)
+            else:
+                batcher = self._padding(dataset, self.net_.pads)
+                batcher.batch_tokens = BATCH_TOKENS
+            return self.net_.predict_logits(batcher, network)
+
+    def _onnx_network(self) -> OnnxNetwork | None:
+        """Return what predicts in place of torch, which computes all of a fit."""
+        check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
+        if self.runtime == "torch" or self.interrupted_:
+            return None
+        return onnx_network(self.net_.module_, self.runtime, self.max_length_)
+
+    def _network_bytes(self) -> int:
+        """Return the size of the network that predicts."""
+        network = self._onnx_network()
+        if network is not None:
+            return network.n_bytes
+        return sum(weight.nbytes for weight in self.net_.module_.state_dict().values())
 
     def _batcher(self, dataset: EncodedDataset, precision: str) -> Batcher:
         batcher = self._padding(dataset, self.net_.pads)

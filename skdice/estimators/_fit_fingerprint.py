@@ -44,6 +44,7 @@ def fit_digests(
         By what they are of, as an error can name it.
     """
     parameters = relevant_parameters(estimator)
+    del parameters["runtime"]  # Of predictions after the fit.
     if not isinstance(parameters["random_state"], int | np.integer):
         # The seed that was drawn from it counts.
         del parameters["random_state"]

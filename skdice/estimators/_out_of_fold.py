@@ -57,7 +57,7 @@ def out_of_fold_scores(
         groups = estimator._task.find_groups(X)
     for test in _folds(estimator, y, groups, n_rows, n_folds):
         train = np.setdiff1d(np.arange(n_rows), test)
-        part = clone(estimator).set_params(**changed)
+        part = clone(estimator).set_params(runtime="torch", **changed)
         extra: dict[str, Any] = {"validation": validation}
         if weight is not None:
             extra["sample_weight"] = weight[train]

@@ -25,7 +25,15 @@ from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
-_NOT_ON_CARD = ("model", "loss", "device", "checkpoint_dir", "verbose", "callbacks")
+_NOT_ON_CARD = (
+    "model",
+    "loss",
+    "device",
+    "runtime",
+    "checkpoint_dir",
+    "verbose",
+    "callbacks",
+)
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _TRANSFORMER = "transformer."
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from .._parameters import check_number, check_option
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
+from ..nn._runtime import RUNTIMES
 from ._parameter import Parameter, number, option
 
 
@@ -105,6 +106,15 @@ _PRECISION = """
 faster in it, elsewhere in fp32 (``net_.precision`` and the model card say what was taken), and
 predicts in fp32. What is named is used for both: "bf16" predicts faster where "auto" is bf16, but
 then a text gets slightly other scores among other texts, or with another ``batch_size``.
+"""
+_RUNTIME = """
+What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" are ONNX
+Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision``. The
+first prediction exports the network, which takes seconds; a saved or pickled estimator does so
+again. "onnx" gives the scores of "torch" within 1e-4; in int8 they are less exact, and slightly
+others among other texts: see :func:`skdice.inspection.compare_runtimes`. A fit, its validation and
+tuning included, is torch's, and so is what an interrupted one predicts. A ValueError at the first
+prediction for models that torch cannot export (XLNet).
 """
 _CHECKPOINT = """
 Where the state of a fit is kept after every epoch. After a crash the same call (same data,
@@ -244,6 +254,7 @@ class SharedParameters(BaseEstimator):
     device: Annotated[
         str, Parameter("str", 'A torch device; "auto" is a GPU if there is one.', _check_device)
     ] = "auto"
+    runtime: Annotated[str, option(_RUNTIME, *RUNTIMES)] = "torch"
     random_state: Annotated[
         RandomState,
         Parameter(

@@ -7,6 +7,7 @@ from ._imbalance import imbalance_report
 from ._loss_comparison import LossComparisonDisplay
 from ._loss_derivative import LossDerivativeDisplay
 from ._partial_matches import partial_match_report
+from ._runtimes import compare_runtimes
 from ._training_curve import TrainingCurveDisplay
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LossDerivativeDisplay",
     "TaggingErrors",
     "TrainingCurveDisplay",
+    "compare_runtimes",
     "imbalance_report",
     "partial_match_report",
 ]

@@ -293,20 +293,33 @@ class TextNet(NeuralNet):
     fit = partial_fit = predict = predict_proba = _is_for_reading
     forward = forward_iter = infer = set_params = _is_for_reading
 
-    def predict_logits(self, batcher: Batcher) -> np.ndarray:
+    def predict_logits(
+        self, batcher: Batcher, network: Callable[[Batch], np.ndarray] | None = None
+    ) -> np.ndarray:
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.
 
         The processes that train together share out the windows, and all get all logits.
+
+        Parameters
+        ----------
+        batcher : Batcher
+        network : callable, optional
+            From a batch to the logits of its items, in place of the module.
         """
+        network = self._run_module if network is None else network
         self._set_training(False)
         windows = self.ranks_.own(np.arange(len(batcher.dataset)))
         shape = (batcher.dataset.n_items, self.module__n_classes)
         logits = np.zeros(shape, dtype=np.float32)
         with torch.inference_mode(), autocast(self.predict_precision, self.device):
             for _, batch in batcher.by_length(windows):
-                part = self.module_(**_module_inputs(to_device(batch, self.device)))
-                logits[batch["item"].numpy()] = part.cpu().numpy()
+                logits[batch["item"].numpy()] = network(batch)
         self.ranks_.add_up([torch.from_numpy(logits)])
+        return logits
+
+    def _run_module(self, batch: Batch) -> np.ndarray:
+        part = self.module_(**_module_inputs(to_device(batch, self.device)))
+        logits: np.ndarray = part.cpu().numpy()
         return logits
 
     def compute_frozen_states(self, batcher: Batcher, precision: str, states: FrozenStates) -> None:

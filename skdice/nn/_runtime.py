@@ -17,6 +17,7 @@ _ONE_AT_A_TIME = threading.RLock()
 _LEAST_GAIN = 1.2
 _N_TIMINGS = 5
 PRECISIONS = ("fp32", "bf16", "fp16")
+RUNTIMES = ("torch", "onnx", "onnx-int8")
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 

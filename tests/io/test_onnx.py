@@ -330,7 +330,7 @@ class TestRefused:
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name: None if "onnx" in name else find(name)
         )
-        message = r'needs onnx and onnxscript, not installed here: pip install "skdice\[onnx\]"'
+        message = r"needs onnx and onnxscript, not installed here: pip install onnx onnxscript\. .*\[onnx\]"
         with pytest.raises(ImportError, match=message):
             fitted("tagger")[0].export_onnx(tmp_path / "model.onnx")
 
@@ -384,7 +384,7 @@ class TestReplacing:
         changed = copy.deepcopy(estimator)
         with torch.no_grad():
             changed.net_.module_.transformer.classifier.bias[0] += 3e-4
-        message = r"'logits' of onnxruntime .* differs by 0.0003 from torch on a batch of shape \("
+        message = r"'logits' of onnxruntime differs by 0.0003 from torch on a batch of shape \("
         with pytest.raises(RuntimeError, match=message):
             changed.export_onnx(old)
         self.check(old)
@@ -401,7 +401,8 @@ class TestReplacing:
 
     def test_large_weights_lie_beside(self, quick, old, monkeypatch):
         estimator, program = quick
-        monkeypatch.setattr(_onnx, "_compare", lambda *args: None)
+        for name in ("open_session", "compare"):
+            monkeypatch.setattr(_onnx, name, lambda *args: None)
 
         def save(new):
             new.write_bytes(b"graph")

@@ -1,0 +1,260 @@
+"""Predictions on ONNX Runtime: those of torch, from the same batches."""
+
+import copy
+import gc
+import importlib.util
+import pickle
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from skdice import DiceTokenTagger
+from skdice._digest import weights_digest
+from skdice.inspection import compare_runtimes
+from skdice.io import _onnx_network
+
+from ..io.conftest import fitted, make  # noqa: F401
+
+for package in ("onnx", "onnxruntime", "onnxscript"):
+    pytest.importorskip(package)
+
+# Each estimator, and families of all kinds of tokenizers and attention: an export takes seconds.
+CASES = [
+    ("tagger", "bert"),
+    ("texts", "distilbert"),
+    ("questions", "roberta"),
+    ("queries", "bert"),
+    ("pairs", "electra"),
+    ("tagger", "modernbert"),
+]
+# What is asked of each estimator; all else is decided on the same logits.
+METHODS = {
+    "tagger": "predict_proba",
+    "texts": "predict_proba",
+    "pairs": "decision_function",
+    "questions": "no_answer_score",
+    "queries": "predict_spans",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def exported_once():
+    """Export a network once, whatever is made of it; count the sessions."""
+    programs, sessions = {}, []
+    trace, open_session = _onnx_network.trace, _onnx_network.open_session
+
+    def trace_once(graph, *args):
+        key = weights_digest(graph.state_dict().items())
+        if key not in programs:
+            programs[key] = trace(graph, *args)
+        return programs[key]
+
+    def open_and_count(path):
+        sessions.append(path.name)
+        return open_session(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_onnx_network, "trace", trace_once)
+        patch.setattr(_onnx_network, "open_session", open_and_count)
+        yield sessions
+
+
+@pytest.fixture
+def estimator(fitted):  # noqa: F811
+    """Return a function from case, family and runtime to an own copy with X and y."""
+
+    def get(case="tagger", family="bert", runtime="onnx", **params):
+        estimator, X, y = fitted(case, family)
+        return copy.copy(estimator).set_params(runtime=runtime, **params), X, y
+
+    return get
+
+
+def flat(value):
+    """Return the numbers in what a method gave, in order."""
+    if isinstance(value, str):
+        return []
+    if isinstance(value, list | tuple | np.ndarray):
+        return [number for part in value for number in flat(part)]
+    return [float(value)]
+
+
+@pytest.mark.parametrize("case, family", CASES)
+def test_same_as_torch(estimator, monkeypatch, case, family):
+    torch_one, X, y = estimator(case, family, "torch")
+    onnx_one = estimator(case, family)[0]
+    for one in (torch_one, onnx_one):
+        if case == "queries":
+            one.threshold_ = -5.0  # All spans, of a model that has hardly learned.
+    expected = getattr(torch_one, METHODS[case])(X), torch_one.predict(X), torch_one.score(X, y)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("torch has computed")
+
+    monkeypatch.setattr(type(onnx_one.net_), "_run_module", refuse)
+    found = getattr(onnx_one, METHODS[case])(X)
+    assert len(flat(found)) > 0
+    assert flat(found) == pytest.approx(flat(expected[0]), abs=1e-4)
+    np.testing.assert_array_equal(onnx_one.predict(X), expected[1])
+    assert onnx_one.score(X, y) == expected[2]
+
+
+@pytest.mark.parametrize("case, family", CASES[:4])
+def test_int8_is_close_and_smaller(estimator, case, family):
+    torch_one, X, _ = estimator(case, family, "torch")
+    onnx_one, int8_one = (estimator(case, family, name)[0] for name in ("onnx", "onnx-int8"))
+    for one in (torch_one, int8_one):
+        if case == "queries":
+            one.threshold_ = -5.0
+    expected, found = (flat(getattr(one, METHODS[case])(X)) for one in (torch_one, int8_one))
+    assert found == pytest.approx(expected, abs=0.05)
+    assert found != pytest.approx(expected, abs=1e-6)
+    assert int8_one._network_bytes() < onnx_one._network_bytes()
+    assert onnx_one._network_bytes() > torch_one._network_bytes() * 0.9
+
+
+def test_windows_and_decisions(estimator):
+    """Long sentences, thresholds, raw texts and streams."""
+    torch_one, X, _ = estimator(runtime="torch")
+    onnx_one = estimator()[0]
+    for one in (torch_one, onnx_one):
+        one.max_length_, one.stride_, one.threshold_ = 9, 2, 0.2
+    X = [[word for words in X[:3] for word in words], *X, []]
+    assert onnx_one._encode(X).n_texts < len(onnx_one._encode(X))
+    expected = torch_one.predict(X).tolist()
+    assert len({tag for row in expected for tag in row}) > 1
+    assert onnx_one.predict(X).tolist() == expected
+    assert list(onnx_one.predict_iter(X)) == expected
+    texts = [" ".join(words) for words in X if words]
+    found, other = (one.predict_entities(texts, "whitespace") for one in (onnx_one, torch_one))
+    assert [[e[:3] for e in row] for row in found] == [[e[:3] for e in row] for row in other]
+
+
+def test_parquet(estimator, tmp_path):
+    pytest.importorskip("pyarrow")
+    from skdice.distributed import predict_parquet
+
+    onnx_one, X, _ = estimator()
+    (tmp_path / "in").mkdir()
+    pd.DataFrame({"words": X}).to_parquet(tmp_path / "in" / "a.parquet")
+    predict_parquet(onnx_one, tmp_path / "in", tmp_path / "out", columns=["words"], verbose=0)
+    (part,) = (tmp_path / "out").glob("*.parquet")
+    (column,) = set(pd.read_parquet(part).columns) - {"words"}
+    assert list(map(list, pd.read_parquet(part)[column])) == onnx_one.predict(X).tolist()
+
+
+class TestSessions:
+    def test_made_once(self, estimator, exported_once):
+        one, X, _ = estimator()
+        one.predict(X)
+        n_sessions = len(exported_once)
+        one.set_params(runtime="torch").predict(X)
+        one.set_params(runtime="onnx").predict(X)
+        copy.copy(one).predict_proba(X)
+        assert len(exported_once) == n_sessions
+
+    def test_another_one_after_a_fit(self, estimator, exported_once):
+        one, X, y = estimator(max_epochs=1, validation_fraction=0.25)
+        old = one.predict_proba(X)
+        n_sessions = len(exported_once)
+        one.set_params(random_state=1).fit(X, y)
+        assert len(exported_once) == n_sessions  # Validation is torch's.
+        found = one.predict_proba(X)
+        assert len(exported_once) == n_sessions + 1
+        assert flat(found) == pytest.approx(
+            flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
+        )
+        assert flat(found) != pytest.approx(flat(old), abs=1e-4)
+
+    def test_freed_with_the_network(self, estimator, monkeypatch):
+        monkeypatch.setattr(_onnx_network, "_NETWORKS", WeakKeyDictionary())
+        one = pickle.loads(pickle.dumps(estimator()[0]))
+        one.predict([["a"]])
+        assert len(_onnx_network._NETWORKS) == 1
+        del one
+        gc.collect()  # A net of skorch holds itself.
+        assert len(_onnx_network._NETWORKS) == 0
+
+    def test_copies(self, estimator, tmp_path):
+        one, X, _ = estimator()
+        expected = flat(one.predict_proba(X))
+        assert b"onnxruntime" not in pickle.dumps(one)
+        one.save_pretrained(tmp_path / "saved")
+        loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
+        for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), loaded):
+            assert other.runtime == "onnx"
+            assert flat(other.predict_proba(X)) == pytest.approx(expected, abs=1e-6)
+        fresh = clone(one)
+        assert fresh.runtime == "onnx"
+        assert not hasattr(fresh, "net_")
+
+    def test_as_many_threads_as_torch(self, estimator):
+        network = estimator()[0]._onnx_network()
+        assert network._session.get_session_options().intra_op_num_threads == 1
+        assert network._session.get_providers() == ["CPUExecutionProvider"]
+
+
+class TestRefused:
+    def test_unknown(self, estimator):
+        one, X, y = estimator(runtime="tensorrt")
+        message = "The 'runtime' parameter of DiceTokenTagger must be"
+        for call in (lambda: one.predict(X), lambda: clone(one).fit(X, y)):
+            with pytest.raises(ValueError, match=message):
+                call()
+
+    def test_missing_packages(self, fitted, monkeypatch):  # noqa: F811
+        one = pickle.loads(pickle.dumps(fitted("tagger", "bert")[0]))
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
+        )
+        message = r"runtime='onnx' needs onnxruntime, not installed here: pip .*skdice\[onnx\]"
+        with pytest.raises(ImportError, match=message):
+            one.set_params(runtime="onnx").predict([["a"]])
+
+    def test_xlnet(self, tiny_models):
+        tagger, X, y = make("tagger", tiny_models("xlnet"), runtime="onnx-int8")
+        tagger.fit(X, y)
+        message = "cannot export the architecture XLNet.*. Predict with runtime='torch'."
+        with pytest.raises(ValueError, match=message):
+            tagger.predict(X)
+        assert len(tagger.set_params(runtime="torch").predict(X)) == len(X)
+
+    def test_another_network(self, fitted, monkeypatch):  # noqa: F811
+        """The graph is that of other weights."""
+        one = pickle.loads(pickle.dumps(fitted("tagger", "bert")[0]))
+        compare_as_it_is = _onnx_network.compare
+
+        def compare(session, graph, *args):
+            graph.transformer.classifier.bias[0] += 3e-4
+            compare_as_it_is(session, graph, *args)
+
+        monkeypatch.setattr(_onnx_network, "compare", compare)
+        with pytest.raises(RuntimeError, match=r"'logits' .* differs by 0\.0003"):
+            one.set_params(runtime="onnx").predict([["a"]])
+
+
+class TestCompareRuntimes:
+    def test_table(self, estimator):
+        one, X, y = estimator(runtime="torch")
+        table = compare_runtimes(one, X, y)
+        assert one.runtime == "torch"
+        assert table.columns.tolist() == ["runtime", "score", "words/s", "megabytes"]
+        assert table["runtime"].tolist() == ["torch", "onnx", "onnx-int8"]
+        assert table["score"][0] == table["score"][1] == one.score(X, y)
+        assert (table["words/s"] > 0).all()
+        assert table["megabytes"][2] < table["megabytes"][1]
+
+    def test_words_of_texts(self, estimator, monkeypatch):
+        ticks = iter(range(100))
+        monkeypatch.setattr("skdice.inspection._runtimes.time.perf_counter", lambda: next(ticks))
+        one, X, y = estimator("texts", "distilbert")
+        n_words = sum(len(text.split()) for text in X)
+        assert (compare_runtimes(one, X, y)["words/s"] == n_words).all()
+
+    def test_no_words(self, estimator):
+        with pytest.raises(ValueError, match="X has no word to predict on"):
+            compare_runtimes(estimator()[0], [[]], [[]])
