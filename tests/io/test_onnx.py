@@ -330,7 +330,7 @@ class TestRefused:
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name: None if "onnx" in name else find(name)
         )
-        message = r"needs onnx and onnxscript, not installed here: pip install onnx onnxscript\. .*\[onnx\]"
+        message = r"needs onnx and onnxscript, not installed here: pip .*skdice\[onnx\]"
         with pytest.raises(ImportError, match=message):
             fitted("tagger")[0].export_onnx(tmp_path / "model.onnx")
 
