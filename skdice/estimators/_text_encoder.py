@@ -1,0 +1,128 @@
+"""Columns of text among columns of numbers."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Labels
+
+
+class DiceTextEncoder(TransformerMixin, BaseEstimator):
+    """Turn texts, or pairs of texts, into the scores that a classifier gives them.
+
+    So text stands beside numbers and categories, in a ``ColumnTransformer`` or ``FeatureUnion``. A
+    network scores the rows that it was trained on too well. So ``fit_transform`` gives each row the
+    scores of a network that has not seen it, and a last one, trained on all rows, is for
+    ``transform``: for ``fit(X, y).transform(X)`` that is not so.
+
+    Parameters
+    ----------
+    estimator : DiceTextClassifier or DicePairClassifier
+        A clone of it is fitted.
+    cv : int, splitter or iterable, default=5
+        Folds of ``fit_transform``, as in ``cross_val_predict``: so many fits besides the last.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted on all rows.
+
+    See Also
+    --------
+    sklearn.ensemble.StackingClassifier : The same, with all columns in each of several classifiers.
+
+    Examples
+    --------
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skdice import DiceTextClassifier, DiceTextEncoder
+    >>> columns = make_column_transformer(
+    ...     (DiceTextEncoder(DiceTextClassifier("bert-base-cased")), ["review"]),
+    ...     (StandardScaler(), ["price", "stars"]),
+    ... )
+    >>> model = make_pipeline(columns, LogisticRegression())
+    >>> model.fit(table, is_returned)  # doctest: +SKIP
+    """
+
+    def __init__(self, estimator: Any, *, cv: Any = 5) -> None:
+        self.estimator = estimator
+        self.cv = cv
+
+    def fit(self, X: Any, y: Labels) -> Self:
+        """Fit the classifier on all rows.
+
+        Parameters
+        ----------
+        X : rows of text
+            As the classifier takes them; a column of a table, or two for pairs.
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Labels) -> np.ndarray:
+        """Fit, and return the scores that networks give to rows that they have not seen.
+
+        Parameters
+        ----------
+        X : rows of text
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            As of :meth:`transform`.
+        """
+        scores = cross_val_predict(self.estimator, X, y, cv=self.cv, method="decision_function")
+        self.fit(X, y)
+        return _columns(scores)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the scores of texts.
+
+        Parameters
+        ----------
+        X : rows of text
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            The log-odds of the second class if there are two, else the logit of each class.
+        """
+        check_is_fitted(self, "estimator_")
+        return _columns(self.estimator_.decision_function(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the classes that the columns are scores of.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_features,), object
+        """
+        check_is_fitted(self, "estimator_")
+        classes = list(map(str, self.estimator_.classes_))
+        has_one = len(classes) == 2 and not self.estimator_._is_multilabel
+        return np.array(classes[1:] if has_one else classes, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _columns(scores: np.ndarray) -> np.ndarray:
+    return np.reshape(scores, (len(scores), -1))
