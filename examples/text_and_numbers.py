@@ -1,5 +1,5 @@
 """Text beside numbers and categories
-===================================
+==================================
 
 Are two products the same? Names, makers and prices all say something::
 
