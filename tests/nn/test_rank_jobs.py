@@ -115,7 +115,8 @@ def test_two_processes_compute_what_one_does(name, ranks, directory):
 
 
 @pytest.mark.parametrize(
-    "name", ["dropout", "no seed", "generator", "patience", "bf16", "fp16", "random pairs"]
+    "name",
+    ["dropout", "no seed", "generator", "patience", "bf16", "fp16", "stopped", "random pairs"],
 )
 def test_all_processes_end_with_the_same(name, ranks):
     (weights, history, best), (other_weights, other_history, other_best) = (
@@ -131,6 +132,10 @@ def test_early_stopping_stops(ranks):
     _, history, best = ranks[0]["alike"]["patience"]
     assert len(history["valid_score"]) < 6
     assert history["valid_score"][best - 1] == max(history["valid_score"])
+
+
+def test_a_callback_of_one_process_stops_all(ranks):
+    assert len(ranks[0]["alike"]["stopped"][1]["train_loss"]) == 2
 
 
 def test_fits_without_a_seed_differ(ranks):
