@@ -1,6 +1,8 @@
 # make demo [DATA=<dir with train/dev/test in CoNLL columns>]   fine-tune and compare the losses
 # make test                                                     lint, types and the whole test suite
 # make docs                                                     the site, in docs/_build/html
+# make dist                                                     source archive and wheel, checked
+# make test-wheel                                               the wheel in an empty environment
 # make bench [DATA=<dir with the corpora>]                      speed and memory against contenders
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test docs bench clean
+.PHONY: demo test docs dist test-wheel bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,8 +41,21 @@ docs: $(VENV)/.docs-installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html
 	$(BIN)/python -m pytest skdice tests/docs
 
+dist: $(BIN)/python
+	$(PIP) build twine
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
+
+test-wheel: dist
+	rm -rf build/wheel-env
+	$(PYTHON) -m venv build/wheel-env
+	build/wheel-env/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	build/wheel-env/bin/python tests/packaging/fit_installed.py
+	build/wheel-env/bin/skdice --help > /dev/null
+
 bench: $(VENV)/.test-installed
 	$(BIN)/python -m benchmarks.speed $(if $(DATA),--data "$(DATA)")
 
 clean:
-	rm -rf $(VENV) demo-output docs/_build docs/auto_examples docs/api/generated
+	rm -rf $(VENV) build dist demo-output docs/_build docs/auto_examples docs/api/generated

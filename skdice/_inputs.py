@@ -315,7 +315,7 @@ def list_items(value: Any) -> list[Any] | None:
             rows = list_items(value[:]) or []
             has_names = "ClassLabel" in repr(value.features)
             return [_named(row, value.features) for row in rows] if has_names else rows
-        for method in ("to_pylist", "to_list", "tolist"):  # pyarrow; pandas, polars; torch
+        for method in ("to_pylist", "tolist", "to_list"):  # pyarrow; pandas, torch; polars
             if hasattr(value, method) and not isinstance(value, np.ndarray):
                 items = getattr(value, method)()
                 return items if isinstance(items, list) else None

@@ -34,8 +34,8 @@ def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
         metadata = tmp_path / f"{name}-99.0.dist-info"
         metadata.mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n")
-    # transformers imports accelerate together with its models.
-    watched = [*OPTIONAL, "transformers.modeling_utils"]
+    # transformers imports accelerate together with its models; a search imports optuna.
+    watched = [*OPTIONAL, "transformers.modeling_utils", "optuna"]
     code = f"from skdice import *; import sys; print([m for m in {watched} if m in sys.modules])"
     errors = ("-W", "error::FutureWarning", "-W", "error::DeprecationWarning")
     done = run_python(*errors, "-c", code, PYTHONPATH=str(tmp_path))
@@ -45,10 +45,12 @@ def test_import_loads_no_optional_package_and_warns_of_nothing(tmp_path):
 
 def test_first_fit_of_a_process(tiny_bert):
     code = f"""
+import sys
 from skdice import DiceTokenTagger
 from skdice.estimator_checks import text_estimator_checks
 tagger = DiceTokenTagger({tiny_bert!r}, max_epochs=1)
 dict(text_estimator_checks(tagger))["check_global_state_untouched"]()
+assert "optuna" not in sys.modules
 """
     done = run_python("-c", code)
     assert done.stdout == ""

@@ -183,7 +183,9 @@ def change_weights(path: str | Path) -> None:
     file = Path(path) / "model.safetensors"
     status = file.stat()
     weights = {name: weight.roll(1, -1) for name, weight in load_file(file).items()}
-    save_file(weights, file, metadata={"format": "pt"})
+    new = file.with_suffix(".new")  # A loaded model may still read the old file.
+    save_file(weights, new, metadata={"format": "pt"})
+    os.replace(new, file)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -207,8 +209,7 @@ def _save_wordpiece(tokenizer_class, path: Path) -> int:
     ends = sorted({word[-2:] for word in WORDS})
     pieces = [*BERT_SPECIAL.values(), *letters, *WORDS, *(f"##{end}" for end in letters + ends)]
     pieces = list(dict.fromkeys(pieces))
-    (path / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
-    tokenizer_class(vocab=str(path / "vocab.txt")).save_pretrained(path)
+    tokenizer_class(vocab={piece: i for i, piece in enumerate(pieces)}).save_pretrained(path)
     return len(pieces)
 
 

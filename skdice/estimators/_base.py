@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -53,6 +54,14 @@ class TextEstimator(SharedParameters):
     _task: Task
     _module_class: type[TextModule]
     _attributes = FITTED_ATTRIBUTES
+
+    tokenizer_: WordTokenizer
+    max_length_: int
+    net_: TextNet
+    loss_: Any
+    history_: pd.DataFrame
+    best_epoch_: int
+    interrupted_: bool
 
     # -- what a subclass may bring -----------------------------------------------------------------
 

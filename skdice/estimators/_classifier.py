@@ -7,7 +7,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
 from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
@@ -26,6 +25,7 @@ from ._parameter import Parameter, estimator
 from ._reuse import active_reuse
 from ._rows import take
 from ._shared_parameters import FITTED_ATTRIBUTES
+from ._sklearn import ClassifierMixin
 from ._split import split_rows
 from ._thresholds import tune_thresholds
 from ._windows import longest_window

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 
 from .._parameters import check_number, check_option
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
 from ..nn._runtime import RUNTIMES
 from ._parameter import Parameter, number, option
+from ._sklearn import BaseEstimator
 
 
 def _check_model(owner: str, name: str, value: Any) -> None:

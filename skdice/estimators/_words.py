@@ -30,6 +30,8 @@ _STREAM_SENTENCES = 512
 class WordTagger(TextEstimator):
     """Base of the taggers: every word gets a tag, and chunk tags make entities."""
 
+    splitter_: str
+
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return one tag for each word."""
         raise NotImplementedError

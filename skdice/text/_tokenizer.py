@@ -200,12 +200,13 @@ def _without_surrogates(word: str) -> str:
 
 
 def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":
-    from transformers import AutoTokenizer
-
     if os.path.isdir(model):
         check_vocabulary(Path(model))
     try:
         with loading(model):
+            # What the import pulls in may add warnings filters, which go.
+            from transformers import AutoTokenizer
+
             tokenizer = AutoTokenizer.from_pretrained(model)
     except ValueError as error:
         # What transformers says of a SentencePiece file that it lacks the packages for.

@@ -16,7 +16,7 @@ class Server:
     """A server that listens on a socket in its directory."""
 
     def __init__(self, home, as_user):
-        self.url = f"postgresql+psycopg2://search@/postgres?host={home}"
+        self.url = f"postgresql+psycopg://search@/postgres?host={home}"
         self._quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": "/"}
         data = home / "data"
         self._pg_ctl = [*as_user, "pg_ctl", "-D", data, "-w", "-l", home / "log"]
@@ -36,7 +36,7 @@ def server():
     """Start a server; skip the test where none is installed."""
     if not (shutil.which("initdb") and shutil.which("pg_ctl")):
         pytest.skip("no PostgreSQL server is installed")
-    if find_spec("psycopg2") is None:
+    if find_spec("psycopg") is None:
         pytest.skip("no driver for PostgreSQL is installed")
     # Not tmp_path: the path of a socket is short, and the server's user has to get there.
     home = Path(tempfile.mkdtemp(prefix="skdice-pg-", dir="/tmp"))

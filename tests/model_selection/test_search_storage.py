@@ -262,8 +262,8 @@ class TestStorages:
                 make_search(url, n_trials=2, study_name=name).fit(X, Y)
 
     def test_no_server(self, tmp_path):
-        pytest.importorskip("psycopg2")
-        url = f"postgresql+psycopg2://me:secret@/x?host={tmp_path}"
+        pytest.importorskip("psycopg")
+        url = f"postgresql+psycopg://me:secret@/x?host={tmp_path}"
         with pytest.raises(ValueError, match=r"cannot be opened.*connection.*failed") as caught:
             make_search(url).fit(X, Y)
         assert "secret" not in str(caught.value)

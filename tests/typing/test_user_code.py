@@ -1,0 +1,27 @@
+"""Type checkers find what users write right or wrong."""
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+USER_CODE = Path(__file__).with_name("user_code.py")
+OPTIONS = {"mypy": [], "pyright": ["--pythonpath", sys.executable]}
+
+
+@pytest.mark.parametrize("checker", OPTIONS)
+def test_code_of_users(checker, tmp_path):
+    if find_spec(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S
+    )
+    readme = tmp_path / "readme.py"
+    readme.write_text("\n".join(blocks), "utf-8")
+    command = [sys.executable, "-m", checker, *OPTIONS[checker], USER_CODE, readme]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
