@@ -136,13 +136,6 @@ def test_cross_validation(case):
     assert np.isfinite(test).all()
 
 
-def test_cross_validation_in_processes(tiny_bert):
-    X, y = easy_pairs(24)
-    estimator = DicePairClassifier(tiny_bert, **FAST)
-    one = cross_val_score(estimator, X, y, cv=2)
-    np.testing.assert_array_equal(cross_val_score(estimator, X, y, cv=2, n_jobs=2), one)
-
-
 def test_displays(case):
     estimator, X, y = case
     estimator.fit(X, y)
