@@ -10,7 +10,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pytest
 import torch
 
-from .tiny_models import BUILDERS
+from .tiny_models import BUILDERS, build_bert
 
 torch.set_num_threads(1)
 
@@ -25,6 +25,19 @@ def tiny_models(tmp_path_factory):
 def tiny_bert(tiny_models):
     """Directory of a tiny random BERT with a WordPiece tokenizer."""
     return tiny_models("bert")
+
+
+@pytest.fixture(scope="session")
+def quick_bert(tmp_path_factory):
+    """Directory of a BERT of one wider layer without dropout, which learns in half the time."""
+    return build_bert(
+        tmp_path_factory.mktemp("quick"),
+        num_hidden_layers=1,
+        hidden_size=64,
+        intermediate_size=128,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
-import torch
-from joblib import Parallel, cpu_count, delayed
 from transformers.utils import logging
 
 from skdice._pretrained import quiet_transformers
@@ -86,8 +84,3 @@ def test_threads_that_load():
         assert warnings.filters == filters
     finally:
         logging.set_verbosity(before)
-
-
-def test_worker_processes_share_the_cores():
-    threads = Parallel(n_jobs=2)(delayed(torch.get_num_threads)() for _ in range(2))
-    assert max(threads) <= max(1, cpu_count() // 2)

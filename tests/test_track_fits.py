@@ -1,36 +1,49 @@
 """The example of trackers, run against the real ones."""
 
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "track_fits.py"
+TRACKERS = [name for name in ("tensorboard", "mlflow", "wandb") if find_spec(name)]
 
 
-def run(tracker, model, out):
-    command = [sys.executable, SCRIPT, tracker, "--model", model, "--out", out]
+def needs(name):
+    return pytest.mark.skipif(name not in TRACKERS, reason=f"needs {name}")
+
+
+@pytest.fixture(scope="module")
+def tracked(tiny_bert, tmp_path_factory):
+    """What the example prints, and the folder that it writes to."""
+    out = tmp_path_factory.mktemp("tracked")
+    command = [sys.executable, SCRIPT, *TRACKERS, "--model", tiny_bert, "--out", out]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout, out
 
 
-def test_tensorboard(tiny_bert, tmp_path):
-    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    run("tensorboard", tiny_bert, tmp_path)
-    events = reader.EventAccumulator(str(tmp_path / "tensorboard"))
+@needs("tensorboard")
+def test_tensorboard(tracked):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tracked[1] / "tensorboard"))
     events.Reload()
     assert set(events.Tags()["scalars"]) >= {"Loss/train_loss", "Loss/valid_score", "lr"}
     assert [event.step for event in events.Scalars("Loss/train_loss")] == [1, 2]
 
 
+@needs("mlflow")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the database that it uses
-def test_mlflow(tiny_bert, tmp_path):
-    mlflow = pytest.importorskip("mlflow")
-    pytest.importorskip("sqlalchemy")
-    score = float(run("mlflow", tiny_bert, tmp_path).split()[-1])
-    client = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+def test_mlflow(tracked):
+    import mlflow
+
+    printed, out = tracked
+    score = float(re.search("The best one, loaded again: (.+)", printed)[1])
+    client = mlflow.MlflowClient(f"sqlite:///{out / 'mlflow.db'}")
     runs = client.search_runs([client.get_experiment_by_name("losses").experiment_id])
     assert {run.data.params["loss"] for run in runs} == {"ce", "dice"}
     for one in runs:
@@ -39,8 +52,9 @@ def test_mlflow(tiny_bert, tmp_path):
     assert 0 <= score <= 1
 
 
-def test_wandb(tiny_bert, tmp_path):
-    pytest.importorskip("wandb")
-    assert "Weights & Biases: offline-run-" in run("wandb", tiny_bert, tmp_path)
-    (folder,) = (tmp_path / "wandb").glob("offline-run-*")
+@needs("wandb")
+def test_wandb(tracked):
+    printed, out = tracked
+    assert "Weights & Biases: offline-run-" in printed
+    (folder,) = (out / "wandb").glob("offline-run-*")
     assert any(path.suffix == ".wandb" for path in folder.iterdir())

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -346,7 +347,6 @@ from tests.io.conftest import make
 torch.set_num_threads(1)
 model, directory = sys.argv[1:]
 tagger, X, y = make("tagger", model, max_epochs=12, checkpoint_dir=directory)
-print("starts", flush=True)
 print(weight_sum(tagger.fit(X, y)))
 """
 
@@ -357,28 +357,23 @@ def weight_sum(estimator):
     return float(sum(weight.double().abs().sum() for weight in weights)).hex()
 
 
-def start(model, directory):
-    """Start a process that fits; it has begun."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(model), str(directory)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "starts\n"
-    return process
-
-
 def test_killed_by_the_system(tiny_bert, tmp_path):
-    """The loop of benchmarks.kill_and_resume in small."""
-    process = start(tiny_bert, tmp_path)
-    while not list(tmp_path.glob("[!.]*")):
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.kill()
-    process.communicate()
-    tagger, X, y = make("tagger", tiny_bert, max_epochs=12)
-    said, _ = start(tiny_bert, tmp_path).communicate()
-    assert said.strip() == weight_sum(tagger.fit(X, y))
+    """The loop of benchmarks.kill_and_resume in small; a process of another origin goes on."""
+    plain, X, y = make("tagger", tiny_bert, max_epochs=12)
+
+    def die_after_the_first_epoch():
+        while not list(tmp_path.glob("[!.]*")):
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def fit():
+        threading.Thread(target=die_after_the_first_epoch).start()
+        clone(plain).set_params(checkpoint_dir=tmp_path).fit(X, y)
+
+    assert in_a_process(fit) == signal.SIGKILL
+    command = [sys.executable, "-c", SCRIPT, str(tiny_bert), str(tmp_path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.strip() == weight_sum(plain.fit(X, y))
     assert len(os.listdir(tmp_path)) == 1
 
 

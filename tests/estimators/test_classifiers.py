@@ -21,7 +21,7 @@ from skdice.model_selection import tune_decision
 from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-LEARNS = {"max_epochs": 12, "lr": 4e-3}
+LEARNS = {"max_epochs": 8, "lr": 5e-3}
 
 
 def make_texts(model, **params):
@@ -50,25 +50,26 @@ def labels(tiny_bert):
 class TestLearning:
     @pytest.mark.parametrize("loss", LEARNING)
     def test_pairs(self, tiny_bert, loss):
-        classifier = make_pairs(tiny_bert, loss=loss, **LEARNS).fit(*easy_pairs(160))
+        classifier = make_pairs(tiny_bert, loss=loss, max_epochs=12, lr=4e-3)
+        classifier.fit(*easy_pairs(160))
         assert classifier.score(*easy_pairs(40, seed=1)) > 0.75
 
     @pytest.mark.parametrize("loss", LEARNING)
-    def test_three_classes(self, tiny_bert, loss):
-        classifier = make_texts(tiny_bert, loss=loss, **LEARNS)
+    def test_three_classes(self, quick_bert, loss):
+        classifier = make_texts(quick_bert, loss=loss, **LEARNS)
         classifier.fit(*easy_texts(192, n_classes=3))
         assert classifier.score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
 
     @pytest.mark.parametrize("loss", LEARNING)
-    def test_several_labels(self, tiny_bert, loss):
-        classifier = make_texts(tiny_bert, loss=loss, **LEARNS).fit(*easy_labels(192))
+    def test_several_labels(self, quick_bert, loss):
+        classifier = make_texts(quick_bert, loss=loss, **LEARNS).fit(*easy_labels(192))
         assert classifier.score(*easy_labels(40, seed=1)) > 0.75
 
     @pytest.mark.parametrize(
         "loss", [DiceLoss(average="macro"), DiceLoss(level="example"), DiceLoss(ohem_ratio=3.0)]
     )
-    def test_several_labels_with_a_loss_object(self, tiny_bert, loss):
-        classifier = make_texts(tiny_bert, loss=loss, max_epochs=16, accumulate=2)
+    def test_several_labels_with_a_loss_object(self, quick_bert, loss):
+        classifier = make_texts(quick_bert, loss=loss, max_epochs=12, lr=5e-3, accumulate=2)
         assert classifier.fit(*easy_labels(192)).score(*easy_labels(40, seed=1)) > 0.75
 
     def test_both_texts_of_a_pair_are_read(self, pairs):

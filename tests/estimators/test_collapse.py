@@ -27,6 +27,7 @@ from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 6, "lr": 3e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+LEARNS = {**FAST, "max_epochs": 12, "lr": 4e-3, "batch_size": 4, "schedule": "constant"}
 NEARLY_NOTHING = 1e-6
 
 
@@ -82,22 +83,20 @@ def test_it_says_so(name, tiny_bert):
     ],
 )
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_no_warning_where_something_is_found(estimator, rows, accumulate, tiny_bert):
+def test_no_warning_where_something_is_found(estimator, rows, accumulate, quick_bert):
     size = {"accumulate": accumulate, "batch_size": 4 // accumulate}
-    parameters = {**FAST, "max_epochs": 20, "schedule": "constant", **size}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator(tiny_bert, loss="ce", **parameters).fit(*rows)
+        estimator(quick_bert, loss="ce", **{**LEARNS, **size}).fit(*rows)
     assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
 
 
-def test_labels_of_no_training_row_are_not_expected(tiny_bert):
-    X, y = easy_labels(64)
+def test_labels_of_no_training_row_are_not_expected(quick_bert):
+    X, y = easy_labels(32)
     y = np.column_stack([y, np.zeros(len(y), dtype=int)])
-    size = {**FAST, "max_epochs": 20, "schedule": "constant", "batch_size": 4}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        DiceTextClassifier(tiny_bert, loss="ce", **size).fit(X, y)
+        DiceTextClassifier(quick_bert, loss="ce", **LEARNS).fit(X, y)
     assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
 
 

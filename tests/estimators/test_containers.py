@@ -243,6 +243,49 @@ def by_lists(tiny_bert):
     return get
 
 
+# Of twelve rows: which to validate on, which belong together, and what they weigh.
+MASK, GROUPS, WEIGHTS = [True, False, False] * 4, [i // 2 for i in range(12)], [1.0, 2.0] * 6
+
+
+@pytest.fixture(scope="module")
+def history_by_lists(tiny_bert):
+    """Return the scores of a fit on the lists of a task that validates in some way."""
+
+    @cache
+    def get(task, kind):
+        cls, X, y, _, _ = task(*CONTAINERS["polars"])
+        parameters, extra = {
+            "rows": ({}, {"validation": (X, y)}),
+            "mask": ({}, {"validation": MASK}),
+            "groups": ({"validation_fraction": 0.4}, {"groups": GROUPS, "sample_weight": WEIGHTS}),
+        }[kind]
+        fitted = cls(tiny_bert, **FAST, **parameters).fit(X, y, **extra)
+        return fitted.history_.filter(regex="loss|score")
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def decided_by_lists(tiny_bert):
+    """Return a comparison and a decision that were made on the lists of a task."""
+
+    @cache
+    def get(task):
+        cls, X, y, _, _ = task(*CONTAINERS["polars"])
+        return compared_and_decided(cls(tiny_bert, **FAST), X, y)
+
+    return get
+
+
+def compared_and_decided(estimator, X, y):
+    """Return a comparison of a loss with itself, and the decision that is best in folds."""
+    options = {"losses": ("dice",), "baseline": "dice", "seeds": (0,), "verbose": 0}
+    frame = compare_losses(estimator, X, y, X, y, **options, tune_threshold=True).frame
+    tuned = tune_decision(estimator.fit(X, y), X, y, cv=2)
+    names = ("threshold_", "background_bias_", "null_threshold_")
+    return frame.drop(columns="fit_seconds"), [getattr(tuned, name, 0) for name in names]
+
+
 @every_container
 @pytest.mark.parametrize("task", TASKS)
 def test_the_same_as_lists(task, container, tiny_bert, by_lists):
@@ -299,46 +342,31 @@ class TestAround:
             np.testing.assert_array_equal(p, q)
 
     @pytest.mark.parametrize("task", [words, spans, pairs, questions])
-    def test_rows_to_validate_on(self, container, task, tiny_bert):
-        cls, X, y, X_in, y_in = task(*CONTAINERS[container])
+    def test_rows_to_validate_on(self, container, task, tiny_bert, history_by_lists):
+        cls, _, _, X_in, y_in = task(*CONTAINERS[container])
         column = CONTAINERS[container][0]
         if container == "chunked" and task in (pairs, questions):
             X_in = pa.table(X_in.to_pydict())  # scikit-learn takes no rows from a RecordBatch.
-        mask, numbers = [True, False, False] * 4, [i // 2 for i in range(12)]
-        weighted = {"groups": column(numbers), "sample_weight": column([1.0, 2.0] * 6)}
-        for parameters, got, expected in (
-            ({}, {"validation": (X_in, y_in)}, {"validation": (X, y)}),
-            ({}, {"validation": column(mask)}, {"validation": mask}),
-            (
-                {"validation_fraction": 0.4},
-                weighted,
-                {"groups": numbers, "sample_weight": [1, 2] * 6},
-            ),
+        mask, weighted = column(MASK), {"groups": column(GROUPS), "sample_weight": column(WEIGHTS)}
+        for kind, parameters, extra in (
+            ("rows", {}, {"validation": (X_in, y_in)}),
+            ("mask", {}, {"validation": mask}),
+            ("groups", {"validation_fraction": 0.4}, weighted),
         ):
-            estimator = cls(tiny_bert, **FAST, **parameters)
-            histories = (
-                clone(estimator).fit(*rows, **extra).history_
-                for rows, extra in (((X_in, y_in), got), ((X, y), expected))
-            )
-            one, other = (history.filter(regex="loss|score") for history in histories)
-            assert one.shape[1] > 1
-            assert one.equals(other)
+            fitted = cls(tiny_bert, **FAST, **parameters).fit(X_in, y_in, **extra)
+            history = fitted.history_.filter(regex="loss|score")
+            assert history.shape[1] > 1
+            assert history.equals(history_by_lists(task, kind))
 
     @pytest.mark.parametrize("task", [words, pairs, questions])
-    def test_comparisons_and_decisions(self, container, task, tiny_bert):
-        cls, X, y, X_in, y_in = task(*CONTAINERS[container])
+    def test_comparisons_and_decisions(self, container, task, tiny_bert, decided_by_lists):
+        cls, _, _, X_in, y_in = task(*CONTAINERS[container])
         if container == "chunked" and task is not words:
             X_in = pa.table(X_in.to_pydict())  # scikit-learn takes no rows from a RecordBatch.
-        estimator = cls(tiny_bert, **FAST)
-        options = {"losses": ("dice",), "baseline": "dice", "seeds": (0,), "verbose": 0}
-        options["tune_threshold"] = True
-        got = compare_losses(estimator, X_in, y_in, X_in, y_in, **options).frame
-        expected = compare_losses(estimator, X, y, X, y, **options).frame
-        assert got.drop(columns="fit_seconds").equals(expected.drop(columns="fit_seconds"))
-        fitted = estimator.fit(X, y)
-        got, expected = tune_decision(fitted, X_in, y_in, cv=2), tune_decision(fitted, X, y, cv=2)
-        for name in ("threshold_", "background_bias_", "null_threshold_"):
-            assert getattr(got, name, 0) == getattr(expected, name, 0)
+        frame, decision = compared_and_decided(cls(tiny_bert, **FAST), X_in, y_in)
+        expected_frame, expected_decision = decided_by_lists(task)
+        assert frame.equals(expected_frame)
+        assert decision == expected_decision
 
     def test_search(self, container, tiny_bert):
         _, X, y, X_in, y_in = words(*CONTAINERS[container])

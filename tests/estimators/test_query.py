@@ -86,8 +86,8 @@ def nested_corpus(n, seed=0):
 
 class TestLearning:
     @pytest.mark.parametrize("loss", LEARNING)
-    def test_every_loss_learns(self, tiny_bert, corpus, loss):
-        tagger = make(tiny_bert, loss=loss, lr=5e-3).fit(*corpus)
+    def test_every_loss_learns(self, quick_bert, corpus, loss):
+        tagger = make(quick_bert, loss=loss, lr=5e-3).fit(*corpus)
         assert tagger.score(*easy_corpus(30, seed=1)) > 0.5
 
     def test_paper_preset_warns_that_it_collapses(self, tiny_bert, corpus):

@@ -1,10 +1,10 @@
 """An estimator that costs nothing, to search over, and a search in a process of its own."""
 
+import multiprocessing
 import os
-import subprocess
 import sys
 import time
-from pathlib import Path
+import traceback
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,6 +15,9 @@ X = np.arange(12.0).reshape(-1, 1)
 Y = np.arange(12) % 2
 # What a fit does besides, which is no part of the study: "hang" or "dawdle".
 CONDUCT = "SKDICE_TESTS_CONDUCT"
+# Forks of a process that has imported all there is, and done nothing else.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload([__name__])
 
 
 class Peak(ClassifierMixin, BaseEstimator):
@@ -72,17 +75,27 @@ def start_search(conduct, storage, **parameters):
     """Run :func:`make_search` in a new process.
 
     It prints a line for each fit, and the number of its rows at the end.
+
+    Returns
+    -------
+    process : multiprocessing.Process
+    lines : text file
+        What it prints, and its error if it fails.
     """
-    code = (
-        "from tests.model_selection.searched import X, Y, make_search\n"
-        f"search = make_search({storage!r}, **{parameters!r}).fit(X, Y)\n"
-        "print(len(search.cv_results_['params']))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[2],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", CONDUCT: conduct},
-    )
+    reader, writer = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_search, args=(conduct, storage, parameters, writer))
+    process.start()
+    writer.close()
+    return process, os.fdopen(os.dup(reader.fileno()))
+
+
+def _search(conduct, storage, parameters, output):
+    os.environ[CONDUCT] = conduct
+    sys.stdout = os.fdopen(os.dup(output.fileno()), "w")
+    try:
+        search = make_search(storage, **parameters).fit(X, Y)
+        sys.stdout.write(f"{len(search.cv_results_['params'])}\n")
+        sys.stdout.flush()
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        raise

@@ -403,23 +403,6 @@ def test_cache_dir_that_is_a_file(guess, pairs, tmp_path):
     assert not Guess.fits
 
 
-def test_processes(tiny_bert, pairs, tmp_path):
-    classifier = DicePairClassifier(tiny_bert, **FAST)
-    one = compare_losses(classifier, *pairs, **TWO)
-    two = compare_losses(classifier, *pairs, **TWO, n_jobs=2, cache_dir=tmp_path)
-    columns = ["loss", "seed", "precision", "recall", "f1"]
-    pd.testing.assert_frame_equal(one.frame[columns], two.frame[columns])
-    pd.testing.assert_frame_equal(one.table(), two.table())
-    assert len(list(tmp_path.iterdir())) == 4
-    # Fails in fit, in another process; every loss before it is fine.
-    with pytest.raises(ValueError, match="class_weight has no label of y: it has 7") as caught:
-        compare_losses(
-            classifier, *pairs, seeds=(0,), n_jobs=2, verbose=0,
-            losses={"ce": "ce", "bad": {"loss": "ce", "class_weight": {7: 1.0}}},
-        )  # fmt: skip
-    assert "This happened with loss 'bad' and seed 0." in caught.value.__notes__
-
-
 def test_progress(guess, pairs, capfd):
     compare_losses(guess, *pairs, **TWO)
     assert capfd.readouterr() == ("", "")

@@ -1,6 +1,5 @@
 """DiceSearchCV: results, spaces, pruning, errors and what scikit-learn expects of it."""
 
-import os
 import pickle
 import time
 import warnings
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -33,7 +32,6 @@ from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._search._fingerprint import BASE_MODEL, differences
 from skdice.model_selection._search._storage import open_storage
-from skdice.model_selection._search._trials import counted_trials
 from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs
@@ -617,48 +615,10 @@ class TestAsAnEstimator:
         assert "best=0." in err
 
 
-class TestProcesses:
-    def test_same_form(self):
-        X, y = make_classification(60, random_state=0)
-        search = make_search(
-            estimator=LogisticRegression(),
-            space=lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)},
-            n_jobs=2,
-            n_trials=8,
-        ).fit(X, y)
-        assert (
-            len(search.cv_results_["params"]) == len(set(search.cv_results_["param_C"])) in (8, 9)
-        )
-        workers = {trial.user_attrs["worker"]["pid"] for trial in search.study_.trials}
-        assert os.getpid() not in workers
-        assert search.best_score_ == search.study_.best_value
-        assert search.best_params_ == {"C": search.best_estimator_.C}
-
-    def test_an_interrupt_in_a_worker(self, tmp_path):
-        # Made here, so that it is pickled by value.
-        class Interrupted(ClassifierMixin, BaseEstimator):
-            def __init__(self, x=0.0):
-                self.x = x
-
-            def fit(self, X, y):
-                raise KeyboardInterrupt("enough")
-
-            def score(self, X, y):
-                return 0.0
-
-        storage = tmp_path / "study.journal"
-        search = make_search(storage, estimator=Interrupted(), n_jobs=2, error_score=np.nan)
-        with pytest.raises(KeyboardInterrupt, match="enough"):
-            search.fit(X, Y)
-        study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
-        # joblib kills the other worker, perhaps in mid-trial.
-        assert "FAIL" in {trial.state.name for trial in study.trials} <= {"FAIL", "RUNNING"}
-        assert counted_trials(study) == []
-
-    def test_storage_that_cannot_be_shared(self):
-        for storage in (optuna.storages.InMemoryStorage(), "sqlite:///:memory:"):
-            with pytest.raises(ValueError, match="n_jobs=2 needs a storage that processes"):
-                make_search(storage, n_jobs=2).fit(X, Y)
+def test_processes_need_a_storage_that_they_share():
+    for storage in (optuna.storages.InMemoryStorage(), "sqlite:///:memory:"):
+        with pytest.raises(ValueError, match="n_jobs=2 needs a storage that processes"):
+            make_search(storage, n_jobs=2).fit(X, Y)
 
 
 class TestWithModels:

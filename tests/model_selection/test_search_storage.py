@@ -52,29 +52,28 @@ def trials_of(storage, name="skdice"):
     return optuna.load_study(study_name=name, storage=open_storage(storage)).trials
 
 
-def wait_for_line(process):
-    """Return what a process prints, or fail with its error."""
-    line = process.stdout.readline()
-    assert line, process.stderr.read()
-    return line.strip()
+def wait_for_fit(lines):
+    """Wait until a search says that it fits, or fail with its error."""
+    line = lines.readline()
+    assert line == "fitting\n", line + lines.read()
 
 
 @pytest.mark.parametrize("storage", STORAGES, indirect=True)
 def test_a_process_that_is_killed_in_mid_trial(storage, monkeypatch):
     """The study gets its trials all the same; in a database the lost one is run again."""
     monkeypatch.setattr(_storage, "_STALE_SECONDS", 1)
-    hanging = start_search("hang", storage, n_trials=5)
+    hanging, lines = start_search("hang", storage, n_trials=5)
     try:
-        assert wait_for_line(hanging) == "fitting"
+        wait_for_fit(lines)
         assert trials_of(storage)[0].state.name == "RUNNING"
     finally:
         hanging.kill()
-        hanging.communicate()
+        hanging.join()
     if not storage.endswith("journal"):
         time.sleep(2.5)  # Databases count whole seconds.
     other = make_search(storage, n_trials=5).fit(X, Y)
     trials = trials_of(storage)
-    assert hanging.returncode == -signal.SIGKILL
+    assert hanging.exitcode == -signal.SIGKILL
     lost = "RUNNING" if storage.endswith("journal") else "FAIL"
     assert [trial.state.name for trial in trials] == [lost] + ["COMPLETE"] * 5
     assert other.cv_results_["trial_number"].tolist() == [1, 2, 3, 4, 5]
@@ -88,13 +87,13 @@ def test_a_process_that_is_killed_in_mid_trial(storage, monkeypatch):
 
 @pytest.mark.parametrize("storage", ["journal", "sqlite"], indirect=True)
 def test_a_killed_process_loses_no_finished_trial(storage):
-    killed = start_search("dawdle", storage, n_trials=50)
+    killed, lines = start_search("dawdle", storage, n_trials=50)
     try:
         for _ in range(8):  # In the third trial of three folds.
-            assert wait_for_line(killed) == "fitting"
+            wait_for_fit(lines)
     finally:
         killed.kill()
-        killed.communicate()
+        killed.join()
     before = [trial for trial in trials_of(storage) if trial.state.name == "COMPLETE"]
     assert len(before) >= 2
     n_trials = len(before) + 2
@@ -108,14 +107,15 @@ def test_a_killed_process_loses_no_finished_trial(storage):
 def test_processes_at_the_same_time(storage, monkeypatch):
     """Together they run the trials that were asked for, perhaps one more, none twice."""
     monkeypatch.setenv(CONDUCT, "dawdle")
-    other = start_search("dawdle", storage, n_trials=10, study_name="two")
+    other, lines = start_search("dawdle", storage, n_trials=10, study_name="two")
     try:
-        assert wait_for_line(other) == "fitting"
+        wait_for_fit(lines)
         here = make_search(storage, n_trials=10, study_name="two").fit(X, Y)
-        out, err = other.communicate(timeout=60)
+        other.join(60)
     finally:
         other.kill()
-    assert int(out.split()[-1]) in (10, 11), err
+    said = lines.read()
+    assert said.endswith(("\n10\n", "\n11\n")), said
     trials = trials_of(storage, "two")
     assert {trial.state.name for trial in trials} == {"COMPLETE"}
     assert len({trial.params["x"] for trial in trials}) == len(trials) in (10, 11)
