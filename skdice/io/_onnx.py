@@ -204,7 +204,6 @@ def open_session(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors
     options.intra_op_num_threads = torch.get_num_threads()
-    options.add_session_config_entry("session.set_denormal_as_zero", "1")
     return onnxruntime.InferenceSession(
         path,
         sess_options=options,

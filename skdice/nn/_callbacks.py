@@ -37,6 +37,10 @@ def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
     validates : bool
         Whether the fit has validation rows.
     """
+    if callbacks is not None and not isinstance(callbacks, list | tuple):
+        raise ValueError(
+            f"callbacks must be None or a list of callbacks. Got {callbacks!r} instead."
+        )
     for _, callback in named_callbacks(callbacks):
         name = type(callback).__name__
         if not isinstance(callback, Callback):
@@ -64,12 +68,16 @@ def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
             )
 
 
-def named_callbacks(callbacks: Sequence[Any] | None) -> list[tuple[str, Any]]:
-    """Return callbacks with their names, by default those of their classes."""
+def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
+    """Return callbacks with their names, by default those of their classes; none of no list."""
     return [
-        callback if isinstance(callback, tuple) else (type(callback).__name__, callback)
-        for callback in callbacks or []
+        callback if _is_named(callback) else (type(callback).__name__, callback)
+        for callback in (callbacks if isinstance(callbacks, list | tuple) else ())
     ]
+
+
+def _is_named(callback: Any) -> bool:
+    return isinstance(callback, tuple) and len(callback) == 2 and isinstance(callback[0], str)
 
 
 def asks_to_stop(error: KeyboardInterrupt) -> bool:

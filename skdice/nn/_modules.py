@@ -276,7 +276,9 @@ class QueryModule(TextModule):
         """Take the head of a network that was saved, if this one is alike."""
         weights = load_file(path) if os.path.exists(path) else {}
         own = self.state_dict()
-        if weights and all(own[name].shape == weights[name].shape for name in weights):
+        if weights and all(
+            name in own and own[name].shape == weights[name].shape for name in weights
+        ):
             self.load_state_dict(weights, strict=False)
 
     def head_parameters(self) -> set[nn.Parameter]:
