@@ -27,11 +27,11 @@ from ..corpora import easy_corpus, easy_pairs, easy_texts
 from ..tiny_models import BUILDERS, change_weights
 
 ROWS = {
-    DiceTokenTagger: easy_corpus(24),
-    DicePairClassifier: easy_pairs(24),
-    DiceTextClassifier: easy_texts(24),
+    DiceTokenTagger: easy_corpus(16),
+    DicePairClassifier: easy_pairs(16),
+    DiceTextClassifier: easy_texts(16),
     DiceSpanExtractor: make_questions(12, ratio=10, random_state=0),
-    DiceQueryTagger: easy_corpus(24),
+    DiceQueryTagger: easy_corpus(16),
 }
 # The default ones fill the windows of tiny models.
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}

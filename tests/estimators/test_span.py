@@ -378,13 +378,13 @@ class TestLongContexts:
         starts = [spans[0].start for spans in answers.predict_spans(questions)]
         assert starts == [4 * n_before, 4 * n_before + 10]
 
-    def test_answers_are_learned_in_every_window(self, tiny_bert):
+    def test_answers_are_learned_in_every_window(self, quick_bert):
         X, y = easy_questions(200)
         X = [
             (question, "the " * (9 * (i % 2)) + context) for i, (question, context) in enumerate(X)
         ]
         y = [row["text"][0] for row in y]
-        extractor = make(tiny_bert, loss="ce", max_length=18, max_epochs=12)
+        extractor = make(quick_bert, loss="ce", max_length=18, max_epochs=8, lr=4e-3)
         assert extractor.fit(X[:160], y[:160]).exact_match(X[160:], y[160:]) > 0.9
 
     def test_100_000_words(self, answers):
@@ -442,7 +442,7 @@ class TestNullThreshold:
         "metric", [None, squad_f1_score, squad_exact_match, lambda y, p: np.mean(np.array(p) == "")]
     )
     def test_tune_decision(self, tuned, metric):
-        X, y = easy_questions(50, seed=7, unanswerable=0.5)
+        X, y = easy_questions(30, seed=7, unanswerable=0.5)
         worse = pickle.loads(pickle.dumps(tuned))
         worse.null_threshold_ = 30.0
         better = tune_decision(worse, X, y, metric=metric)
