@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import signal
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -13,6 +14,8 @@ import torch
 from .tiny_models import BUILDERS, build_bert
 
 torch.set_num_threads(1)
+# A shell has it ignored in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
