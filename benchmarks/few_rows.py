@@ -48,7 +48,7 @@ MEMBERS = 3
 ARMS: dict[str, dict[str, Any]] = {
     "plain": {},
     "constant": {"params": {"schedule": "constant"}},
-    "epochs x 2": {"params": {"max_epochs": 2}},
+    "epochs x 2": {},
     "layers .9": {"layer_decay": 0.9},
     "layers .75": {"layer_decay": 0.75},
     "new top layer": {"n_new_layers": 1},
@@ -57,6 +57,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "crf": {"crf": True},
     "shapes": {"shapes": True},
     "dropout .2": {"dropout": 0.2},
+    "no attention dropout": {"attention_dropout": 0.0},
 }
 
 
@@ -96,6 +97,9 @@ class Arm(TextNet):
         for part in self.module_.modules():
             if isinstance(part, nn.Dropout) and "dropout" in self.how:
                 part.p = self.how["dropout"]
+        for name, part in self.module_.named_modules():
+            if name.endswith("attention.self.dropout") and "attention_dropout" in self.how:
+                part.p = self.how["attention_dropout"]
         return self
 
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "Arm":
@@ -104,7 +108,7 @@ class Arm(TextNet):
         layers = list(_layers(module.transformer))
         depth = {p: len(layers) - i for i, layer in enumerate(layers) for p in layer.parameters()}
         head = module.head_parameters()
-        if self.how.get("crf"):
+        if hasattr(module, "transitions"):
             head = head | {module.transitions}
         if self.how.get("shapes"):
             head = head | set(

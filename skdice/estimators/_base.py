@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
+from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -210,8 +211,66 @@ class TextEstimator(SharedParameters):
         reuse, model = active_reuse(), os.fspath(self.model)
         return WordTokenizer(model) if reuse is None else reuse.tokenizer(model)
 
+    def _fit_network(
+        self,
+        dataset: EncodedDataset,
+        loss: Any,
+        n_outputs: int,
+        seed: int,
+        rng: np.random.Generator,
+        held_out: Any,
+        validate: Callable[[], float] | None,
+    ) -> None:
+        """Set ``net_``, all members in it, and what is known of its training.
+
+        Parameters
+        ----------
+        dataset : EncodedDataset
+            To train on.
+        loss : Loss, or a criterion that forms several
+        n_outputs : int
+        seed, rng : int, Generator
+            Of the first member; the others have their own.
+        held_out : object
+            What validation looks at, by which a checkpoint is found to be of this fit.
+        validate : callable, optional
+            Gives the validation score of the network that is being trained.
+        """
+        others = np.random.SeedSequence(seed).generate_state(self.n_members - 1).tolist()
+        seeds = [(seed, rng), *((other, np.random.default_rng(other)) for other in others)]
+        # Processes that train together have to do the same things in the same order.
+        n_jobs = 1 if current_ranks(resolve_device(self.device)).count > 1 else None
+        fits = Parallel(n_jobs=n_jobs)(
+            delayed(self._fit_member)(i, dataset, loss, n_outputs, *own, held_out, validate)
+            for i, own in enumerate(seeds)
+        )
+        nets, histories, best_epochs = zip(*fits)
+        self.net_, self.loss_ = nets[0], getattr(loss, "loss", loss)
+        self.net_.module_.join(net.module_ for net in nets[1:])
+        self.history_, self.best_epoch_ = _mean_history(histories), max(best_epochs)
+
+    def _fit_member(
+        self,
+        number: int,
+        dataset: EncodedDataset,
+        loss: Any,
+        n_outputs: int,
+        seed: int,
+        rng: np.random.Generator,
+        held_out: Any,
+        validate: Callable[[], float] | None,
+    ) -> tuple[TextNet, pd.DataFrame, int]:
+        """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
+        begun = self._start(number, dataset, loss, n_outputs, seed, rng, held_out)
+        self.net_, self.loss_, self.interrupted_ = begun.net, getattr(loss, "loss", loss), True
+        training = self._train(begun, dataset, rng, validate)
+        self.history_, self.best_epoch_ = training.history, training.best_epoch
+        training.check()
+        return begun.net, training.history, training.best_epoch
+
     def _start(
         self,
+        number: int,
         dataset: EncodedDataset,
         loss: Any,
         n_outputs: int,
@@ -223,6 +282,8 @@ class TextEstimator(SharedParameters):
 
         Parameters
         ----------
+        number : int
+            Of the member.
         dataset : EncodedDataset
             To train on.
         loss : Loss, or a criterion that forms several
@@ -241,6 +302,8 @@ class TextEstimator(SharedParameters):
             name = type(getattr(loss, "loss", loss)).__name__
             if isinstance(self.loss, str):
                 name = f"recommended, {name}" if self.loss == "recommended" else self.loss
+            if self.n_members > 1:
+                name = f"{name}, member {number + 1} of {self.n_members}"
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
         net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks, is_shown)
@@ -355,7 +418,7 @@ class TextEstimator(SharedParameters):
     def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
         """Return logits of shape (n_items, n_outputs)."""
         if dataset.n_items == 0:
-            return np.empty((0, self.net_.module__n_classes), dtype=np.float32)
+            return np.empty((0, self.net_.module_.n_outputs), dtype=np.float32)
         network = self._onnx_network()
         with denormals_flushed():
             if network is None:
@@ -636,3 +699,12 @@ class TextEstimator(SharedParameters):
         tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the means over members, epoch by epoch, and the seconds of all."""
+    by_epoch = pd.concat(histories).groupby(level=0)
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean

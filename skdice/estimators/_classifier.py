@@ -181,11 +181,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             n_steps=self._count_steps(dataset),
         )
         held_out = (valid_set.fingerprint, y_valid)
-        begun = self._start(dataset, loss, len(self.classes_), seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if len(y_valid) else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if len(y_valid) else None
+        self._fit_network(dataset, loss, len(self.classes_), seed, rng, held_out, scored)
         self.interrupted_ = False
         return self
 

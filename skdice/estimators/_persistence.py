@@ -1,5 +1,6 @@
 """Fitted estimators as directories: what to save of them, and how they come back."""
 
+import copy
 import inspect
 import math
 import os
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..io._load import read
 from ..io._manifest import Manifest, damaged, installed_versions
@@ -17,7 +19,7 @@ from ..io._network import check_weights, read_head
 from ..io._onnx import export
 from ..io._save import Fitted, save
 from ..losses import Loss
-from ..nn._modules import position_limit
+from ..nn._modules import TextModule, position_limit
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
@@ -36,6 +38,7 @@ _NOT_ON_CARD = (
 )
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _TRANSFORMER = "transformer."
+_MEMBERS = "members."
 
 
 def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
@@ -185,6 +188,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         },
         precision=estimator.net_.precision,
         n_rows=estimator._n_training_rows,
+        n_members=1 + len(estimator.net_.module_.members),
         n_epochs=len(estimator.history_),
         best_epoch=estimator.best_epoch_,
         interrupted=estimator.interrupted_,
@@ -218,6 +222,7 @@ def _load_head(module: Any, directory: Path) -> None:
     """
     shown = repr(str(directory))
     head = read_head(directory)
+    module.join(copy.deepcopy(module) for _ in range(_count_members(module, head)))
     shapes = {
         name: weight.shape
         for name, weight in module.state_dict().items()
@@ -238,6 +243,14 @@ def _load_head(module: Any, directory: Path) -> None:
                 f"The weights in {shown} are not finite: {name!r} has inf or NaN. Save the "
                 f"estimator again."
             )
+
+
+def _count_members(module: TextModule, head: dict[str, Tensor]) -> int:
+    """Return how many networks lie beside the first one, as long as they are whole."""
+    names, count = module.state_dict().keys(), 0
+    while all(f"{_MEMBERS}{count}.{name}" in head for name in names):
+        count += 1
+    return count
 
 
 def _plain(value: Any) -> Any:

@@ -287,11 +287,8 @@ class DiceQueryTagger(WordTagger):
         )
         criterion = QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
         held_out = (valid_sentences, valid_spans)
-        begun = self._start(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if valid_sentences else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if valid_sentences else None
+        self._fit_network(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out, scored)
         self.interrupted_ = False
         return self
 

@@ -101,6 +101,11 @@ Freeze the embeddings and the first so many layers, which then run without dropo
 everything, 0 freezes the embeddings only. A ValueError for models whose layers cannot be told
 apart (ALBERT, XLM).
 """
+_MEMBERS = """
+Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
+rows make fits differ, and the mean is better than most of them; it takes so many times as long, in
+a fit and in a prediction. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
+"""
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
 faster in it, elsewhere in fp32 (``net_.precision`` and the model card say what was taken), and
@@ -137,9 +142,10 @@ FITTED_ATTRIBUTES = """\
     loss_ : Loss
         What was trained with, all parameters set.
     history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
+        A row per epoch: training loss, validation score, learning rate, seconds; the mean of the
+        members, and the seconds of all.
     best_epoch_ : int
-        Epoch of the weights that are kept.
+        Epoch of the weights that are kept, the latest of the members.
     interrupted_ : bool
         Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int
@@ -230,6 +236,7 @@ class SharedParameters(BaseEstimator):
     n_frozen_layers: Annotated[int | None, number(_FROZEN, low=0, integer=True, optional=True)] = (
         None
     )
+    n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
     validation_fraction: Annotated[
         float | None,
         number(

@@ -272,11 +272,8 @@ class DiceSpanExtractor(TextEstimator):
             n_steps=self._count_steps(train_set.dataset),
         )
         held_out = (valid_questions, valid_contexts, y_valid)
-        begun = self._start(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, train_set.dataset, rng, validate if valid_contexts else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if valid_contexts else None
+        self._fit_network(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out, scored)
         if tunes and self.null_threshold == "cv":
             X, y = list(zip(take(questions, rows), take(contexts, rows))), take(gold.y, rows)
             weight = None if weight is None else weight[rows]

@@ -234,11 +234,8 @@ class DiceTokenTagger(WordTagger):
 
         loss = self._make_loss(dataset, take(tags, train))
         held_out = (valid_sentences, valid_tags)
-        begun = self._start(dataset, loss, len(classes), seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if valid_sentences else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if valid_sentences else None
+        self._fit_network(dataset, loss, len(classes), seed, rng, held_out, scored)
         if tunes and self._background() is not None:
             if bias == "auto":
                 self._tune_decision(*held_out)

@@ -59,6 +59,8 @@ class Run:
         Of the training.
     n_rows : int
         Rows trained on.
+    n_members : int
+        Networks that predict together.
     n_epochs, best_epoch : int
         Epochs run, and the one whose weights are kept; 0 if the first one was interrupted.
     interrupted : bool
@@ -82,6 +84,7 @@ class Run:
     parameters: dict[str, Any]
     precision: str
     n_rows: int
+    n_members: int
     n_epochs: int
     best_epoch: int
     interrupted: bool
@@ -194,8 +197,14 @@ def _usage(run: Run, task: CardTexts, name: str) -> str:
         texts = ", ".join(pair[::-1] if run.is_context_first else pair)
         code = task.transformers.format(tag=task.pipeline_tag, name=name, texts=texts)
         parts.append(f"Without skdice:\n\n```python\n{code}\n```")
+        same = "That gives the same logits. "
+        if run.n_members > 1:
+            same = (
+                f"That gives the logits of one of {run.n_members} networks; with skdice they "
+                f"predict together. "
+            )
         parts.append(
-            "That gives the same logits. Thresholds, biases, well-formed tag sequences and windows "
+            f"{same}Thresholds, biases, well-formed tag sequences and windows "
             "over long texts come with skdice only."
         )
     return "\n\n".join(parts)

@@ -73,7 +73,9 @@ def write_network(
         tokenizer.save_pretrained(directory)
     if head:
         save_file(
-            {name: weight.contiguous().cpu() for name, weight in head.items()}, directory / HEAD
+            # Tied weights are one tensor, which a file cannot hold twice.
+            {name: weight.cpu().contiguous().clone() for name, weight in head.items()},
+            directory / HEAD,
         )
     if hasattr(transformer.config, "use_mems_eval"):
         config = {**config, "use_mems_eval": False}  # States of other texts are not handed on.

@@ -112,10 +112,14 @@ class _Graph(nn.Module):
         All inputs are of shape (n_rows, length).
         """
         inputs = self.module._inputs(input_ids, attention_mask, token_type_ids)
-        output = self.module.transformer(**inputs)
-        if not isinstance(self.module, QueryModule):
+        parts = [self._of_one(module, inputs) for module in (self.module, *self.module.members)]
+        return tuple(torch.stack(part).mean(0) if part[1:] else part[0] for part in zip(*parts))
+
+    def _of_one(self, module: Any, inputs: dict[str, Any]) -> tuple[Tensor, ...]:
+        output = module.transformer(**inputs)
+        if not isinstance(module, QueryModule):
             return tuple(output[name] for name in self.outputs)
-        logits = self.module.head(output.last_hidden_state)
+        logits = module.head(output.last_hidden_state)
         start_vector, end_vector = logits[..., 2:].chunk(2, dim=-1)
         return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)
 

@@ -86,7 +86,8 @@ def _make(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
     check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
     graph = copy.deepcopy(module).cpu().eval()
     # Fused kernels of torch become more operators than their formula.
-    graph.transformer.set_attn_implementation("eager")
+    for member in (graph, *graph.members):
+        member.transformer.set_attn_implementation("eager")
     with TemporaryDirectory(prefix="skdice-") as directory, silent():
         path = Path(directory, "fp32.onnx")
         try:

@@ -5,7 +5,7 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
@@ -53,6 +53,9 @@ class TextModule(nn.Module):
         import transformers
 
         super().__init__()
+        self._n_classes = n_classes
+        # Others of its kind, whose outputs count as much as its own.
+        self.members = nn.ModuleList()
         auto_class = getattr(transformers, self._auto_class)
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = _load(
             auto_class, model, n_classes
@@ -73,14 +76,31 @@ class TextModule(nn.Module):
         column: Tensor,
         states: Tensor | None = None,
     ) -> Tensor:
-        """Return float32 logits of shape (n_items, n_classes).
+        """Return float32 logits of shape (n_items, n_outputs).
 
         With ``states``, what :meth:`frozen_states` gave, the frozen layers are not run.
         """
         inputs = self._inputs(input_ids, attention_mask, token_type_ids)
         with nullcontext() if states is None else self._lower_layers().replaced(states):
             output = self.transformer(**inputs)
-        return self._item_logits(output, row, column).float()
+        logits = self._item_logits(output, row, column).float()
+        if not self.members:
+            return logits
+        args = (input_ids, attention_mask, token_type_ids, row, column, states)
+        return self._mean([logits, *(member(*args) for member in self.members)])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of logits of an item."""
+        return self._n_classes
+
+    def join(self, members: Iterable["TextModule"]) -> None:
+        """Take others in, so that the outputs are the means over all."""
+        self.members.extend(members)
+
+    def _mean(self, logits: list[Tensor]) -> Tensor:
+        """Return the logits of several networks as those of one."""
+        return torch.stack(logits).mean(0)
 
     def frozen_states(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **_: Tensor
@@ -275,6 +295,8 @@ class QueryModule(TextModule):
     def _go_on_from(self, path: str) -> None:
         """Take the head of a network that was saved, if this one is alike."""
         weights = load_file(path) if os.path.exists(path) else {}
+        # Those of one network that was saved, if it was saved with others.
+        weights = {name: w for name, w in weights.items() if not name.startswith("members.")}
         own = self.state_dict()
         if weights and all(
             name in own and own[name].shape == weights[name].shape for name in weights
@@ -288,6 +310,22 @@ class QueryModule(TextModule):
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
         return logits
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of logits of an item."""
+        return 2 + (self._n_classes - 2) * (1 + len(self.members))
+
+    def _mean(self, logits: list[Tensor]) -> Tensor:
+        """Return the logits of several networks as those of one.
+
+        Vectors are put behind one another, so that their product is the mean of the products.
+        """
+        scores = torch.stack([part[..., :2] for part in logits]).mean(0)
+        vectors = [part[..., 2:].chunk(2, dim=-1) for part in logits]
+        # The product is divided by the root of their size, which grows as well.
+        sides = (torch.cat(side, dim=-1) / len(logits) ** 0.25 for side in zip(*vectors))
+        return torch.cat([scores, *sides], dim=-1)
 
 
 def position_limit(model: str) -> int | None:
