@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -238,12 +238,17 @@ class TextEstimator(SharedParameters):
         """
         others = np.random.SeedSequence(seed).generate_state(self.n_members - 1).tolist()
         seeds = [(seed, rng), *((other, np.random.default_rng(other)) for other in others)]
+        calls = [
+            (i, dataset, loss, n_outputs, *own, held_out, validate) for i, own in enumerate(seeds)
+        ]
         # Processes that train together have to do the same things in the same order.
-        n_jobs = 1 if current_ranks(resolve_device(self.device)).count > 1 else None
-        fits = Parallel(n_jobs=n_jobs)(
-            delayed(self._fit_member)(i, dataset, loss, n_outputs, *own, held_out, validate)
-            for i, own in enumerate(seeds)
-        )
+        is_alone = current_ranks(resolve_device(self.device)).count == 1
+        if is_alone and effective_n_jobs(None) > 1 and len(calls) > 1:
+            fits = Parallel()(delayed(self._fit_member)(*call) for call in calls)
+        else:
+            fits = []
+            for call in calls:
+                fits.append(self._fit_member(*call))
         nets, histories, best_epochs = zip(*fits)
         self.net_, self.loss_ = nets[0], getattr(loss, "loss", loss)
         self.net_.module_.join(net.module_ for net in nets[1:])
@@ -329,7 +334,7 @@ class TextEstimator(SharedParameters):
                 f"padded, so batches have texts of the same length only. That takes longer; the "
                 f"scores are those of each text by itself.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return begun
 
@@ -367,7 +372,7 @@ class TextEstimator(SharedParameters):
             f"model={os.fspath(self.model)!r} was trained for the classes {list_some(trained)}; "
             f"those of this fit are {list_some(own)}. It starts from {goes_on}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
     def _common_precision(self, ranks: Ranks) -> str:
@@ -393,6 +398,7 @@ class TextEstimator(SharedParameters):
             module__model=model,
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
+            module__attention_dropout=self.attention_dropout,
             lr=self.lr,
             head_lr=self.head_lr,
             max_epochs=self.max_epochs,

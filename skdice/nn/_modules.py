@@ -21,6 +21,8 @@ from ._probe import unchanged
 HEAD = "head.safetensors"
 
 _PROBE_LENGTH = 4
+# What families call the dropout of the weights of attention.
+_ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn_pdrop")
 
 
 class TextModule(nn.Module):
@@ -33,6 +35,8 @@ class TextModule(nn.Module):
     n_classes : int
     n_frozen_layers : int or None
         None trains everything; k freezes the embeddings and the first k layers.
+    attention_dropout : float or None
+        Of the weights of attention, in training; None is what the configuration says.
 
     Attributes
     ----------
@@ -49,7 +53,13 @@ class TextModule(nn.Module):
     # Whether the frozen layers have dropout in training that could not be turned off.
     has_random_frozen_part = False
 
-    def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        n_classes: int,
+        n_frozen_layers: int | None = None,
+        attention_dropout: float | None = None,
+    ) -> None:
         import transformers
 
         super().__init__()
@@ -58,7 +68,7 @@ class TextModule(nn.Module):
         self.members = nn.ModuleList()
         auto_class = getattr(transformers, self._auto_class)
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = _load(
-            auto_class, model, n_classes
+            auto_class, model, n_classes, attention_dropout
         )
         self._takes_types = _takes_token_types(self.transformer)
         self._n_frozen_layers = n_frozen_layers or 0
@@ -96,7 +106,7 @@ class TextModule(nn.Module):
 
     def join(self, members: Iterable["TextModule"]) -> None:
         """Take others in, so that the outputs are the means over all."""
-        self.members.extend(members)
+        self.members.extend(list(members))  # They may be copies of this one.
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
@@ -282,8 +292,14 @@ class QueryModule(TextModule):
 
     _auto_class = "AutoModel"
 
-    def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
-        super().__init__(model, n_classes, None)
+    def __init__(
+        self,
+        model: str,
+        n_classes: int,
+        n_frozen_layers: int | None = None,
+        attention_dropout: float | None = None,
+    ) -> None:
+        super().__init__(model, n_classes, None, attention_dropout)
         config: Any = self.transformer.config
         self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
         self.head = nn.Linear(config.hidden_size, n_classes)
@@ -364,7 +380,7 @@ def _n_positions(module: Any, name: str) -> int | None:
 
 
 def _load(
-    auto_class: Any, model: str, n_labels: int
+    auto_class: Any, model: str, n_labels: int, attention_dropout: float | None
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
@@ -387,6 +403,8 @@ def _load(
         trained = config.architectures or []
         labels = [str(name) for name in config.id2label.values()]
         config.num_labels = n_labels
+        if attention_dropout is not None:
+            _set_attention_dropout(config, attention_dropout)
         transformer, info = auto_class.from_pretrained(
             model,
             config=config,
@@ -408,6 +426,16 @@ def _load(
     are_told = labels != [f"LABEL_{i}" for i in range(len(labels))]
     is_trained = are_told and type(transformer).__name__ in trained
     return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
+
+
+def _set_attention_dropout(config: Any, value: float) -> None:
+    names = [name for name in _ATTENTION_DROPOUT if hasattr(config, name)]
+    if not names:
+        raise ValueError(
+            f"The 'attention_dropout' parameter must be None for {config.model_type!r}: its "
+            f"configuration has no dropout of attention. Got {value!r} instead."
+        )
+    setattr(config, names[0], value)
 
 
 def _takes_token_types(transformer: Any) -> bool:
