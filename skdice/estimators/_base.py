@@ -22,7 +22,7 @@ from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..io._replace import read_one_version
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
-from ..nn._modules import TextModule
+from ..nn._modules import TextModule, hidden_size
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
@@ -36,6 +36,7 @@ from ..text._tokenizer import WordTokenizer
 from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._loss import check_loss
+from ._pace import Pace, choose_pace
 from ._parameter import check_parameters
 from ._persistence import export_network, load_estimator, save_estimator
 from ._reuse import active_reuse
@@ -61,6 +62,8 @@ class TextEstimator(SharedParameters):
     net_: TextNet
     loss_: Any
     history_: pd.DataFrame
+    max_epochs_: int
+    lr_: float
     best_epoch_: int
     interrupted_: bool
 
@@ -311,7 +314,10 @@ class TextEstimator(SharedParameters):
                 name = f"{name}, member {number + 1} of {self.n_members}"
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
-        net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks, is_shown)
+        model = os.fspath(self.model)
+        pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
+        self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
+        net = self._make_net(loss, model, n_outputs, precision, pace, callbacks, is_shown)
         generators = initialized(net, seed)
         self._warn_of_other_classes(net.module_.trained_labels)
         checkpoint, digests = None, {}
@@ -388,6 +394,7 @@ class TextEstimator(SharedParameters):
         model: str,
         n_outputs: int,
         precision: str,
+        pace: Pace,
         callbacks: Sequence[Any] = (),
         is_shown: bool = False,
     ) -> TextNet:
@@ -399,9 +406,9 @@ class TextEstimator(SharedParameters):
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
             module__attention_dropout=self.attention_dropout,
-            lr=self.lr,
-            head_lr=self.head_lr,
-            max_epochs=self.max_epochs,
+            lr=pace.lr,
+            head_lr=pace.head_lr,
+            max_epochs=pace.max_epochs,
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             warmup=self.warmup,
@@ -495,7 +502,7 @@ class TextEstimator(SharedParameters):
         if getattr(self, "interrupted_", False):
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
-                f"epoch {len(self.history_)} of {self.max_epochs} (interrupted_ is True).",
+                f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",
                 UserWarning,
                 stacklevel=3,
             )

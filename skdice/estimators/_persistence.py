@@ -23,6 +23,7 @@ from ..nn._modules import TextModule, position_limit
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
+from ._pace import Pace
 from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
@@ -128,7 +129,8 @@ def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
 def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
     device = _usable_device(resolve_device(estimator.device), place)
     criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
-    net: TextNet = estimator._make_net(criterion, str(place), n_outputs, precision)
+    idle = Pace(max_epochs=1, lr=1.0, head_lr=1.0)  # It predicts.
+    net: TextNet = estimator._make_net(criterion, str(place), n_outputs, precision, idle)
     check_weights(place, estimator._module_class._auto_class)
     with seeded(0, device):  # New layers are drawn before their weights are read.
         net.initialize()

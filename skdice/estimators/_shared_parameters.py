@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -84,6 +84,15 @@ Weight of each gold class, from the counts of the training data (words of a tagg
 classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of a dict
 that the training data lacks, as in a fold, are passed over.
 """
+_MAX_EPOCHS = """
+Passes over the training rows. "auto" makes about 200 optimiser steps of them, in 3 to 30 passes:
+``max_epochs_`` is how many.
+"""
+_LR = """
+Learning rate after the warm-up. "auto" takes what suits the size of the encoder: 2e-4 for 384
+hidden units, 5e-5 for 768, 2.8e-5 for 1024 (``lr_``).
+"""
+_HEAD_LR = 'Learning rate of the new head; by default ``lr``, or with "auto" five times that.'
 _BATCH_SIZE = """
 Texts per batch, and process. The smoothing ``gamma`` of a set loss is on the scale of one
 optimiser step, so this is a parameter of the loss too.
@@ -148,6 +157,8 @@ FITTED_ATTRIBUTES = """\
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, seconds; the mean of the
         members, and the seconds of all.
+    max_epochs_, lr_ : int, float
+        ``max_epochs`` and ``lr``, or what was taken for "auto".
     best_epoch_ : int
         Epoch of the weights that are kept, the latest of the members.
     interrupted_ : bool
@@ -187,21 +198,19 @@ class SharedParameters(BaseEstimator):
             'Constant of the "log" class weight, which it implies; 3 by default.', optional=True
         ),
     ] = None
-    max_epochs: Annotated[int, number("Passes over the training rows.", low=1, integer=True)] = 3
+    max_epochs: Annotated[
+        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
+    ] = 3
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
     batch_tokens: Annotated[
         int | None, number(_BATCH_TOKENS, low=1, integer=True, optional=True)
     ] = None
-    lr: Annotated[float, number("Learning rate after the warm-up.", low=0, closed="neither")] = 5e-5
-    head_lr: Annotated[
-        float | None,
-        number(
-            "Learning rate of the new head; ``lr`` by default.",
-            low=0,
-            closed="neither",
-            optional=True,
-        ),
-    ] = None
+    lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (
+        5e-5
+    )
+    head_lr: Annotated[float | None, number(_HEAD_LR, low=0, closed="neither", optional=True)] = (
+        None
+    )
     weight_decay: Annotated[float, number(_WEIGHT_DECAY, low=0)] = 0.01
     warmup: Annotated[
         float,

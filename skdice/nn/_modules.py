@@ -357,6 +357,14 @@ def position_limit(model: str) -> int | None:
         return _position_limit(config_class, config.to_json_string(use_diff=False))
 
 
+def hidden_size(model: str) -> int:
+    """Return how many numbers an encoder has for each piece."""
+    from transformers import AutoConfig
+
+    with loading(model):
+        return int(AutoConfig.from_pretrained(model).hidden_size)
+
+
 @functools.lru_cache
 def _position_limit(config_class: Any, settings: str) -> int | None:
     from transformers import AutoModel
