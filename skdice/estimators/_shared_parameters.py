@@ -200,13 +200,13 @@ class SharedParameters(BaseEstimator):
     ] = None
     max_epochs: Annotated[
         int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
-    ] = 3
+    ] = "auto"
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
     batch_tokens: Annotated[
         int | None, number(_BATCH_TOKENS, low=1, integer=True, optional=True)
     ] = None
     lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (
-        5e-5
+        "auto"
     )
     head_lr: Annotated[float | None, number(_HEAD_LR, low=0, closed="neither", optional=True)] = (
         None

@@ -54,15 +54,15 @@ def test_every_estimator_takes_it(tiny_models, tmp_path, case):
     assert (loaded.lr, loaded.lr_, loaded.max_epochs_) == ("auto", 5e-4, 1)
 
 
-def test_epochs_are_those_of_the_training_rows(tiny_models):
+def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
-    X, y = easy_texts(96, n_classes=2)
-    one = DiceTextClassifier(tiny_models("bert"), batch_size=2, verbose=0, random_state=0)
-    one.set_params(max_epochs="auto", lr=1e-4)
-    assert one.fit(X, y).max_epochs_ == 5  # 48 steps each
-    assert len(one.history_) == 5
+    monkeypatch.setattr("skdice.estimators._pace._STEPS", 48)
+    X, y = easy_texts(48, n_classes=2)
+    one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
+    assert one.fit(X, y).max_epochs_ == 4  # 12 steps each
+    assert len(one.history_) == 4
     one.set_params(validation_fraction=0.25, accumulate=2)
-    assert one.fit(X, y).max_epochs_ == 12  # 18 steps each
+    assert one.fit(X, y).max_epochs_ == 10  # 5 steps each
 
 
 @pytest.mark.parametrize("name", ["lr", "max_epochs"])
