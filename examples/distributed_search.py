@@ -172,7 +172,9 @@ def main() -> None:
     elif arguments.storage:
         run(arguments.storage, arguments.workers, arguments.trials)
     elif find_spec("psycopg") is None:
-        raise SystemExit("This example needs a driver for PostgreSQL: pip install 'psycopg[binary]'")
+        raise SystemExit(
+            "This example needs a driver for PostgreSQL: pip install 'psycopg[binary]'"
+        )
     else:
         with postgresql() as storage:
             run(storage, arguments.workers, arguments.trials)
