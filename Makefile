@@ -38,18 +38,19 @@ test: $(VENV)/.test-installed
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# The floors of pyproject.toml as pins. torch keeps its version of constraints.txt: few indexes have
-# older builds for the CPU, and those for CUDA are gigabytes.
+# The floors of pyproject.toml as pins, so each floor has to be a release. Only torch keeps its version of
+# constraints.txt: few indexes have older builds for the CPU, and those for CUDA are gigabytes.
 build/lowest.txt: $(SOURCES)
 	mkdir -p build
 	grep -oE '"[A-Za-z_-]+>=[0-9.]+"' pyproject.toml | tr -d '"' | sed 's/>=/==/; /^torch==/d' > $@
 	grep '^torch==' constraints.txt >> $@
 
+# Old packages warn of what newer ones deprecate, which is an error in `make test` only.
 test-lowest: build/lowest.txt
 	rm -rf build/lowest-env
 	$(PYTHON) -m venv build/lowest-env
 	build/lowest-env/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e ".[dev]"
-	build/lowest-env/bin/python -m pytest -n 2 --dist worksteal
+	build/lowest-env/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::FutureWarning
 
 docs: $(VENV)/.docs-installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html
