@@ -560,7 +560,7 @@ class TextEstimator(SharedParameters):
     ) -> str:
         """Save the fitted estimator to the Hugging Face hub.
 
-        The repository gets what :meth:`save_pretrained` writes, in place of all that it had.
+        The files of the repository are replaced by those that :meth:`save_pretrained` writes.
         ``huggingface_hub`` knows who you are (``hf auth login``, ``HF_TOKEN``). In a job of several
         processes the first one uploads, and the call does nothing in the others.
 

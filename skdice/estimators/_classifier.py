@@ -118,11 +118,11 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_rows,), optional
-            Rows of one group, such as a document, stay together where rows are parted for
+            Rows of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            rows, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            rows, or the indices or a mask of rows of X.
 
         Returns
         -------

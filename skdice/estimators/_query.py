@@ -58,7 +58,7 @@ for each batch, as dropout is: with ``accumulate`` the loss is still exactly tha
 batch, but over other random pairs than that would draw.
 """
 _RATIO = """
-Keep at most so many times as many (sentence, type) pairs without an entity as there are with one,
+How many (sentence, type) pairs without an entity to keep for each pair with one, at most. They are
 drawn anew for each fit; None keeps all.
 """
 _DECODE = """
@@ -205,11 +205,11 @@ class DiceQueryTagger(WordTagger):
         sample_weight : array-like of shape (n_sentences,), optional
             Weight of each sentence; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_sentences,), optional
-            Sentences of one group, such as a document, stay together where rows are parted for
+            Sentences of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            sentences, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            sentences, or the indices or a mask of sentences of X.
 
         Returns
         -------

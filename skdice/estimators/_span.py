@@ -85,7 +85,7 @@ def _read_answers(y: Any, rows: Any = None) -> list[list[str]]:
 class DiceSpanExtractor(TextEstimator):
     """Answer questions by a part of their context with a fine-tuned transformer.
 
-    X is a DataFrame with the columns ``question`` and ``context`` (others are not looked at), or a
+    X is a DataFrame with the columns ``question`` and ``context`` (others are ignored), or a
     list, Series or object array of dicts with these keys or of pairs (question, context). y has an
     answer for each question: a SQuAD dict ``{"text": [...], "answer_start": [...]}``, empty lists
     for a question without an answer, or a str (``""``) or a list of str, which are looked for in
@@ -191,11 +191,11 @@ class DiceSpanExtractor(TextEstimator):
         sample_weight : array-like of shape (n_questions,), optional
             Weight of each question; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_questions,), optional
-            Questions of one group, such as a document, stay together where rows are parted for
+            Questions of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            questions, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            questions, or the indices or a mask of questions of X.
 
         Returns
         -------
@@ -361,7 +361,7 @@ class DiceSpanExtractor(TextEstimator):
         ----------
         X : DataFrame, or list, Series or object array of dicts or pairs
         y : list, Series or object array of SQuAD dicts, str or lists of str
-            Of several answers the best one counts. Offsets are not looked at.
+            Of several answers the best one counts. Offsets are ignored.
 
         Returns
         -------

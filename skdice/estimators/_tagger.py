@@ -164,11 +164,11 @@ class DiceTokenTagger(WordTagger):
         sample_weight : array-like of shape (n_sentences,), optional
             Weight of each sentence; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_sentences,), optional
-            Sentences of one group, such as a document, stay together where rows are parted for
+            Sentences of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            sentences, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            sentences, or the indices or a mask of sentences of X.
 
         Returns
         -------
