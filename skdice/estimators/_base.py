@@ -304,6 +304,9 @@ class TextEstimator(SharedParameters):
             What validation looks at, by which a checkpoint is found to be of this fit.
         """
         ranks = current_ranks(resolve_device(self.device))
+        model = os.fspath(self.model)
+        pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
+        self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
         callbacks = list(self.callbacks or [])
         is_shown = bool(self.verbose and ranks.is_first)
         if is_shown:
@@ -312,11 +315,10 @@ class TextEstimator(SharedParameters):
                 name = f"recommended, {name}" if self.loss == "recommended" else self.loss
             if self.n_members > 1:
                 name = f"{name}, member {number + 1} of {self.n_members}"
+            if self.lr == "auto":
+                name = f"{name}, lr {pace.lr:g}"
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
-        model = os.fspath(self.model)
-        pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
-        self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
         net = self._make_net(loss, model, n_outputs, precision, pace, callbacks, is_shown)
         generators = initialized(net, seed)
         self._warn_of_other_classes(net.module_.trained_labels)

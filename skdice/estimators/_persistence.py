@@ -191,6 +191,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         precision=estimator.net_.precision,
         n_rows=estimator._n_training_rows,
         n_members=1 + len(estimator.net_.module_.members),
+        lr=estimator.lr_,
         n_epochs=len(estimator.history_),
         best_epoch=estimator.best_epoch_,
         interrupted=estimator.interrupted_,

@@ -61,6 +61,8 @@ class Run:
         Rows trained on.
     n_members : int
         Networks that predict together.
+    lr : float
+        After the warm-up.
     n_epochs, best_epoch : int
         Epochs run, and the one whose weights are kept; 0 if the first one was interrupted.
     interrupted : bool
@@ -85,6 +87,7 @@ class Run:
     precision: str
     n_rows: int
     n_members: int
+    lr: float
     n_epochs: int
     best_epoch: int
     interrupted: bool
@@ -171,6 +174,7 @@ def _training(run: Run) -> str:
         "Precision": run.precision,
         "Training rows": f"{run.n_rows:,}",
         "Epochs": epochs,
+        "Learning rate": f"{run.lr:g}",
         "Validation score": score,
         **{f"`{key}`": _code(repr(value)) for key, value in run.decision.items()},
         **{f"Parameter `{key}`": _code(repr(value)) for key, value in run.parameters.items()},

@@ -362,7 +362,7 @@ def hidden_size(model: str) -> int:
     from transformers import AutoConfig
 
     with loading(model):
-        return int(AutoConfig.from_pretrained(model).hidden_size)
+        return int(AutoConfig.from_pretrained(model).get_text_config().hidden_size)
 
 
 @functools.lru_cache
