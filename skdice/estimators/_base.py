@@ -240,10 +240,12 @@ class TextEstimator(SharedParameters):
             Gives the validation score of the network that is being trained.
         """
         others = np.random.SeedSequence(seed).generate_state(self.n_members - 1).tolist()
-        seeds = [(seed, rng), *((other, np.random.default_rng(other)) for other in others)]
-        calls = [
-            (i, dataset, loss, n_outputs, *own, held_out, validate) for i, own in enumerate(seeds)
-        ]
+        rngs = [rng, *map(np.random.default_rng, others)]
+        calls = []
+        for i, (own, own_rng) in enumerate(zip([seed, *others], rngs)):
+            # Means of weights need networks that began alike.
+            first = seed if self.merge_members else own
+            calls.append((i, dataset, loss, n_outputs, first, own, own_rng, held_out, validate))
         # Processes that train together have to do the same things in the same order.
         is_alone = current_ranks(resolve_device(self.device)).count == 1
         if is_alone and effective_n_jobs(None) > 1 and len(calls) > 1:
@@ -254,7 +256,8 @@ class TextEstimator(SharedParameters):
                 fits.append(self._fit_member(*call))
         nets, histories, best_epochs = zip(*fits)
         self.net_, self.loss_ = nets[0], getattr(loss, "loss", loss)
-        self.net_.module_.join(net.module_ for net in nets[1:])
+        module, others = self.net_.module_, [net.module_ for net in nets[1:]]
+        module.merge(others) if self.merge_members else module.join(others)
         self.history_, self.best_epoch_ = _mean_history(histories), max(best_epochs)
 
     def _fit_member(
@@ -263,13 +266,14 @@ class TextEstimator(SharedParameters):
         dataset: EncodedDataset,
         loss: Any,
         n_outputs: int,
+        first_seed: int,
         seed: int,
         rng: np.random.Generator,
         held_out: Any,
         validate: Callable[[], float] | None,
     ) -> tuple[TextNet, pd.DataFrame, int]:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
-        begun = self._start(number, dataset, loss, n_outputs, seed, rng, held_out)
+        begun = self._start(number, dataset, loss, n_outputs, first_seed, seed, rng, held_out)
         self.net_, self.loss_, self.interrupted_ = begun.net, getattr(loss, "loss", loss), True
         training = self._train(begun, dataset, rng, validate)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
@@ -282,6 +286,7 @@ class TextEstimator(SharedParameters):
         dataset: EncodedDataset,
         loss: Any,
         n_outputs: int,
+        first_seed: int,
         seed: int,
         rng: np.random.Generator,
         held_out: Any,
@@ -296,8 +301,8 @@ class TextEstimator(SharedParameters):
             To train on.
         loss : Loss, or a criterion that forms several
         n_outputs : int
-        seed : int
-            For torch: new weights, dropout.
+        first_seed, seed : int
+            For torch: of new weights, and of all that comes after them, such as dropout.
         rng : Generator
             For the order of the texts.
         held_out : object
@@ -320,7 +325,7 @@ class TextEstimator(SharedParameters):
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
         net = self._make_net(loss, model, n_outputs, precision, pace, callbacks, is_shown)
-        generators = initialized(net, seed)
+        generators = initialized(net, first_seed, None if seed == first_seed else seed)
         self._warn_of_other_classes(net.module_.trained_labels)
         checkpoint, digests = None, {}
         # The files of the base model are on this machine from here on.

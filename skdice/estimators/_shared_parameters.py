@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 
-from .._parameters import check_number, check_option
+from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
 from ..nn._runtime import RUNTIMES
@@ -120,6 +120,10 @@ _MEMBERS = """
 Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
 rows make fits differ, and the mean is better than most of them; it takes so many times as long, in
 a fit and in a prediction. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
+"""
+_MERGE = """
+Take the mean of the members' weights, not of their logits: one network, as fast and as small as a
+member. Its members start from the same head and see the rows in different orders.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
@@ -260,6 +264,7 @@ class SharedParameters(BaseEstimator):
         number(_ATTENTION_DROPOUT, low=0, high=1, closed="left", optional=True),
     ] = None
     n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
+    merge_members: Annotated[bool, Parameter("bool", _MERGE, check_bool)] = False
     validation_fraction: Annotated[
         float | None,
         number(

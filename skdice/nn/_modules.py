@@ -108,6 +108,14 @@ class TextModule(nn.Module):
         """Take others in, so that the outputs are the means over all."""
         self.members.extend(list(members))  # They may be copies of this one.
 
+    def merge(self, members: Iterable["TextModule"]) -> None:
+        """Take the mean of the own weights and those of others that began with the same ones."""
+        states = [self.state_dict(), *(member.state_dict() for member in members)]
+        with torch.no_grad():
+            for name, own in states[0].items():
+                if own.is_floating_point():
+                    own.copy_(torch.stack([state[name] for state in states]).mean(0))
+
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
         return torch.stack(logits).mean(0)

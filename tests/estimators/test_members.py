@@ -233,3 +233,59 @@ def test_not_allowed(tiny_models, value):
     tagger, X, y = make("tagger", tiny_models("bert"), n_members=value)
     with pytest.raises(ValueError, match="n_members"):
         tagger.fit(X, y)
+
+
+class TestMerged:
+    @pytest.mark.parametrize("case", CASES)
+    def test_weights_are_the_mean(self, tiny_models, case):
+        estimator, X, y = make(case, tiny_models("bert"), n_members=2, lr=1e-3)
+        estimator.set_params(merge_members=True)
+        trained = []
+
+        class Watched(type(estimator)):
+            def _fit_member(self, *args):
+                fit = super()._fit_member(*args)
+                trained.append({k: w.clone() for k, w in fit[0].module_.state_dict().items()})
+                return fit
+
+        merged = Watched(**estimator.get_params(deep=False)).fit(X, y)
+        assert not merged.net_.module_.members
+        first, second = trained
+        assert any(not torch.equal(first[name], second[name]) for name in first)
+        for name, weight in merged.net_.module_.state_dict().items():
+            torch.testing.assert_close(weight, (first[name] + second[name]) / 2)
+
+    def test_members_start_from_one_head_and_see_other_batches(self, tiny_models):
+        heads, texts = [], []
+
+        class Look(Callback):
+            def on_train_begin(self, net, **kwargs):
+                heads.append(net.module_.transformer.classifier.weight.clone())
+
+            def on_batch_begin(self, net, batch, **kwargs):
+                texts.append(batch[0]["input_ids"])
+
+        estimator, X, y = make("texts", tiny_models("bert"), n_members=2, merge_members=True)
+        estimator.set_params(callbacks=[Look()]).fit(X, y)
+        assert torch.equal(*heads)
+        half = len(texts) // 2
+        assert not all(
+            a.shape == b.shape and torch.equal(a, b) for a, b in zip(texts[:half], texts[half:])
+        )
+
+    def test_one_member_is_a_plain_fit(self, tiny_models):
+        estimator, X, y = make("texts", tiny_models("bert"))
+        one = clone(estimator).set_params(merge_members=True).fit(X, y)
+        np.testing.assert_array_equal(logits(one, X), logits(estimator.fit(X, y), X))
+
+    def test_dropout_differs(self, tiny_models):
+        """Members that begin alike draw other random numbers."""
+        states = []
+
+        class Look(Callback):
+            def on_train_begin(self, net, **kwargs):
+                states.append(torch.get_rng_state())
+
+        estimator, X, y = make("texts", tiny_models("bert"), n_members=2, merge_members=True)
+        estimator.set_params(callbacks=[Look()]).fit(X, y)
+        assert not torch.equal(*states)
