@@ -464,6 +464,8 @@ def position_limit(model: str, config_file: str | None = None) -> int | None:
     """
     from transformers import AutoConfig
 
+    if config_file is None:
+        _check_is_model(model)
     with loading(model):
         config = AutoConfig.from_pretrained(config_file or model)
         config_class: Any = type(config)
