@@ -13,13 +13,14 @@ from torch.nn.utils.rnn import pad_sequence
 from .._steps import StepClock
 from .._tasks import (
     CLIP_NORM,
+    DEFAULT,
     IGNORED,
     INPUTS,
     LR,
-    MODEL,
     WARMUP,
     WEIGHT_DECAY,
     Batch,
+    Setup,
     Step,
     Task,
     n_classes,
@@ -29,13 +30,23 @@ _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def train(
-    task: Task, steps: Sequence[Step], n_warmup: int, *, precision: str, device: str, fused: bool
+    task: Task,
+    steps: Sequence[Step],
+    n_warmup: int,
+    *,
+    precision: str,
+    device: str,
+    fused: bool,
+    setup: Setup = DEFAULT,
+    watch: AbstractContextManager[Any] | None = None,
 ) -> StepClock:
     """Train with cross-entropy on the given batches."""
     from transformers import get_linear_schedule_with_warmup
 
     torch.manual_seed(0)
-    model = task.auto_class.from_pretrained(MODEL, num_labels=n_classes(task, steps))
+    model = task.auto_class.from_pretrained(
+        setup.model, num_labels=n_classes(task, steps), dtype=torch.float32
+    )
     model.to(device).train()
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(
@@ -47,7 +58,7 @@ def train(
         fused=fused,
     )
     schedule = get_linear_schedule_with_warmup(optimizer, round(WARMUP * len(steps)), len(steps))
-    clock = StepClock(len(steps), n_warmup)
+    clock = StepClock(len(steps), n_warmup, watch)
     for step in steps:
         optimizer.zero_grad(set_to_none=True)
         losses = []
