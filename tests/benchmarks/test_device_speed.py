@@ -2,10 +2,12 @@
 
 import json
 
+import pytest
+
 from benchmarks.speed import device
 from benchmarks.speed._tasks import Setup
 
-from ..tiny_models import build_bert
+from ..tiny_models import BUILDERS, build_bert
 
 
 def errors(found):
@@ -28,6 +30,16 @@ def test_runs_through(tmp_path, monkeypatch):
         assert contenders["skdice"]["utilisation"] > 0
         assert contenders["bare loop"]["skdice by this"] > 0
     assert errors(found["prediction"]["contenders"]) == []
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert", "modernbert"])
+def test_predicts_with_other_families(family, tmp_path, monkeypatch):
+    """Without token types, and with a tokenizer that takes words after a space alone."""
+    model = str(BUILDERS[family](tmp_path / family))
+    texts = [["Paris", "is", "big"]] * 4, [["B-LOC", "O", "O"]] * 4
+    monkeypatch.setattr(device, "_texts", lambda *sizes: texts)
+    found = device._prediction(Setup(model, 2, "cpu"), 4, lambda: 0.0)
+    assert errors(found["contenders"]) == []
 
 
 def test_errors_are_findings(tmp_path):

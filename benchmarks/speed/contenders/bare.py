@@ -1,5 +1,6 @@
 """Bare PyTorch: the loops that one would write for one task and no other."""
 
+import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -79,11 +80,16 @@ def train(
 def _loss(task: Task, model: Any, batch: Batch, precision: str) -> torch.Tensor:
     device = batch["input_ids"].device.type
     with _autocast(precision, device):
-        logits = task.logits(model(**{name: batch[name] for name in INPUTS}))
+        logits = task.logits(model(**{name: batch[name] for name in _inputs(model)}))
     logits = logits.float()
     if "candidates" in batch:
         logits = logits.masked_fill(~batch["candidates"][:, :, None], -torch.inf)
     return F.cross_entropy(logits, batch["labels"], ignore_index=IGNORED, reduction="sum")
+
+
+def _inputs(model: Any) -> list[str]:
+    """Return the names of what a model takes; some have no token types."""
+    return [name for name in INPUTS if name in inspect.signature(model.forward).parameters]
 
 
 def predict_tags(
@@ -97,7 +103,8 @@ def predict_tags(
 ) -> list[list[str]]:
     """Tag sentences with the best tag of each word, as its first piece has it."""
     encoded = tokenizer(sentences, is_split_into_words=True, add_special_tokens=True)
-    ids, types = encoded["input_ids"], encoded["token_type_ids"]
+    ids, names = encoded["input_ids"], _inputs(model)
+    types = encoded.get("token_type_ids") or [[0] * len(row) for row in ids]
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     tags: list[list[str]] = [[] for _ in ids]
     device = model.device
@@ -108,11 +115,12 @@ def predict_tags(
             input_ids = _padded([ids[i] for i in rows])
             lengths = torch.tensor([len(ids[i]) for i in rows])
             mask = torch.arange(input_ids.shape[1]) < lengths[:, None]
-            best = model(
-                input_ids=input_ids.to(device),
-                token_type_ids=_padded([types[i] for i in rows]).to(device),
-                attention_mask=mask.long().to(device),
-            ).logits.argmax(2)
+            batch = {
+                "input_ids": input_ids,
+                "token_type_ids": _padded([types[i] for i in rows]),
+                "attention_mask": mask.long(),
+            }
+            best = model(**{name: batch[name].to(device) for name in names}).logits.argmax(2)
             for i, row in zip(rows, best.cpu().numpy()):
                 tags[i] = classes[row[_first_pieces(encoded.word_ids(i))]].tolist()
     return tags
