@@ -404,8 +404,10 @@ def _takes_token_types(transformer: Any) -> bool:
     config: Any = transformer.config
     has_argument = "token_type_ids" in inspect.signature(transformer.forward).parameters
     n_types = getattr(config, "type_vocab_size", None)
-    if not has_argument or n_types is not None:
-        return has_argument and n_types > 1
+    if not has_argument or (n_types is not None and n_types < 2):
+        return False
+    if n_types is not None:  # They are looked up in a table of their own.
+        return True
     looked_up: list[Tensor] = []
     ids = torch.ones(1, _PROBE_LENGTH, dtype=torch.int64)
     types = torch.zeros_like(ids)

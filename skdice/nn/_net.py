@@ -196,7 +196,7 @@ class TextNet(NeuralNet):
     ) -> None:
         self.n_steps_ = len(sampler) * self.max_epochs
         is_count = isinstance(self.warmup, numbers.Integral)
-        n_warmup = self.warmup if is_count else round(self.warmup * self.n_steps_)
+        n_warmup = int(self.warmup) if is_count else round(self.warmup * self.n_steps_)
         self.scheduler_ = make_schedule(self.optimizer_, self.schedule, n_warmup, self.n_steps_)
         self.scaler_ = torch.amp.GradScaler(
             torch.device(self.device).type, enabled=self.precision == "fp16"
