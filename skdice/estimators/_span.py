@@ -45,7 +45,7 @@ Pieces of the context that neighbouring windows share; by default a quarter of w
 question.
 """
 _NULL_THRESHOLD = """
-The prediction is "no answer" if its logit exceeds that of the best span by more than this threshold.
+The prediction is "no answer" if its logit exceeds that of the best span by more than this number.
 "auto" tunes it for F1 on the validation part; without one it is 0, and if all training questions
 have answers, "no answer" is never predicted. "cv" tunes it on the training rows: five more models
 are fitted, and each predicts the fifth of the rows that it was not trained on. A fit then takes
