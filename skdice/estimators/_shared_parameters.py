@@ -116,7 +116,7 @@ Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` an
 The first prediction exports the network, which takes some seconds; so does the first one after
 loading or unpickling. "onnx" gives the scores of "torch" within 1e-4. In int8 they are less exact,
 and depend slightly on the other texts in the batch: :func:`skdice.inspection.compare_runtimes`
-shows by how much. ``fit``, with its validation and tuning, always uses torch, and so do the predictions
+shows by how much. ``fit``, with its validation and tuning, always uses torch, and so do predictions
 after an interrupted fit. For models that torch cannot export (XLNet) the first prediction raises a
 ValueError.
 """
