@@ -66,6 +66,7 @@ def predict(trainer, sentences):
     config = trainer.model.config
     unknown = [["O"] * len(words) for words in sentences]
     rows = encode(trainer.processing_class, sentences, unknown, config.label2id)
+    trainer.args.train_sampling_strategy = "random"  # Else rows come back in another order.
     scores, labels, _ = trainer.predict(rows)
     return [
         [config.id2label[i] for i, label in zip(best, row) if label != -100]
