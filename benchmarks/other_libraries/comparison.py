@@ -4,8 +4,9 @@
     python -m benchmarks.other_libraries --data path/to/corpora --rows 250 --contenders skdice_ce
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. Rows
-are those of the study, with IOB2 tags for all: SpanMarker does not read CoNLL03's. A finished run
-is a row of a CSV file and is not run again; the table has all that are finished.
+are those of the study, with IOB2 tags for all: SpanMarker refuses tags without a B, as draws of
+CoNLL03 have. Seconds are those of the processor. A finished run is a row of a CSV file and is not
+run again; the table has all that are finished.
 """
 
 import argparse
@@ -145,11 +146,13 @@ def table(runs: pd.DataFrame) -> str:
     cells = runs.groupby(["contender", "corpus", "rows"]).agg(
         f1=("f1", "mean"), seconds=("fit_seconds", "mean")
     )
+    columns = [(corpus, n) for corpus in CORPORA for n in ROWS]
+    columns = [column for column in columns if column in cells.index.droplevel(0)]
     lines = []
     for name, (library, settings, _) in CONTENDERS.items():
         line = {"library": library, "settings": settings}
         line["lines"] = str(count_lines(script_of(name).read_text(encoding="utf-8")))
-        for corpus, n_rows in dict.fromkeys(key[1:] for key in cells.index):
+        for corpus, n_rows in columns:
             shown = ""
             if (name, corpus, n_rows) in cells.index:
                 cell = cells.loc[(name, corpus, n_rows)]
