@@ -20,6 +20,7 @@ from ..io._checkpoint import DirectoryCheckpoint
 from ..io._hub import saved_directory, upload
 from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..io._replace import read_one_version
+from ..nn._adapters import changed, fields_of
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
 from ..nn._modules import TextModule, hidden_size
@@ -48,6 +49,7 @@ _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
     "epoch so far. Its interrupted_ is True until it is fitted again."
 )
+_ADAPTERS = "peft_config__"
 
 
 class TextEstimator(SharedParameters):
@@ -121,26 +123,34 @@ class TextEstimator(SharedParameters):
     # -- parameters --------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if deep, also those of the loss object and of the callbacks."""
+        """Return the parameters; if deep, also those of loss, adapters and callbacks."""
         params: dict[str, Any] = super().get_params(deep)
+        for name, value in fields_of(self.peft_config).items() if deep else ():
+            params[f"{_ADAPTERS}{name}"] = value
         for name, callback in self._named_callbacks().items() if deep else ():
             for key, value in callback.get_params().items():
                 params[f"callbacks__{name}__{key}"] = value
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of a loss object (``loss__gamma``) or a callback.
+        """Set parameters, also of a loss object (``loss__gamma``), adapters or a callback.
 
-        Those of a callback are ``callbacks__<name>__<parameter>``; its name is the one given with
-        it, or that of its class.
+        Those of adapters are ``peft_config__<field>``. Those of a callback are
+        ``callbacks__<name>__<parameter>``; its name is the one given with it, or that of its class.
 
         Raises
         ------
         ValueError
-            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name, or
+            ``peft_config__...`` while ``peft_config`` is None.
         """
         of_callbacks = {
             name: params.pop(name) for name in list(params) if name.startswith("callbacks__")
+        }
+        of_adapters = {
+            name.removeprefix(_ADAPTERS): params.pop(name)
+            for name in list(params)
+            if name.startswith(_ADAPTERS)
         }
         loss = params.get("loss", self.loss)
         nested = [name for name in params if name.startswith("loss__")]
@@ -152,6 +162,8 @@ class TextEstimator(SharedParameters):
                 f"estimator."
             )
         super().set_params(**params)
+        if of_adapters:
+            self.peft_config = changed(self.peft_config, **of_adapters)
         callbacks = self._named_callbacks()
         for key, value in of_callbacks.items():
             name, _, parameter = key.removeprefix("callbacks__").partition("__")
@@ -185,6 +197,11 @@ class TextEstimator(SharedParameters):
             raise ValueError(
                 f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "
                 f"int: with None every fit is another one, and none could go on from a checkpoint."
+            )
+        if self.peft_config is not None and self.n_frozen_layers is not None:
+            raise ValueError(
+                f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
+                f"Got {self.n_frozen_layers!r}."
             )
         check_loss(self)
         self._check_together()
@@ -413,6 +430,8 @@ class TextEstimator(SharedParameters):
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
             module__attention_dropout=self.attention_dropout,
+            module__peft_config=self.peft_config,
+            module__config=None,
             lr=pace.lr,
             head_lr=pace.head_lr,
             max_epochs=pace.max_epochs,
@@ -460,7 +479,7 @@ class TextEstimator(SharedParameters):
         network = self._onnx_network()
         if network is not None:
             return network.n_bytes
-        return sum(weight.nbytes for weight in self.net_.module_.state_dict().values())
+        return sum(weight.nbytes for weight in self.net_.module_.parameters())
 
     def _batcher(self, dataset: EncodedDataset, precision: str) -> Batcher:
         batcher = self._padding(dataset, self.net_.pads)
@@ -521,13 +540,18 @@ class TextEstimator(SharedParameters):
 
     # -- saving and loading ------------------------------------------------------------------------
 
-    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
+    def save_pretrained(self, directory: str | os.PathLike[str], *, merged: bool = False) -> None:
         """Save the fitted estimator as a directory that transformers can load, too.
 
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
         ``skdice.json`` (parameters, classes, thresholds, history, versions and the SHA-256 of the
         other files) and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
         ``random_state`` that is no int are not saved.
+
+        Of a fit with ``peft_config`` it has the adapters and the head alone, in the files of
+        ``peft`` (``adapter_config.json``, ``adapter_model.safetensors``), and in
+        ``model_config.json`` what is else in ``config.json``. Loading it reads the weights of the
+        base model from where ``model`` says.
 
         In a job of several processes the first one saves, and the call does nothing in the others.
 
@@ -536,6 +560,9 @@ class TextEstimator(SharedParameters):
         directory : str or PathLike
             New, empty, or saved before: that is replaced as a whole when all files are written, so
             that a crash or a full disk leaves the old model.
+        merged : bool, default=False
+            Whether to merge adapters into the weights and save these, all of them: as large as the
+            base model, which is not needed then.
 
         Raises
         ------
@@ -545,7 +572,7 @@ class TextEstimator(SharedParameters):
             If ``directory`` is no path.
         ValueError
             If ``directory`` has files of something else, or a parameter or label is of a type that
-            JSON cannot hold.
+            JSON cannot hold, or adapters of a kind that cannot be merged are to be.
         OSError
             If the disk is full, or the file system does not let us.
 
@@ -560,7 +587,7 @@ class TextEstimator(SharedParameters):
         """
         check_is_fitted(self, "net_")
         if is_first_process():
-            save_estimator(self, directory)
+            save_estimator(self, directory, merged=merged)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, revision: str | None = None
@@ -611,11 +638,13 @@ class TextEstimator(SharedParameters):
         *,
         device: str | None = None,
         revision: str | None = None,
+        model: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
-        Everything is read from the directory, and no code in it is run. Predictions are those of
-        the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
+        Everything is read from the directory, and no code in it is run; if it has adapters, the
+        weights that they are for are read from the base model. Predictions are those of the saved
+        estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
         start afresh from it.
 
         Parameters
@@ -626,6 +655,8 @@ class TextEstimator(SharedParameters):
             The ``device`` of the estimator; by default the one it was saved with.
         revision : str, optional
             Branch, tag or commit on the hub.
+        model : str or PathLike, optional
+            Where the base model is, if it is not where it was when the estimator was fitted.
 
         Returns
         -------
@@ -634,23 +665,26 @@ class TextEstimator(SharedParameters):
 
         Raises
         ------
+        ImportError
+            If it was fitted with ``peft_config``, and peft is not installed.
         TypeError
             If ``directory`` is no path.
         ValueError
             If it is no directory of skdice, or a file in it is missing or has changed, or it was
-            saved by a newer skdice or by another class, or the hub does not give it.
+            saved by a newer skdice or by another class, or the hub does not give it, or the base
+            model of adapters is not there or is another one.
 
         See Also
         --------
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
         with saved_directory(directory, revision) as path:
-            return read_one_version(path, lambda place: cls._read(place, device))
+            return read_one_version(path, lambda place: cls._read(place, device, model))
 
     @classmethod
-    def _read(cls, place: Path, device: str | None) -> Self:
+    def _read(cls, place: Path, device: str | None, model: str | os.PathLike[str] | None) -> Self:
         """Return what a directory holds, which does not change meanwhile."""
-        return load_estimator(cls, place, device)
+        return load_estimator(cls, place, device, model)
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.

@@ -13,6 +13,8 @@ _LR, _SIZE = 2e-4, 384
 _LOWEST_LR, _HIGHEST_LR = 1e-5, 5e-4
 # A new head has more to learn than what is trained already.
 _HEAD = 5.0
+# So have adapters, which are as new.
+_ADAPTERS = 5.0
 
 
 @dataclass(frozen=True)
@@ -55,4 +57,6 @@ def choose_pace(estimator: Any, n_steps: int, hidden_size: int) -> Pace:
         lr = open_lr(hidden_size)
     if head_lr is None:
         head_lr = _HEAD * lr if is_open else lr
+    if is_open and estimator.peft_config is not None:
+        lr *= _ADAPTERS
     return Pace(int(max_epochs), float(lr), float(head_lr))

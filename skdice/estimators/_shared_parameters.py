@@ -11,6 +11,7 @@ import torch
 from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
+from ..nn._adapters import check_peft_config
 from ..nn._runtime import RUNTIMES
 from ._parameter import Parameter, number, option
 from ._sklearn import BaseEstimator
@@ -115,6 +116,13 @@ layers cannot be told apart (ALBERT, XLM).
 _ATTENTION_DROPOUT = """
 Dropout of the weights of attention, in training; None is what the model's configuration says. With
 0 attention runs in one fused kernel: an epoch of long texts takes a third less on a CPU.
+"""
+_PEFT = """
+Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
+``peft``), such as ``LoraConfig(r=8)``, of those that lie inside the layers; the head is trained as
+a whole. They want a larger learning rate, and "auto" takes five times the usual one.
+``save_pretrained`` saves adapters and head alone; ONNX files have them merged into the weights.
+``peft_config__r`` and other fields can be set by themselves, also in grids.
 """
 _MEMBERS = """
 Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
@@ -263,6 +271,7 @@ class SharedParameters(BaseEstimator):
         float | None,
         number(_ATTENTION_DROPOUT, low=0, high=1, closed="left", optional=True),
     ] = None
+    peft_config: Annotated[Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config)] = None
     n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
     merge_members: Annotated[bool, Parameter("bool", _MERGE, check_bool)] = False
     validation_fraction: Annotated[

@@ -1,6 +1,5 @@
 """Networks as ONNX files: exported by torch, compared with it, and written as a whole."""
 
-import copy
 import errno
 import importlib
 import importlib.util
@@ -60,7 +59,7 @@ def export(
     path : str or PathLike
         Ends in ``.onnx``. From 1.5 GB of weights on, they are in ``<path>.data`` beside it.
     module : TextModule
-        It is not changed: a copy on the CPU is exported.
+        It is not changed: a copy on the CPU is exported, with adapters merged into the weights.
     max_length : int
         Longest row in pieces.
     metadata : mapping of str to object
@@ -82,7 +81,8 @@ def export(
     """
     target = _check_path(path)
     check_installed("export_onnx", "onnx", "onnxscript")
-    graph = _Graph(copy.deepcopy(module).cpu()).eval()
+    module = module.merged().cpu()
+    graph = _Graph(module).eval()
     with silent():
         program = trace(graph, make_batch(module, *TRACED, max_length), list(graph.outputs))
         program.model.metadata_props.update(

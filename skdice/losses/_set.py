@@ -83,10 +83,7 @@ class SetLoss(Loss):
                 _sum_by_class(used.weight * denominator, used.target, len(others)) + others,
             ]
         if self.ce_weight:
-            if m is None or used is not items:
-                losses = cross_entropy(items)
-            else:
-                losses = -logsigmoid(m)
+            losses = cross_entropy(items) if m is None or used is not items else -logsigmoid(m)
             sums.append((losses * items.weight).sum().unsqueeze(0))
             sums.append(items.sample_weight.sum().unsqueeze(0))
         return torch.cat(sums)
