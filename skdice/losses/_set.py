@@ -83,7 +83,8 @@ class SetLoss(Loss):
                 _sum_by_class(used.weight * denominator, used.target, len(others)) + others,
             ]
         if self.ce_weight:
-            losses = cross_entropy(items) if m is None or used is not items else -logsigmoid(m)
+            m = m if used is items else None  # Of the items that mining kept alone.
+            losses = cross_entropy(items) if m is None else -logsigmoid(m)
             sums.append((losses * items.weight).sum().unsqueeze(0))
             sums.append(items.sample_weight.sum().unsqueeze(0))
         return torch.cat(sums)

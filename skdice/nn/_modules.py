@@ -588,7 +588,7 @@ def _takes_token_types(transformer: Any) -> bool:
     n_types = getattr(config, "type_vocab_size", None)
     if not has_argument:
         return False
-    if n_types is not None:
+    if n_types is not None:  # They are looked up in a table of their own.
         return bool(n_types > 1)
     looked_up: list[Tensor] = []
     ids = torch.ones(1, _PROBE_LENGTH, dtype=torch.int64)
