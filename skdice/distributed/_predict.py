@@ -32,9 +32,10 @@ def predict_parquet(
     """Predict on all rows of a partitioned Parquet corpus.
 
     Each part of the source (a Parquet file) becomes one part of the destination, of the same name
-    and with the same rows in the same order. Parts are written beside their place and come in by
-    renaming, so that a part is finished or not there; the same call goes on with those that are
-    missing. Rows are streamed: the memory needed does not depend on the size of a part.
+    and with the same rows in the same order. Each part is written to a temporary file, which
+    is renamed when it is complete, so a part is either finished or absent. After an interruption
+    the same call predicts the missing parts. Rows are streamed: the memory needed does not depend
+    on the size of a part.
 
     Parameters
     ----------

@@ -109,6 +109,7 @@ def _content(value: Any) -> Any:
             parameters,
             state,
             weights_digest(value.net_.module_.state_dict().items()),
+            value.net_.module_.base_digest,
         ]
     if isinstance(value, BaseEstimator):
         best = getattr(value, "best_estimator_", None)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -19,9 +20,10 @@ from ..io._checkpoint import DirectoryCheckpoint
 from ..io._hub import saved_directory, upload
 from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..io._replace import read_one_version
+from ..nn._adapters import changed, fields_of
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
-from ..nn._modules import TextModule
+from ..nn._modules import TextModule, hidden_size
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
@@ -35,6 +37,7 @@ from ..text._tokenizer import WordTokenizer
 from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._loss import check_loss
+from ._pace import Pace, choose_pace
 from ._parameter import check_parameters
 from ._persistence import export_network, load_estimator, save_estimator
 from ._reuse import active_reuse
@@ -46,6 +49,7 @@ _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
     "epoch so far. Its interrupted_ is True until it is fitted again."
 )
+_ADAPTERS = "peft_config__"
 
 
 class TextEstimator(SharedParameters):
@@ -60,6 +64,8 @@ class TextEstimator(SharedParameters):
     net_: TextNet
     loss_: Any
     history_: pd.DataFrame
+    max_epochs_: int
+    lr_: float
     best_epoch_: int
     interrupted_: bool
 
@@ -117,26 +123,34 @@ class TextEstimator(SharedParameters):
     # -- parameters --------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if deep, also those of the loss object and of the callbacks."""
+        """Return the parameters; if deep, also those of loss, adapters and callbacks."""
         params: dict[str, Any] = super().get_params(deep)
+        for name, value in fields_of(self.peft_config).items() if deep else ():
+            params[f"{_ADAPTERS}{name}"] = value
         for name, callback in self._named_callbacks().items() if deep else ():
             for key, value in callback.get_params().items():
                 params[f"callbacks__{name}__{key}"] = value
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of a loss object (``loss__gamma``) or a callback.
+        """Set parameters, also of a loss object (``loss__gamma``), adapters or a callback.
 
-        Those of a callback are ``callbacks__<name>__<parameter>``; its name is the one given with
-        it, or that of its class.
+        Those of adapters are ``peft_config__<field>``. Those of a callback are
+        ``callbacks__<name>__<parameter>``; its name is the one given with it, or that of its class.
 
         Raises
         ------
         ValueError
-            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name.
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name, or
+            ``peft_config__...`` while ``peft_config`` is None.
         """
         of_callbacks = {
             name: params.pop(name) for name in list(params) if name.startswith("callbacks__")
+        }
+        of_adapters = {
+            name.removeprefix(_ADAPTERS): params.pop(name)
+            for name in list(params)
+            if name.startswith(_ADAPTERS)
         }
         loss = params.get("loss", self.loss)
         nested = [name for name in params if name.startswith("loss__")]
@@ -148,6 +162,8 @@ class TextEstimator(SharedParameters):
                 f"estimator."
             )
         super().set_params(**params)
+        if of_adapters:
+            self.peft_config = changed(self.peft_config, **of_adapters)
         callbacks = self._named_callbacks()
         for key, value in of_callbacks.items():
             name, _, parameter = key.removeprefix("callbacks__").partition("__")
@@ -182,6 +198,11 @@ class TextEstimator(SharedParameters):
                 f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "
                 f"int: with None every fit is another one, and none could go on from a checkpoint."
             )
+        if self.peft_config is not None and self.n_frozen_layers is not None:
+            raise ValueError(
+                f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
+                f"Got {self.n_frozen_layers!r}."
+            )
         check_loss(self)
         self._check_together()
 
@@ -210,11 +231,79 @@ class TextEstimator(SharedParameters):
         reuse, model = active_reuse(), os.fspath(self.model)
         return WordTokenizer(model) if reuse is None else reuse.tokenizer(model)
 
-    def _start(
+    def _fit_network(
         self,
         dataset: EncodedDataset,
         loss: Any,
         n_outputs: int,
+        seed: int,
+        rng: np.random.Generator,
+        held_out: Any,
+        validate: Callable[[], float] | None,
+    ) -> None:
+        """Set ``net_``, all members in it, and what is known of its training.
+
+        Parameters
+        ----------
+        dataset : EncodedDataset
+            To train on.
+        loss : Loss, or a criterion that forms several
+        n_outputs : int
+        seed, rng : int, Generator
+            Of the first member; the others have their own.
+        held_out : object
+            What validation looks at, by which a checkpoint is found to be of this fit.
+        validate : callable, optional
+            Gives the validation score of the network that is being trained.
+        """
+        others = np.random.SeedSequence(seed).generate_state(self.n_members - 1).tolist()
+        rngs = [rng, *map(np.random.default_rng, others)]
+        calls = []
+        for i, (own, own_rng) in enumerate(zip([seed, *others], rngs)):
+            # Means of weights need networks that began alike.
+            first = seed if self.merge_members else own
+            calls.append((i, dataset, loss, n_outputs, first, own, own_rng, held_out, validate))
+        # Processes that train together have to do the same things in the same order.
+        is_alone = current_ranks(resolve_device(self.device)).count == 1
+        if is_alone and effective_n_jobs(None) > 1 and len(calls) > 1:
+            fits = Parallel()(delayed(self._fit_member)(*call) for call in calls)
+        else:
+            fits = []
+            for call in calls:
+                fits.append(self._fit_member(*call))
+        nets, histories, best_epochs = zip(*fits)
+        self.net_, self.loss_ = nets[0], getattr(loss, "loss", loss)
+        module, others = self.net_.module_, [net.module_ for net in nets[1:]]
+        module.merge(others) if self.merge_members else module.join(others)
+        self.history_, self.best_epoch_ = _mean_history(histories), max(best_epochs)
+
+    def _fit_member(
+        self,
+        number: int,
+        dataset: EncodedDataset,
+        loss: Any,
+        n_outputs: int,
+        first_seed: int,
+        seed: int,
+        rng: np.random.Generator,
+        held_out: Any,
+        validate: Callable[[], float] | None,
+    ) -> tuple[TextNet, pd.DataFrame, int]:
+        """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
+        begun = self._start(number, dataset, loss, n_outputs, first_seed, seed, rng, held_out)
+        self.net_, self.loss_, self.interrupted_ = begun.net, getattr(loss, "loss", loss), True
+        training = self._train(begun, dataset, rng, validate)
+        self.history_, self.best_epoch_ = training.history, training.best_epoch
+        training.check()
+        return begun.net, training.history, training.best_epoch
+
+    def _start(
+        self,
+        number: int,
+        dataset: EncodedDataset,
+        loss: Any,
+        n_outputs: int,
+        first_seed: int,
         seed: int,
         rng: np.random.Generator,
         held_out: Any,
@@ -223,28 +312,37 @@ class TextEstimator(SharedParameters):
 
         Parameters
         ----------
+        number : int
+            Of the member.
         dataset : EncodedDataset
             To train on.
         loss : Loss, or a criterion that forms several
         n_outputs : int
-        seed : int
-            For torch: new weights, dropout.
+        first_seed, seed : int
+            For torch: of new weights, and of all that comes after them, such as dropout.
         rng : Generator
             For the order of the texts.
         held_out : object
             What validation looks at, by which a checkpoint is found to be of this fit.
         """
         ranks = current_ranks(resolve_device(self.device))
+        model = os.fspath(self.model)
+        pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
+        self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
         callbacks = list(self.callbacks or [])
         is_shown = bool(self.verbose and ranks.is_first)
         if is_shown:
             name = type(getattr(loss, "loss", loss)).__name__
             if isinstance(self.loss, str):
                 name = f"recommended, {name}" if self.loss == "recommended" else self.loss
+            if self.n_members > 1:
+                name = f"{name}, member {number + 1} of {self.n_members}"
+            if self.lr == "auto":
+                name = f"{name}, lr {pace.lr:g}"
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
         precision = self._common_precision(ranks)
-        net = self._make_net(loss, os.fspath(self.model), n_outputs, precision, callbacks, is_shown)
-        generators = initialized(net, seed)
+        net = self._make_net(loss, model, n_outputs, precision, pace, callbacks, is_shown)
+        generators = initialized(net, first_seed, None if seed == first_seed else seed)
         self._warn_of_other_classes(net.module_.trained_labels)
         checkpoint, digests = None, {}
         # The files of the base model are on this machine from here on.
@@ -266,7 +364,7 @@ class TextEstimator(SharedParameters):
                 f"padded, so batches have texts of the same length only. That takes longer; the "
                 f"scores are those of each text by itself.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return begun
 
@@ -304,7 +402,7 @@ class TextEstimator(SharedParameters):
             f"model={os.fspath(self.model)!r} was trained for the classes {list_some(trained)}; "
             f"those of this fit are {list_some(own)}. It starts from {goes_on}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
     def _common_precision(self, ranks: Ranks) -> str:
@@ -320,6 +418,7 @@ class TextEstimator(SharedParameters):
         model: str,
         n_outputs: int,
         precision: str,
+        pace: Pace,
         callbacks: Sequence[Any] = (),
         is_shown: bool = False,
     ) -> TextNet:
@@ -330,9 +429,12 @@ class TextEstimator(SharedParameters):
             module__model=model,
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
-            lr=self.lr,
-            head_lr=self.head_lr,
-            max_epochs=self.max_epochs,
+            module__attention_dropout=self.attention_dropout,
+            module__peft_config=self.peft_config,
+            module__config=None,
+            lr=pace.lr,
+            head_lr=pace.head_lr,
+            max_epochs=pace.max_epochs,
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             warmup=self.warmup,
@@ -355,7 +457,7 @@ class TextEstimator(SharedParameters):
     def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
         """Return logits of shape (n_items, n_outputs)."""
         if dataset.n_items == 0:
-            return np.empty((0, self.net_.module__n_classes), dtype=np.float32)
+            return np.empty((0, self.net_.module_.n_outputs), dtype=np.float32)
         network = self._onnx_network()
         with denormals_flushed():
             if network is None:
@@ -377,7 +479,7 @@ class TextEstimator(SharedParameters):
         network = self._onnx_network()
         if network is not None:
             return network.n_bytes
-        return sum(weight.nbytes for weight in self.net_.module_.state_dict().values())
+        return sum(weight.nbytes for weight in self.net_.module_.parameters())
 
     def _batcher(self, dataset: EncodedDataset, precision: str) -> Batcher:
         batcher = self._padding(dataset, self.net_.pads)
@@ -426,7 +528,7 @@ class TextEstimator(SharedParameters):
         if getattr(self, "interrupted_", False):
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
-                f"epoch {len(self.history_)} of {self.max_epochs} (interrupted_ is True).",
+                f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",
                 UserWarning,
                 stacklevel=3,
             )
@@ -438,13 +540,18 @@ class TextEstimator(SharedParameters):
 
     # -- saving and loading ------------------------------------------------------------------------
 
-    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
+    def save_pretrained(self, directory: str | os.PathLike[str], *, merged: bool = False) -> None:
         """Save the fitted estimator as a directory that transformers can load, too.
 
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
         ``skdice.json`` (parameters, classes, thresholds, history, versions and the SHA-256 of the
         other files) and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
         ``random_state`` that is no int are not saved.
+
+        Of a fit with ``peft_config`` it has the adapters and the head alone, in the files of
+        ``peft`` (``adapter_config.json``, ``adapter_model.safetensors``), and in
+        ``model_config.json`` what is else in ``config.json``. Loading it reads the weights of the
+        base model from where ``model`` says.
 
         In a job of several processes the first one saves, and the call does nothing in the others.
 
@@ -453,6 +560,9 @@ class TextEstimator(SharedParameters):
         directory : str or PathLike
             New, empty, or saved before: that is replaced as a whole when all files are written, so
             that a crash or a full disk leaves the old model.
+        merged : bool, default=False
+            Whether to merge adapters into the weights and save these, all of them: as large as the
+            base model, which is not needed then.
 
         Raises
         ------
@@ -462,7 +572,7 @@ class TextEstimator(SharedParameters):
             If ``directory`` is no path.
         ValueError
             If ``directory`` has files of something else, or a parameter or label is of a type that
-            JSON cannot hold.
+            JSON cannot hold, or adapters of a kind that cannot be merged are to be.
         OSError
             If the disk is full, or the file system does not let us.
 
@@ -477,14 +587,14 @@ class TextEstimator(SharedParameters):
         """
         check_is_fitted(self, "net_")
         if is_first_process():
-            save_estimator(self, directory)
+            save_estimator(self, directory, merged=merged)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, revision: str | None = None
     ) -> str:
         """Save the fitted estimator to the Hugging Face hub.
 
-        The repository gets what :meth:`save_pretrained` writes, in place of all that it had.
+        The files of the repository are replaced by those that :meth:`save_pretrained` writes.
         ``huggingface_hub`` knows who you are (``hf auth login``, ``HF_TOKEN``). In a job of several
         processes the first one uploads, and the call does nothing in the others.
 
@@ -528,11 +638,13 @@ class TextEstimator(SharedParameters):
         *,
         device: str | None = None,
         revision: str | None = None,
+        model: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
-        Everything is read from the directory, and no code in it is run. Predictions are those of
-        the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
+        Everything is read from the directory, and no code in it is run; if it has adapters, the
+        weights that they are for are read from the base model. Predictions are those of the saved
+        estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
         start afresh from it.
 
         Parameters
@@ -543,6 +655,8 @@ class TextEstimator(SharedParameters):
             The ``device`` of the estimator; by default the one it was saved with.
         revision : str, optional
             Branch, tag or commit on the hub.
+        model : str or PathLike, optional
+            Where the base model is, if it is not where it was when the estimator was fitted.
 
         Returns
         -------
@@ -551,23 +665,26 @@ class TextEstimator(SharedParameters):
 
         Raises
         ------
+        ImportError
+            If it was fitted with ``peft_config``, and peft is not installed.
         TypeError
             If ``directory`` is no path.
         ValueError
             If it is no directory of skdice, or a file in it is missing or has changed, or it was
-            saved by a newer skdice or by another class, or the hub does not give it.
+            saved by a newer skdice or by another class, or the hub does not give it, or the base
+            model of adapters is not there or is another one.
 
         See Also
         --------
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
         with saved_directory(directory, revision) as path:
-            return read_one_version(path, lambda place: cls._read(place, device))
+            return read_one_version(path, lambda place: cls._read(place, device, model))
 
     @classmethod
-    def _read(cls, place: Path, device: str | None) -> Self:
+    def _read(cls, place: Path, device: str | None, model: str | os.PathLike[str] | None) -> Self:
         """Return what a directory holds, which does not change meanwhile."""
-        return load_estimator(cls, place, device)
+        return load_estimator(cls, place, device, model)
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.
@@ -636,3 +753,12 @@ class TextEstimator(SharedParameters):
         tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the means over members, epoch by epoch, and the seconds of all."""
+    by_epoch = pd.concat(histories).groupby(level=0)
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean

@@ -39,14 +39,14 @@ CLASSIFIER_STATE = {
     "threshold_": (int, float, np.ndarray),
 }
 _POS_LABEL = """
-The positive one of two classes, the larger label by default: the set losses leave out the other
-one, and where ``score`` is F1 it is that of this one. None with more classes or several labels.
+The positive one of two classes, by default the larger label. Set losses leave out the other class,
+and where ``score`` is F1, it is the F1 of this class. None with more classes or several labels.
 """
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
     threshold_ : float or ndarray of shape (n_classes,)
-        What the decision function is held against: 0 after ``fit``, see
+        Threshold of the decision function: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
@@ -118,11 +118,11 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_rows,), optional
-            Rows of one group, such as a document, stay together where rows are parted for
+            Rows of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            rows, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            rows, or the indices or a mask of rows of X.
 
         Returns
         -------
@@ -181,11 +181,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             n_steps=self._count_steps(dataset),
         )
         held_out = (valid_set.fingerprint, y_valid)
-        begun = self._start(dataset, loss, len(self.classes_), seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if len(y_valid) else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if len(y_valid) else None
+        self._fit_network(dataset, loss, len(self.classes_), seed, rng, held_out, scored)
         self.interrupted_ = False
         return self
 
@@ -312,7 +309,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """Return the class probabilities of each row.
 
         They are the softmax of the logits whatever the loss (multi-label: the sigmoid of each); set
-        losses give scores, not calibrated probabilities. ``threshold_`` does not touch them.
+        losses give scores, not calibrated probabilities. ``threshold_`` does not change them.
 
         Parameters
         ----------

@@ -29,5 +29,5 @@ def warn_of_collapse(what: str, loss: Any) -> None:
         f"This fit {what}, in the training rows of its epoch that is kept. What helps: "
         f"{', '.join(helps)}.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=6,
     )

@@ -28,6 +28,7 @@ def load_pretrained(
     *,
     device: str | None = None,
     revision: str | None = None,
+    model: str | os.PathLike[str] | None = None,
 ) -> TextEstimator:
     """Load the estimator that a directory holds, of whatever class it is.
 
@@ -40,6 +41,8 @@ def load_pretrained(
         The ``device`` of the estimator; by default the one it was saved with.
     revision : str, optional
         Branch, tag or commit on the hub.
+    model : str or PathLike, optional
+        Where the base model is, if it is not where it was when the estimator was fitted.
 
     Returns
     -------
@@ -48,9 +51,12 @@ def load_pretrained(
 
     Raises
     ------
+    ImportError
+        If it was fitted with ``peft_config``, and peft is not installed.
     ValueError
         If there is no directory of skdice, or it is damaged, newer than this skdice, or has a
-        class that skdice does not have.
+        class that skdice does not have, or the base model of adapters is not there or is another
+        one.
 
     Examples
     --------
@@ -60,10 +66,10 @@ def load_pretrained(
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
     with saved_directory(directory, revision) as path:
-        return read_one_version(path, lambda place: _load(place, device))
+        return read_one_version(path, lambda place: _load(place, device, model))
 
 
-def _load(place: Path, device: str | None) -> TextEstimator:
+def _load(place: Path, device: str | None, model: str | os.PathLike[str] | None) -> TextEstimator:
     check_saved(place)
     name = read_estimator_name(place)
     known = {cls.__name__: cls for cls in _ESTIMATORS}
@@ -73,4 +79,4 @@ def _load(place: Path, device: str | None) -> TextEstimator:
             f"{', '.join(known)}. Upgrade it, or call {name}.from_pretrained if the class is your "
             f"own."
         )
-    return known[name]._read(place, device)
+    return known[name]._read(place, device, model)

@@ -50,10 +50,16 @@ def number(
     closed: str = "left",
     integer: bool = False,
     optional: bool = False,
+    or_auto: bool = False,
 ) -> Parameter:
-    """Return a parameter that is a number in a range, as :func:`check_number` has it."""
+    """Return a parameter that is a number in a range, as :func:`check_number` has it.
+
+    If ``or_auto``, it may be "auto", too.
+    """
 
     def check(owner: str, name: str, value: Any) -> None:
+        if or_auto and isinstance(value, str) and value == "auto":
+            return
         check_number(
             owner,
             name,
@@ -65,7 +71,8 @@ def number(
             optional=optional,
         )
 
-    return Parameter("int" if integer else "float", doc, check)
+    kind = "int" if integer else "float"
+    return Parameter(f'{kind} or "auto"' if or_auto else kind, doc, check)
 
 
 def option(doc: str, *options: str) -> Parameter:

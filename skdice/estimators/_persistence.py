@@ -1,5 +1,6 @@
 """Fitted estimators as directories: what to save of them, and how they come back."""
 
+import copy
 import inspect
 import math
 import os
@@ -9,18 +10,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from .._configuration import MODEL_CONFIG
 from ..io._load import read
-from ..io._manifest import Manifest, damaged, installed_versions
+from ..io._manifest import Manifest, damaged, has_adapters, installed_versions
 from ..io._model_card import Run
-from ..io._network import check_weights, read_head
+from ..io._network import Adapters, check_adapters, check_weights, read_adapters, read_head
 from ..io._onnx import export
 from ..io._save import Fitted, save
 from ..losses import Loss
-from ..nn._modules import size_of_network
+from ..nn._modules import TRANSFORMER, TextModule, size_of_network
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
 from ..text._tokenizer import WordTokenizer
+from ._pace import Pace
 from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
@@ -35,13 +39,24 @@ _NOT_ON_CARD = (
     "callbacks",
 )
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
-_TRANSFORMER = "transformer."
+_MEMBERS = "members."
 
 
-def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
+def save_estimator(
+    estimator: Any, directory: str | os.PathLike[str], *, merged: bool = False
+) -> None:
     """Save a fitted estimator, as ``save_pretrained`` says."""
     parameters = _saved_parameters(estimator)
     net, module, tokenizer = estimator.net_, estimator.net_.module_, estimator.tokenizer_
+    if merged and module.base_digest:
+        module = module.merged()
+    weights = module.state_dict()
+    adapters = None
+    if module.base_digest:
+        adapters = Adapters(
+            config=module.adapter_config(parameters["model"]),
+            weights={saved: weights[name] for name, saved in module.saved_names().items()},
+        )
     manifest = Manifest(
         estimator=type(estimator).__name__,
         parameters=parameters,
@@ -52,16 +67,16 @@ def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
             "word_prefix": tokenizer._word_prefix,
             "precision": estimator.net_.precision,
             "pads": net.pads,
+            "base_digest": module.base_digest,
         },
         metrics=_metrics(estimator),
     )
-    weights = module.state_dict().items()
     save(
         directory,
         Fitted(
             manifest=manifest,
             transformer=module.transformer,
-            head={name: weight for name, weight in weights if not name.startswith(_TRANSFORMER)},
+            head={name: w for name, w in weights.items() if not name.startswith(TRANSFORMER)},
             tokenizer=tokenizer.tokenizer,
             config=estimator._model_config(),
             max_length=estimator.max_length_,
@@ -69,6 +84,7 @@ def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
             splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
             takes_token_types=module._takes_types,
             run=_run(estimator, manifest),
+            adapters=adapters,
         ),
     )
 
@@ -89,8 +105,13 @@ def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
     export(path, estimator.net_.module_, max_length=estimator.max_length_, metadata=metadata)
 
 
-def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
-    """Return the estimator that a directory holds, which does not change meanwhile."""
+def load_estimator(
+    cls: Any, place: Path, device: str | None, model: str | os.PathLike[str] | None = None
+) -> Any:
+    """Return the estimator that a directory holds, which does not change meanwhile.
+
+    With ``model``, that is where its base model is.
+    """
     manifest = read(place)
     if manifest.estimator != cls.__name__:
         raise ValueError(
@@ -106,14 +127,18 @@ def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
             f"{cls.__name__} does not have. It was saved by skdice "
             f"{manifest.versions.get('skdice')}; install that version or a newer one."
         )
+    config_file = str(place / MODEL_CONFIG) if has_adapters(place) else None
     try:
-        limit = size_of_network(str(place), cls._module_class._auto_class).n_positions
+        auto_class = cls._module_class._auto_class
+        limit = size_of_network(str(place), auto_class, config_file).n_positions
         check_saved_state(cls, manifest.network, manifest.state, limit)
         # Where checkpoints go matters to fits alone.
         cls(**{**manifest.parameters, "checkpoint_dir": None})._check_parameters()
     except ValueError as error:
         raise damaged(place, f"what it says of the fit cannot be ({error})") from error
     chosen = {} if device is None else {"device": device}
+    if model is not None:
+        chosen["model"] = os.fspath(model)
     estimator = cls(**{**manifest.parameters, **chosen})
     net = _read_net(estimator, place, manifest.network)
     tokenizer = WordTokenizer(str(place))
@@ -126,14 +151,43 @@ def load_estimator(cls: Any, place: Path, device: str | None) -> Any:
 def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
     device = _usable_device(resolve_device(estimator.device), place)
     criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
-    net: TextNet = estimator._make_net(criterion, str(place), n_outputs, precision)
-    check_weights(place, estimator._module_class._auto_class)
+    idle = Pace(max_epochs=1, lr=1.0, head_lr=1.0)  # It predicts.
+    auto_class = estimator._module_class._auto_class
     with seeded(0, device):  # New layers are drawn before their weights are read.
-        net.initialize()
+        if has_adapters(place):
+            base = os.fspath(estimator.model)
+            net: TextNet = estimator._make_net(criterion, base, n_outputs, precision, idle)
+            net.module__config = str(place / MODEL_CONFIG)
+            _initialize_on_base(net, place, auto_class, network)
+        else:
+            net = estimator._make_net(criterion, str(place), n_outputs, precision, idle)
+            net.module__peft_config = None  # Merged into the weights, if there were any.
+            check_weights(place, auto_class)
+            net.initialize()
     _load_head(net.module_, place)
     net._drop_training_state()
     net.pads = network["pads"]
     return net
+
+
+def _initialize_on_base(
+    net: TextNet, place: Path, auto_class: str, network: dict[str, Any]
+) -> None:
+    """Load the base model of adapters; raise a ValueError unless it is that of the fit."""
+    model, where = net.module__model, "from_pretrained(directory, model=...) says where it is"
+    try:
+        check_adapters(place, auto_class, model, net.module__peft_config)
+        net.initialize()
+    except ValueError as error:
+        raise ValueError(
+            f"The directory {str(place)!r} has adapters, and the model {model!r} that they are for "
+            f"cannot be loaded; {where}. {error}"
+        ) from error
+    if net.module_.base_digest != network.get("base_digest"):
+        raise ValueError(
+            f"The directory {str(place)!r} has adapters for other weights than those of {model!r} "
+            f"as it is now. They need the model of the fit; {where}."
+        )
 
 
 def _saved_parameters(estimator: Any) -> dict[str, Any]:
@@ -186,6 +240,8 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         },
         precision=estimator.net_.precision,
         n_rows=estimator._n_training_rows,
+        n_members=1 + len(estimator.net_.module_.members),
+        lr=estimator.lr_,
         n_epochs=len(estimator.history_),
         best_epoch=estimator.best_epoch_,
         interrupted=estimator.interrupted_,
@@ -194,6 +250,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         decision=_decision(estimator),
         classes=estimator._class_names(),
         is_context_first=estimator.tokenizer_.pads_left,
+        has_adapters=bool(manifest.network["base_digest"]),
     )
 
 
@@ -219,14 +276,19 @@ def _load_head(module: Any, directory: Path) -> None:
     """
     shown = repr(str(directory))
     head = read_head(directory)
+    if module.base_digest:
+        names = {saved: name for name, saved in module.saved_names().items()}
+        head |= {names.get(key, key): w for key, w in read_adapters(directory).items()}
+    module.join(copy.deepcopy(module) for _ in range(_count_members(module, head)))
     shapes = {
         name: weight.shape
         for name, weight in module.state_dict().items()
-        if not name.startswith(_TRANSFORMER)
+        if module.base_digest or not name.startswith(TRANSFORMER)
     }
     found = {name: weight.shape for name, weight in head.items()}
     unmatched = sorted(name for name, _ in shapes.items() ^ found.items())
-    unmatched += module.unmatched_weights
+    if not module.base_digest:
+        unmatched += module.unmatched_weights
     if unmatched:
         raise ValueError(
             f"The weights in {shown} are not those of its network: {unmatched[0]!r} is missing, "
@@ -240,6 +302,14 @@ def _load_head(module: Any, directory: Path) -> None:
                 f"The weights in {shown} are not finite: {name!r} has inf or NaN. Save the "
                 f"estimator again."
             )
+
+
+def _count_members(module: TextModule, head: dict[str, Tensor]) -> int:
+    """Return how many networks lie beside the first one, as long as they are whole."""
+    names, count = module.state_dict().keys(), 0
+    while all(f"{_MEMBERS}{count}.{name}" in head for name in names):
+        count += 1
+    return count
 
 
 def _plain(value: Any) -> Any:

@@ -41,7 +41,7 @@ Found = list[list[tuple[float, Entity]]]
 
 _MAX_LENGTH = """
 Longest window in pieces, query and special ones included; the model's limit by default. Longer
-sentences are cut into windows, and every word is seen.
+sentences are read in several windows.
 """
 _STRIDE = """
 Pieces of the sentence that neighbouring windows share; by default a quarter of what fits beside
@@ -52,13 +52,12 @@ What to ask for each label. Labels without a query get a default one, if they ar
 ORG, Disease, ...), or else their name, with a warning.
 """
 _CANDIDATES = """
-Pairs of words that the loss of matches is taken over: all of a window, those of a gold start and a
-gold end, those of a predicted or gold start and end, or these and some random ones. Those are drawn
-for each batch, as dropout is: with ``accumulate`` the loss is still exactly that of one large
-batch, but over other random pairs than that would draw.
+Pairs of words on which the match of a start with an end is trained: all pairs of a window, those of
+a gold start and a gold end, those of a predicted or gold start and end, or these and some random
+ones. Random pairs are drawn anew for each batch.
 """
 _RATIO = """
-Keep at most so many times as many (sentence, type) pairs without an entity as there are with one,
+How many (sentence, type) pairs without an entity to keep for each pair with one, at most. They are
 drawn anew for each fit; None keeps all.
 """
 _DECODE = """
@@ -205,11 +204,11 @@ class DiceQueryTagger(WordTagger):
         sample_weight : array-like of shape (n_sentences,), optional
             Weight of each sentence; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_sentences,), optional
-            Sentences of one group, such as a document, stay together where rows are parted for
+            Sentences of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            sentences, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            sentences, or the indices or a mask of sentences of X.
 
         Returns
         -------
@@ -287,11 +286,8 @@ class DiceQueryTagger(WordTagger):
         )
         criterion = QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
         held_out = (valid_sentences, valid_spans)
-        begun = self._start(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if valid_sentences else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if valid_sentences else None
+        self._fit_network(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out, scored)
         self.interrupted_ = False
         return self
 

@@ -144,11 +144,10 @@ def reuse_work(max_bytes: int | None = None) -> Iterator[Reuse]:
     Texts are tokenised once, not in every fit. With ``n_frozen_layers=k`` the output of the first k
     layers is computed once for each text and used by all further fits and predictions, which run
     the upper layers only: frozen layers have no dropout, so the results are the same up to
-    rounding. Where that does not hold (in T5 the upper layers need more of the lower ones than
-    their output), which is tried out on a few tiny texts, the frozen layers run in every fit, with
-    a warning. :class:`DiceSearchCV` does this by itself; around a ``GridSearchCV`` or
-    ``cross_val_score`` (with ``n_jobs=None``: other processes do not see the block) it saves as
-    much.
+    rounding. A try on a few tiny texts finds models for which they are not (T5, whose upper layers
+    need more than the output of the lower ones); their frozen layers run in every fit, with a
+    warning. :class:`DiceSearchCV` does all of this without the block. Put it around a
+    ``GridSearchCV`` or ``cross_val_score``, with ``n_jobs=None``: other processes do not see it.
 
     Parameters
     ----------

@@ -26,6 +26,8 @@ _COMMON: dict[str, Any] = {
     "_n_training_rows": int,
     "history_": pd.DataFrame,
     "best_epoch_": int,
+    "max_epochs_": int,
+    "lr_": float,
 }
 
 

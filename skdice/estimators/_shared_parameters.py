@@ -3,14 +3,15 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 
-from .._parameters import check_number, check_option
+from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
+from ..nn._adapters import check_peft_config
 from ..nn._runtime import RUNTIMES
 from ._parameter import Parameter, number, option
 from ._sklearn import BaseEstimator
@@ -61,90 +62,128 @@ def _check_directory(owner: str, name: str, value: Any) -> None:
         )
 
 
-_OWN_DEFAULT = "None is the default of the loss that has that name."
+_OWN_DEFAULT = "None takes the default of the named loss."
 _ALPHA = f"""
-Of Tversky, the weight of false positives; of DSC, how much less easy items count. {_OWN_DEFAULT}
+Tversky: weight of false positives. DSC: exponent that reduces the weight of easy items.
+{_OWN_DEFAULT}
 """
-_BETA = f"Of Tversky, the weight of false negatives. {_OWN_DEFAULT}"
-_GAMMA = f"Of a set loss, its smoothing; of the focal loss, its focus. {_OWN_DEFAULT}"
-_CE_WEIGHT = f"Share of cross-entropy in a set loss. {_OWN_DEFAULT}"
+_BETA = f"Tversky: weight of false negatives. {_OWN_DEFAULT}"
+_GAMMA = f"Set losses: smoothing. Focal loss: focusing exponent. {_OWN_DEFAULT}"
+_CE_WEIGHT = f"Weight of cross-entropy that is mixed into a set loss. {_OWN_DEFAULT}"
 _LOSS = """
 ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset (``"dsc-paper"``,
-``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" is what our study found best:
-in a token tagger "wce" if 40 words or more are outside entities for one inside, else dice if there
-are at most 800 entities to learn from; in a query tagger dice; else cross-entropy. ``loss_`` is
-what it was.
+``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" follows our study. In a token
+tagger it is "wce" if there are 40 or more words outside entities for each word inside, else "dice"
+if the training data has at most 800 entities; in a query tagger it is "dice"; otherwise it is "ce".
+``loss_`` is the loss that was used.
 """
 _MEMORY = """
-Over about how many optimiser steps a set loss given by name is formed (0: each step alone); by
-default as many as have about 40 positives, 10 at most; see :class:`skdice.losses.SumsMemory`.
+About how many optimiser steps the sums of a set loss given by name are taken over
+(:class:`skdice.losses.SumsMemory`); 0 uses each step alone. By default as many as have about 40
+positives, at most 10.
 """
 _CLASS_WEIGHT = """
 Weight of each gold class, from the counts of the training data (words of a tagger, rows of a
 classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``. Labels of a dict
-that the training data lacks, as in a fold, are passed over.
+that do not occur in the training data, as may happen in a fold, are ignored.
 """
+_MAX_EPOCHS = """
+Passes over the training rows. "auto" makes about 200 optimiser steps of them, in 3 to 30 passes:
+``max_epochs_`` is how many.
+"""
+_LR = """
+Learning rate after the warm-up. "auto" takes what suits the size of the encoder: 2e-4 for 384
+hidden units, 5e-5 for 768, 2.8e-5 for 1024 (``lr_``).
+"""
+_HEAD_LR = 'Learning rate of the new head; by default ``lr``, or with "auto" five times that.'
 _BATCH_SIZE = """
-Texts per batch, and process. The smoothing ``gamma`` of a set loss is on the scale of one
-optimiser step, so this is a parameter of the loss too.
+Texts per batch and process. It also affects set losses: their smoothing ``gamma`` is on the scale
+of one optimiser step.
 """
 _BATCH_TOKENS = """
-Pieces per batch, and process, instead of ``batch_size`` texts: all steps are about as large,
-whatever the lengths of the texts.
+Pieces per batch and process, instead of ``batch_size`` texts: all steps are about as large,
+however long the texts are.
 """
 _WEIGHT_DECAY = """
 Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in the
 training texts.
 """
 _FROZEN = """
-Freeze the embeddings and the first so many layers, which then run without dropout; None trains
-everything, 0 freezes the embeddings only. A ValueError for models whose layers cannot be told
-apart (ALBERT, XLM).
+How many of the first layers to freeze, together with the embeddings. Frozen layers run without
+dropout. 0 freezes the embeddings only, None trains everything. It is a ValueError for models whose
+layers cannot be told apart (ALBERT, XLM).
+"""
+_ATTENTION_DROPOUT = """
+Dropout of the weights of attention, in training; None is what the model's configuration says. With
+0 attention runs in one fused kernel: an epoch of long texts takes a third less on a CPU.
+"""
+_PEFT = """
+Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
+``peft``), such as ``LoraConfig(r=8)``, of those that lie inside the layers; the head is trained as
+a whole. They want a larger learning rate, and "auto" takes five times the usual one.
+``save_pretrained`` saves adapters and head alone; ONNX files have them merged into the weights.
+``peft_config__r`` and other fields can be set by themselves, also in grids.
+"""
+_MEMBERS = """
+Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
+rows make fits differ, and the mean is better than most of them; it takes so many times as long, in
+a fit and in a prediction. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
+"""
+_MERGE = """
+Take the mean of the members' weights, not of their logits: one network, as fast and as small as a
+member. Its members start from the same head and see the rows in different orders.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
-faster in it, elsewhere in fp32 (``net_.precision`` and the model card say what was taken), and
-predicts in fp32. What is named is used for both: "bf16" predicts faster where "auto" is bf16, but
-then a text gets slightly other scores among other texts, or with another ``batch_size``.
+faster in bf16, otherwise in fp32; it predicts in fp32. ``net_.precision`` and the model card say
+what was used. Any other value is used for training and predictions. "bf16" then predicts faster
+where "auto" trains in bf16, but the scores of a text depend slightly on the other texts in its
+batch.
 """
 _RUNTIME = """
-What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" are ONNX
-Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision``. The
-first prediction exports the network, which takes seconds; a saved or pickled estimator does so
-again. "onnx" gives the scores of "torch" within 1e-4; in int8 they are less exact, and slightly
-others among other texts: see :func:`skdice.inspection.compare_runtimes`. A fit, its validation and
-tuning included, is torch's, and so is what an interrupted one predicts. A ValueError at the first
-prediction for models that torch cannot export (XLNet).
+What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX
+Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
+The first prediction exports the network, which takes some seconds; so does the first one after
+loading or unpickling. "onnx" gives the scores of "torch" within 1e-4. In int8 they are less exact,
+and depend slightly on the other texts in the batch: :func:`skdice.inspection.compare_runtimes`
+shows by how much. ``fit``, with its validation and tuning, always uses torch, and so do predictions
+after an interrupted fit. For models that torch cannot export (XLNet) the first prediction raises a
+ValueError.
 """
 _CHECKPOINT = """
-Where the state of a fit is kept after every epoch. After a crash the same call (same data,
-parameters, files of the base model and int ``random_state``) goes on from the last finished epoch
-and ends with the weights of an uninterrupted fit. Every fit has a place of its own there, also
-those of a cross-validation; finished ones keep their weights, so that they are not run again.
-Delete it when the work is done. Callbacks see the epochs that are left. Of several processes the
-first one writes, all have to see the directory, and their number has to be the same.
+Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
+data, parameters, files of the base model and int ``random_state``) resumes after the last finished
+epoch and ends with the weights of an uninterrupted fit. Each fit has its own subdirectory, also in
+cross-validation. The weights of finished fits stay there, so that they are not run again; delete
+the directory when you are done. Callbacks are only called for the epochs that are left. With
+several processes the first one writes, all have to see the directory, and their number has to be
+the same.
 """
 
 _CALLBACKS = """
-Told of steps and epochs: objects of ``skorch.callbacks.Callback``, each by itself or as (name,
-object); ``callbacks__<name>__<parameter>`` sets a parameter of it. One that raises
-KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this epoch. Those that need arrays
-or set the learning rate are refused. A clone has callbacks of its own: in cross-validation, what
-they collect is in ``net_.callbacks_`` of the estimators that were fitted.
+Callbacks of skorch (``skorch.callbacks.Callback``), which are called at every step and epoch. Each
+is an object or a tuple (name, object); ``callbacks__<name>__<parameter>`` sets a parameter of it.
+One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this epoch. Those
+that need arrays or set the learning rate are refused. A clone gets copies of the callbacks: in
+cross-validation, what they collect is in ``net_.callbacks_`` of the fitted estimators.
 """
 
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
-        What was trained with, all parameters set.
+        The loss that was used, with all parameters set.
     history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
+        A row per epoch: training loss, validation score, learning rate, seconds; the mean of the
+        members, and the seconds of all.
+    max_epochs_, lr_ : int, float
+        ``max_epochs`` and ``lr``, or what was taken for "auto".
     best_epoch_ : int
-        Epoch of the weights that are kept.
+        Epoch of the weights that are kept, the latest of the members.
     interrupted_ : bool
         Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int
     net_ : skorch net
-        For reading: ``net_.history``, ``net_.module_`` (the torch module), ``net_.callbacks_``.
+        To be read only: ``net_.history``, ``net_.module_`` (the torch module),
+        ``net_.callbacks_``.
 """
 
 
@@ -174,24 +213,22 @@ class SharedParameters(BaseEstimator):
     K: Annotated[
         float | None,
         number(
-            'Constant of the "log" class weight, which it implies; 3 by default.', optional=True
+            'Constant of the "log" class weights, which it selects; 3 by default.', optional=True
         ),
     ] = None
-    max_epochs: Annotated[int, number("Passes over the training rows.", low=1, integer=True)] = 3
+    max_epochs: Annotated[
+        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
+    ] = "auto"
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
     batch_tokens: Annotated[
         int | None, number(_BATCH_TOKENS, low=1, integer=True, optional=True)
     ] = None
-    lr: Annotated[float, number("Learning rate after the warm-up.", low=0, closed="neither")] = 5e-5
-    head_lr: Annotated[
-        float | None,
-        number(
-            "Learning rate of the new head; ``lr`` by default.",
-            low=0,
-            closed="neither",
-            optional=True,
-        ),
-    ] = None
+    lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (
+        "auto"
+    )
+    head_lr: Annotated[float | None, number(_HEAD_LR, low=0, closed="neither", optional=True)] = (
+        None
+    )
     weight_decay: Annotated[float, number(_WEIGHT_DECAY, low=0)] = 0.01
     warmup: Annotated[
         float,
@@ -203,7 +240,7 @@ class SharedParameters(BaseEstimator):
     ] = 0.1
     schedule: Annotated[
         str,
-        option("How the learning rate goes on after the warm-up.", "linear", "cosine", "constant"),
+        option("How the learning rate changes after the warm-up.", "linear", "cosine", "constant"),
     ] = "linear"
     clip_norm: Annotated[
         float | None,
@@ -230,10 +267,17 @@ class SharedParameters(BaseEstimator):
     n_frozen_layers: Annotated[int | None, number(_FROZEN, low=0, integer=True, optional=True)] = (
         None
     )
+    attention_dropout: Annotated[
+        float | None,
+        number(_ATTENTION_DROPOUT, low=0, high=1, closed="left", optional=True),
+    ] = None
+    peft_config: Annotated[Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config)] = None
+    n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
+    merge_members: Annotated[bool, Parameter("bool", _MERGE, check_bool)] = False
     validation_fraction: Annotated[
         float | None,
         number(
-            "Share of the rows that is kept from training and scored after every epoch.",
+            "Share of the rows that is held out and scored after every epoch.",
             low=0,
             high=1,
             closed="neither",
@@ -243,7 +287,7 @@ class SharedParameters(BaseEstimator):
     patience: Annotated[
         int | None,
         number(
-            "Stop after so many epochs without a better validation score and restore the best "
+            "Stop after this many epochs without a better validation score, and restore the best "
             "weights.",
             low=1,
             integer=True,

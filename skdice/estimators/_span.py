@@ -38,22 +38,23 @@ from ._windows import longest_window
 
 _MAX_LENGTH = """
 Longest window in pieces, question and special ones included; the model's limit by default. Longer
-contexts are cut into windows, and nothing is lost.
+contexts are read in several windows.
 """
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
 question.
 """
 _NULL_THRESHOLD = """
-A question has no answer if the logit of "no answer" exceeds that of the best span by more. "auto":
-never, if all training questions have answers; otherwise what gives the best F1 on the validation
-part, 0 without one. "cv": the same, but what is best on the training rows themselves, by what five
-fits say of the fifth of them that each has not seen; a fit takes five times as long.
+The prediction is "no answer" if its logit exceeds that of the best span by more than this number.
+"auto" tunes it for F1 on the validation part; without one it is 0, and if all training questions
+have answers, "no answer" is never predicted. "cv" tunes it on the training rows: five more models
+are fitted, and each predicts the fifth of the rows that it was not trained on. A fit then takes
+about five times as long.
 """
 _ON_MISALIGNED = """
-What ``fit`` does where the context has another text at an ``answer_start``: take the nearest place
-that has the text, raise, or leave the answer out (and its row, if it has no other one). Their
-number is in ``n_misaligned_`` and in a warning.
+What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" takes the nearest
+place that has its text, "raise" raises an error, and "skip" leaves the answer out (and its row, if
+it has no other one). ``n_misaligned_`` and a warning have the number of such answers.
 """
 
 
@@ -85,7 +86,7 @@ def _read_answers(y: Any, rows: Any = None) -> list[list[str]]:
 class DiceSpanExtractor(TextEstimator):
     """Answer questions by a part of their context with a fine-tuned transformer.
 
-    X is a DataFrame with the columns ``question`` and ``context`` (others are not looked at), or a
+    X is a DataFrame with the columns ``question`` and ``context`` (others are ignored), or a
     list, Series or object array of dicts with these keys or of pairs (question, context). y has an
     answer for each question: a SQuAD dict ``{"text": [...], "answer_start": [...]}``, empty lists
     for a question without an answer, or a str (``""``) or a list of str, which are looked for in
@@ -167,7 +168,7 @@ class DiceSpanExtractor(TextEstimator):
         number("Answers that ``predict_spans`` gives for each question.", low=1, integer=True),
     ] = 20
     max_answer_length: Annotated[
-        int, number("Longest answer in pieces that is predicted.", low=1, integer=True)
+        int, number("Longest answer, in pieces, that may be predicted.", low=1, integer=True)
     ] = 30
     on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
 
@@ -191,11 +192,11 @@ class DiceSpanExtractor(TextEstimator):
         sample_weight : array-like of shape (n_questions,), optional
             Weight of each question; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_questions,), optional
-            Questions of one group, such as a document, stay together where rows are parted for
+            Questions of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            questions, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            questions, or the indices or a mask of questions of X.
 
         Returns
         -------
@@ -272,11 +273,8 @@ class DiceSpanExtractor(TextEstimator):
             n_steps=self._count_steps(train_set.dataset),
         )
         held_out = (valid_questions, valid_contexts, y_valid)
-        begun = self._start(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, train_set.dataset, rng, validate if valid_contexts else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if valid_contexts else None
+        self._fit_network(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out, scored)
         if tunes and self.null_threshold == "cv":
             X, y = list(zip(take(questions, rows), take(contexts, rows))), take(gold.y, rows)
             weight = None if weight is None else weight[rows]
@@ -364,7 +362,7 @@ class DiceSpanExtractor(TextEstimator):
         ----------
         X : DataFrame, or list, Series or object array of dicts or pairs
         y : list, Series or object array of SQuAD dicts, str or lists of str
-            Of several answers the best one counts. Offsets are not looked at.
+            Of several answers the best one counts. Offsets are ignored.
 
         Returns
         -------

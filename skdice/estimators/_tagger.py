@@ -34,7 +34,7 @@ from ._words import WordTagger, count_tagged
 
 _MAX_LENGTH = """
 Longest window in pieces, special ones included; the model's limit by default. Longer sentences are
-cut into windows, and nothing is lost.
+read in several windows, so that every word gets a tag.
 """
 _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
 _DECODE = """
@@ -42,9 +42,10 @@ _DECODE = """
 "argmax" the best tag of each word.
 """
 _BIAS = """
-Added to the logit of "O"; negative finds more entities. "auto" tunes it for the score on the
-validation part; "cv" on the training rows themselves, by what five fits say of the fifth of them
-that each has not seen, so that no row is kept aside and a fit takes five times as long.
+Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
+validation part. "cv" tunes it on the training rows: five more models are fitted, and each predicts
+the fifth of the rows that it was not trained on. No row is held out, and a fit takes about five
+times as long.
 """
 
 
@@ -164,11 +165,11 @@ class DiceTokenTagger(WordTagger):
         sample_weight : array-like of shape (n_sentences,), optional
             Weight of each sentence; 2 counts as repetition, 0 as absence.
         groups : array-like of shape (n_sentences,), optional
-            Sentences of one group, such as a document, stay together where rows are parted for
+            Sentences of one group, such as a document, are kept together when rows are split for
             validation or folds.
         validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, in place of ``validation_fraction``: other
-            sentences, or which ones of X.
+            What is scored after every epoch, instead of ``validation_fraction``: other
+            sentences, or the indices or a mask of sentences of X.
 
         Returns
         -------
@@ -234,11 +235,8 @@ class DiceTokenTagger(WordTagger):
 
         loss = self._make_loss(dataset, take(tags, train))
         held_out = (valid_sentences, valid_tags)
-        begun = self._start(dataset, loss, len(classes), seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, loss, True
-        training = self._train(begun, dataset, rng, validate if valid_sentences else None)
-        self.history_, self.best_epoch_ = training.history, training.best_epoch
-        training.check()
+        scored = validate if valid_sentences else None
+        self._fit_network(dataset, loss, len(classes), seed, rng, held_out, scored)
         if tunes and self._background() is not None:
             if bias == "auto":
                 self._tune_decision(*held_out)

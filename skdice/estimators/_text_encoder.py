@@ -13,17 +13,18 @@ from .._typing import Labels
 class DiceTextEncoder(TransformerMixin, BaseEstimator):
     """Turn texts, or pairs of texts, into the scores that a classifier gives them.
 
-    So text stands beside numbers and categories, in a ``ColumnTransformer`` or ``FeatureUnion``. A
-    network scores the rows that it was trained on too well. So ``fit_transform`` gives each row the
-    scores of a network that has not seen it, and a last one, trained on all rows, is for
-    ``transform``: for ``fit(X, y).transform(X)`` that is not so.
+    Use it in a ``ColumnTransformer`` or ``FeatureUnion``, to combine text with numbers and
+    categories. A network scores the rows that it was trained on too well. So ``fit_transform``
+    gives each row the scores of a network that was not trained on this row. ``transform`` uses one
+    more network, trained on all rows; so do not use ``fit(X, y).transform(X)`` for training rows.
 
     Parameters
     ----------
     estimator : DiceTextClassifier or DicePairClassifier
         A clone of it is fitted.
     cv : int, splitter or iterable, default=5
-        Folds of ``fit_transform``, as in ``cross_val_predict``: so many fits besides the last.
+        Folds of ``fit_transform``, as in ``cross_val_predict``. There is one fit for each, and one
+        more on all rows.
 
     Attributes
     ----------

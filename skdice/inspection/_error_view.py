@@ -210,7 +210,7 @@ class TaggingErrors:
     ) -> str:
         """Return a page that shows the entities in running text.
 
-        The page needs nothing but itself. Gold entities have a line above, predicted ones a line
+        The page needs no other files. Gold entities have a line above, predicted ones a line
         below, coloured by kind; kinds and labels can be chosen, and sentences without errors left
         out.
 

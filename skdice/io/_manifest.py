@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from .._version import __version__
+from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ._values import from_json, to_json
 
 MANIFEST = "skdice.json"
 CARD = "README.md"
 WEIGHTS = "model.safetensors"
 FORMAT_VERSION = 1
-_REQUIRED = (WEIGHTS, CONFIG, TOKENIZER, TOKENIZER_CONFIG)
+_WHOLE = (WEIGHTS, CONFIG)
+_ADAPTERS = (ADAPTER_WEIGHTS, ADAPTER_CONFIG, MODEL_CONFIG)
+_REQUIRED = (TOKENIZER, TOKENIZER_CONFIG)
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 _VALUES = ("parameters", "state", "network", "metrics")
 _ENTRIES = {"estimator": str, "versions": dict, "files": dict, **dict.fromkeys(_VALUES, dict)}
@@ -127,6 +130,11 @@ def listed_files(directory: Path) -> set[str]:
     return {MANIFEST, CARD, *_read_content(directory)["files"]}
 
 
+def has_adapters(directory: Path) -> bool:
+    """Whether a saved directory has adapters, and not the weights that they are for."""
+    return ADAPTER_WEIGHTS in listed_files(directory)
+
+
 def _read_content(directory: Path) -> dict[str, Any]:
     _check_inside(directory, MANIFEST)
     try:
@@ -153,9 +161,13 @@ def _read_content(directory: Path) -> dict[str, Any]:
 
 
 def _check_files(directory: Path, files: dict[str, Any]) -> None:
-    for name in _REQUIRED:
+    network, other = (_ADAPTERS, _WHOLE) if ADAPTER_WEIGHTS in files else (_WHOLE, _ADAPTERS)
+    for name in (*network, *_REQUIRED):
         if name not in files:
             raise damaged(directory, f"{MANIFEST} lists no {name}")
+    for name in other:  # By which transformers would load another network.
+        if name in files:
+            raise damaged(directory, f"{MANIFEST} lists {name} beside {network[0]}")
     for name, expected in files.items():
         if name != os.path.basename(name) or not isinstance(expected, dict):
             raise damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")

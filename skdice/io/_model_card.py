@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from huggingface_hub import EvalResult, ModelCardData
 
+from .._configuration import MODEL_CONFIG
+from ..nn._adapters import describe, is_of_peft
+
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
 
@@ -26,11 +29,28 @@ SOFTMAX = (
     "multi-label model), whatever the loss was."
 )
 
+_ADAPTERS = (
+    " It has adapters and a head alone: what loads it needs that model too, and the package `peft`."
+)
+
 PIPELINE = """\
+{load}
+{call}"""
+_LOAD = """\
 from transformers import pipeline
 
-model = pipeline({tag!r}, model={name!r})
-{call}"""
+model = pipeline({tag!r}, model={name!r})"""
+_LOAD_ADAPTERS = """\
+from transformers import AutoConfig, {auto_class}, AutoTokenizer, pipeline
+
+config = AutoConfig.from_pretrained({config!r})
+network = {auto_class}.from_pretrained({name!r}, config=config)
+tokenizer = AutoTokenizer.from_pretrained({name!r})
+model = pipeline({tag!r}, model=network, tokenizer=tokenizer)"""
+_AUTO_CLASSES = {
+    "token-classification": "AutoModelForTokenClassification",
+    "text-classification": "AutoModelForSequenceClassification",
+}
 
 QUESTION_ANSWERING = """\
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
@@ -59,6 +79,10 @@ class Run:
         Of the training.
     n_rows : int
         Rows trained on.
+    n_members : int
+        Networks that predict together.
+    lr : float
+        After the warm-up.
     n_epochs, best_epoch : int
         Epochs run, and the one whose weights are kept; 0 if the first one was interrupted.
     interrupted : bool
@@ -73,6 +97,8 @@ class Run:
         Empty if the estimator has none.
     is_context_first : bool
         Whether a context comes before its question.
+    has_adapters : bool
+        Whether the weights are those of adapters and the head alone.
     """
 
     texts: CardTexts
@@ -82,6 +108,8 @@ class Run:
     parameters: dict[str, Any]
     precision: str
     n_rows: int
+    n_members: int
+    lr: float
     n_epochs: int
     best_epoch: int
     interrupted: bool
@@ -90,6 +118,7 @@ class Run:
     decision: dict[str, Any]
     classes: list[Any]
     is_context_first: bool
+    has_adapters: bool = False
 
 
 def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
@@ -107,7 +136,7 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
     sections = [
         _header(run, task, name),
         f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
-        f"fine-tuned from {_base_model(run.model)}.",
+        f"fine-tuned from {_base_model(run.model)}.{_ADAPTERS if run.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
     ]
     if run.classes:
@@ -168,9 +197,10 @@ def _training(run: Run) -> str:
         "Precision": run.precision,
         "Training rows": f"{run.n_rows:,}",
         "Epochs": epochs,
+        "Learning rate": f"{run.lr:g}",
         "Validation score": score,
         **{f"`{key}`": _code(repr(value)) for key, value in run.decision.items()},
-        **{f"Parameter `{key}`": _code(repr(value)) for key, value in run.parameters.items()},
+        **{f"Parameter `{key}`": _code(_shown(part)) for key, part in run.parameters.items()},
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items()]
     return "\n".join(["| | |", "|---|---|", *rows])
@@ -192,10 +222,20 @@ def _usage(run: Run, task: CardTexts, name: str) -> str:
     else:
         pair = ['"Where does John live?"', '"John lives in Oslo."']
         texts = ", ".join(pair[::-1] if run.is_context_first else pair)
-        code = task.transformers.format(tag=task.pipeline_tag, name=name, texts=texts)
+        tag = task.pipeline_tag
+        load = (_LOAD_ADAPTERS if run.has_adapters else _LOAD).format(
+            tag=tag, name=name, config=f"{name}/{MODEL_CONFIG}", auto_class=_AUTO_CLASSES.get(tag)
+        )
+        code = task.transformers.format(tag=tag, name=name, texts=texts, load=load)
         parts.append(f"Without skdice:\n\n```python\n{code}\n```")
+        same = "That gives the same logits. "
+        if run.n_members > 1:
+            same = (
+                f"That gives the logits of one of {run.n_members} networks; with skdice they "
+                f"predict together. "
+            )
         parts.append(
-            "That gives the same logits. Thresholds, biases, well-formed tag sequences and windows "
+            f"{same}Thresholds, biases, well-formed tag sequences and windows "
             "over long texts come with skdice only."
         )
     return "\n\n".join(parts)
@@ -206,6 +246,10 @@ def _scores(task: CardTexts) -> str:
         f"{task.scores} They rank; they are not calibrated probabilities. Losses made for F1 push "
         f"scores to 0 and 1, so calibrate on held-out rows before reading them as frequencies."
     )
+
+
+def _shown(value: Any) -> str:
+    return describe(value) if is_of_peft(value) else repr(value)
 
 
 def _code(text: str) -> str:

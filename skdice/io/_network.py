@@ -1,16 +1,20 @@
 """The files that transformers reads: weights, configuration and tokenizer."""
 
+import copy
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from .._configuration import (
     CONFIG,
+    MODEL_CONFIG,
     TOKENIZER,
     TOKENIZER_CONFIG,
     check_configuration,
@@ -18,12 +22,28 @@ from .._configuration import (
     read_json,
 )
 from .._pretrained import loading, quiet_transformers
+from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS, add_adapters
 from ..nn._modules import HEAD, size_of_network
-from ._manifest import WEIGHTS
+from ._manifest import WEIGHTS, has_adapters
 
 # By these transformers would take code from a repository, or read other files than those listed.
 _OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
-_ADAPTER = "adapter_config.json"
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """What is saved of a transformer whose other weights are those of a base model.
+
+    Attributes
+    ----------
+    config : dict
+        Of ``adapter_config.json``.
+    weights : dict of str to Tensor
+        By the names that peft gives them in files.
+    """
+
+    config: dict[str, Any]
+    weights: dict[str, Tensor]
 
 
 def label_config(labels: list[Any]) -> dict[str, Any]:
@@ -45,6 +65,7 @@ def write_network(
     max_length: int,
     splits_words: bool,
     takes_token_types: bool,
+    adapters: Adapters | None = None,
 ) -> None:
     """Write a model and its tokenizer so that transformers can load them.
 
@@ -64,18 +85,22 @@ def write_network(
         word of a text as all others, after a space.
     takes_token_types : bool
         Whether the model was trained with token types: some tokenizers give none unless told to.
+    adapters : Adapters, optional
+        Written in place of all weights of the transformer.
     """
     with quiet_transformers():
-        # One file of any size: its name is known.
-        transformer.save_pretrained(directory, max_shard_size=10**15)
+        if adapters is None:
+            # One file of any size: its name is known.
+            transformer.save_pretrained(directory, max_shard_size=10**15)
+        else:
+            _write_adapters(directory, transformer, adapters)
         tokenizer.save_pretrained(directory)
     if head:
-        save_file(
-            {name: weight.contiguous().cpu() for name, weight in head.items()}, directory / HEAD
-        )
+        _save_weights(head, directory / HEAD)
+    config_file = directory / (CONFIG if adapters is None else MODEL_CONFIG)
     if hasattr(transformer.config, "use_mems_eval"):
         config = {**config, "use_mems_eval": False}  # States of other texts are not handed on.
-    _update(directory / CONFIG, config)
+    _update(config_file, config)
     settings: dict[str, Any] = {"model_max_length": max_length}
     if takes_token_types:
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
@@ -83,9 +108,25 @@ def write_network(
     if splits_words and _is_byte_level(directory / TOKENIZER):
         _put_space_before_text(directory)
     # safetensors makes its files private, whatever the umask is.
-    mode = (directory / CONFIG).stat().st_mode
+    mode = config_file.stat().st_mode
     for path in directory.glob("*.safetensors"):
         path.chmod(mode)
+
+
+def _write_adapters(directory: Path, transformer: Any, adapters: Adapters) -> None:
+    """Write the files of peft, and the configuration of the model that the adapters are in."""
+    text = json.dumps(adapters.config, indent=2, sort_keys=True)
+    (directory / ADAPTER_CONFIG).write_text(f"{text}\n", encoding="utf-8")
+    _save_weights(adapters.weights, directory / ADAPTER_WEIGHTS)
+    config = copy.deepcopy(transformer.config)
+    config.architectures = [type(transformer).__name__]
+    config.to_json_file(directory / MODEL_CONFIG)
+
+
+def _save_weights(weights: dict[str, Tensor], path: Path) -> None:
+    # Tied weights are one tensor, which a file cannot hold twice.
+    own = {name: weight.cpu().contiguous().clone() for name, weight in weights.items()}
+    save_file(own, path, metadata={"format": "pt"})
 
 
 def check_loads_nothing_else(directory: Path) -> None:
@@ -94,16 +135,19 @@ def check_loads_nothing_else(directory: Path) -> None:
     skdice never saves such a directory; the check is for others that look like one.
     """
     check_configuration(directory)
+    check_configuration(directory, MODEL_CONFIG)
     shown = repr(str(directory))
-    for name in (CONFIG, TOKENIZER_CONFIG):
+    for name in (CONFIG, MODEL_CONFIG, TOKENIZER_CONFIG):
         found = [key for key, _ in entries(read_json(directory / name)) if key in _OUTSIDE_KEYS]
         if found:
             raise ValueError(
                 f"{name} in {shown} has {found[0]!r}, which names code or files to load. skdice "
                 f"loads no code; models of transformers' own families have no such entry."
             )
-    if (directory / _ADAPTER).exists():
-        raise ValueError(f"{_ADAPTER} in {shown} names a model elsewhere. Take the file away.")
+    # Those of a fit with adapters say no more than the manifest, and it alone is read.
+    name = CONFIG if has_adapters(directory) else ADAPTER_CONFIG
+    if (directory / name).exists():
+        raise ValueError(f"{name} in {shown} is of another model. Take the file away.")
 
 
 def check_weights(directory: Path, auto_class: str) -> None:
@@ -123,6 +167,55 @@ def check_weights(directory: Path, auto_class: str) -> None:
         )
 
 
+def check_adapters(directory: Path, auto_class: str, model: str, peft_config: Any) -> None:
+    """Raise a ValueError if adapters and their network are larger than what there is of weights.
+
+    Nothing is allocated for them.
+
+    Parameters
+    ----------
+    directory : Path
+    auto_class : str
+        Of transformers.
+    model : str
+        Hub id or directory of the base model.
+    peft_config : peft.PeftConfig
+    """
+    import transformers
+
+    with loading(model):
+        config = transformers.AutoConfig.from_pretrained(directory / MODEL_CONFIG)
+        base_config = transformers.AutoConfig.from_pretrained(model)
+        with torch.device("meta"):
+            network = getattr(transformers, auto_class).from_config(config)
+            base = transformers.AutoModel.from_config(base_config)
+        with safe_open(directory / ADAPTER_WEIGHTS, "pt") as file:
+            names = file.keys()
+            n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+    encoder = set(network.base_model.parameters())
+    head = {weight for weight in network.parameters() if weight not in encoder}
+    add_adapters(network, peft_config, head, on_meta=True)
+    n_needed = sum(weight.numel() for weight in network.parameters())
+    n_base = sum(weight.numel() for weight in base.parameters())
+    if n_needed > n_saved + n_base:
+        raise ValueError(
+            f"{MODEL_CONFIG} and peft_config in {str(directory)!r} describe a network of "
+            f"{n_needed} numbers; {ADAPTER_WEIGHTS} has {n_saved}, and the model {model!r} "
+            f"{n_base}. Copy the directory again from where it was saved."
+        )
+
+
+def read_adapters(directory: Path) -> dict[str, Tensor]:
+    """Return the weights of adapters, by the names that peft gives them in files.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read.
+    """
+    return _read_weights(directory / ADAPTER_WEIGHTS)
+
+
 def read_head(directory: Path) -> dict[str, Tensor]:
     """Return the weights that are not part of the transformer.
 
@@ -132,8 +225,10 @@ def read_head(directory: Path) -> dict[str, Tensor]:
         If the file cannot be read.
     """
     path = directory / HEAD
-    if not path.exists():
-        return {}
+    return _read_weights(path) if path.exists() else {}
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except SafetensorError as error:

@@ -1,6 +1,5 @@
 """Networks as ONNX files: exported by torch, compared with it, and written as a whole."""
 
-import copy
 import errno
 import importlib
 import importlib.util
@@ -60,7 +59,7 @@ def export(
     path : str or PathLike
         Ends in ``.onnx``. From 1.5 GB of weights on, they are in ``<path>.data`` beside it.
     module : TextModule
-        It is not changed: a copy on the CPU is exported.
+        It is not changed: a copy on the CPU is exported, with adapters merged into the weights.
     max_length : int
         Longest row in pieces.
     metadata : mapping of str to object
@@ -82,7 +81,8 @@ def export(
     """
     target = _check_path(path)
     check_installed("export_onnx", "onnx", "onnxscript")
-    graph = _Graph(copy.deepcopy(module).cpu()).eval()
+    module = module.merged().cpu()
+    graph = _Graph(module).eval()
     with silent():
         program = trace(graph, make_batch(module, *TRACED, max_length), list(graph.outputs))
         program.model.metadata_props.update(
@@ -112,10 +112,14 @@ class _Graph(nn.Module):
         All inputs are of shape (n_rows, length).
         """
         inputs = self.module._inputs(input_ids, attention_mask, token_type_ids)
-        output = self.module.transformer(**inputs)
-        if not isinstance(self.module, QueryModule):
+        parts = [self._of_one(module, inputs) for module in (self.module, *self.module.members)]
+        return tuple(torch.stack(part).mean(0) if part[1:] else part[0] for part in zip(*parts))
+
+    def _of_one(self, module: Any, inputs: dict[str, Any]) -> tuple[Tensor, ...]:
+        output = module.transformer(**inputs)
+        if not isinstance(module, QueryModule):
             return tuple(output[name] for name in self.outputs)
-        logits = self.module.head(output.last_hidden_state)
+        logits = module.head(output.last_hidden_state)
         start_vector, end_vector = logits[..., 2:].chunk(2, dim=-1)
         return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)
 

@@ -1,6 +1,5 @@
 """Networks on ONNX Runtime, in the place of torch, for predictions."""
 
-import copy
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,9 +83,10 @@ def onnx_network(module: TextModule, runtime: str, max_length: int) -> OnnxNetwo
 
 def _make(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
     check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
-    graph = copy.deepcopy(module).cpu().eval()
+    graph = module.merged().cpu().eval()
     # Fused kernels of torch become more operators than their formula.
-    graph.transformer.set_attn_implementation("eager")
+    for member in (graph, *graph.members):
+        member.transformer.set_attn_implementation("eager")
     with TemporaryDirectory(prefix="skdice-") as directory, silent():
         path = Path(directory, "fp32.onnx")
         try:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ._manifest import CARD, MANIFEST, Manifest, encode_manifest, listed_files, write_manifest
 from ._model_card import Run, model_card
-from ._network import write_network
+from ._network import Adapters, write_network
 from ._replace import alone_beside, as_path, replacing
 from ._system_errors import explained
 
@@ -32,6 +32,8 @@ class Fitted:
         How the model was trained, see :func:`write_network`.
     run : Run
         What the model card tells.
+    adapters : Adapters or None
+        To save in place of all weights of the transformer.
     """
 
     manifest: Manifest
@@ -43,6 +45,7 @@ class Fitted:
     splits_words: bool
     takes_token_types: bool
     run: Run
+    adapters: Adapters | None = None
 
 
 def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
@@ -69,6 +72,7 @@ def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
             max_length=fitted.max_length,
             splits_words=fitted.splits_words,
             takes_token_types=fitted.takes_token_types,
+            adapters=fitted.adapters,
         )
         card = model_card(fitted.run, place.name, fitted.manifest.versions)
         # A label may have lone surrogates.

@@ -2,6 +2,7 @@
 
 import math
 import os
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from .. import losses
 from ..losses._query import QueryLoss
 from ..losses._span import SpanLoss
+from ..nn._adapters import is_of_peft, make_config, set_fields
 
 _LOSS_CLASSES: dict[str, Any] = {
     **{
@@ -35,7 +37,8 @@ def to_json(value: Any, name: str) -> Any:
     Parameters
     ----------
     value : object
-        None, bool, int, float, str, path, array, table or loss, or a list, tuple or dict of these.
+        None, bool, int, float, str, path, array, table, loss or configuration of peft, or a list,
+        tuple, set or dict of these.
     name : str
         What an error calls the value.
 
@@ -46,6 +49,8 @@ def to_json(value: Any, name: str) -> Any:
     """
     if isinstance(value, np.generic) and value.dtype.kind in _DTYPE_KINDS:
         value = value.item()
+    if isinstance(value, Enum):
+        value = value.value
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -60,6 +65,8 @@ def to_json(value: Any, name: str) -> Any:
         return [to_json(item, name) for item in value]
     if isinstance(value, tuple):
         return {"type": "tuple", "values": to_json(list(value), name)}
+    if isinstance(value, set | frozenset):
+        return {"type": "set", "values": to_json(sorted(value, key=repr), name)}
     if isinstance(value, dict):
         return {"type": "dict", "items": [to_json(list(item), name) for item in value.items()]}
     if isinstance(value, torch.Tensor):
@@ -85,6 +92,9 @@ def to_json(value: Any, name: str) -> Any:
             "class": kind,
             "parameters": {key: to_json(part, f"{name}__{key}") for key, part in parameters},
         }
+    if is_of_peft(value):
+        fields = {key: to_json(part, f"{name}__{key}") for key, part in set_fields(value).items()}
+        return {"type": "peft", "class": kind, "fields": fields}
     if isinstance(value, losses.Loss):
         raise ValueError(
             f"{name} is a {kind}, which is no loss of skdice.losses: it could not be loaded "
@@ -125,6 +135,11 @@ def from_json(value: Any) -> Any:
     if kind == "loss":
         parameters = {key: from_json(part) for key, part in value["parameters"].items()}
         return _LOSS_CLASSES[value["class"]](**parameters)
+    if kind == "set":
+        return set(from_json(value["values"]))
+    if kind == "peft":
+        fields = {key: from_json(part) for key, part in value["fields"].items()}
+        return make_config(value["class"], fields)
     raise ValueError(f"{kind!r} is no type of value")
 
 

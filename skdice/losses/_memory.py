@@ -7,18 +7,19 @@ from torch import Tensor
 
 
 class SumsMemory:
-    """Remembers the sums of optimiser steps, so that a set loss is of more than one step.
+    """Computes a set loss from the sums of several optimiser steps.
 
-    F1 is a ratio of sums over a corpus, and the mean of the ratios of small steps is another thing:
-    where positives are rare, most steps have none at all. So u, a running mean of the sums, stands
-    for the corpus: ``loss.value(memory(loss.sums(logits, target)))`` is the loss of the remembered
-    set, and its gradient is that of the sums of this step at the point u.
+    F1 is a ratio of sums over a corpus. The mean of such ratios over many small steps is not the
+    same, and where positives are rare, most steps have none at all. So a running mean u of the sums
+    takes the place of the sums of one step: ``loss.value(memory(loss.sums(logits, target)))`` is
+    the loss of the remembered steps. Its gradient is taken with respect to the sums of this step,
+    at the point u.
 
     Parameters
     ----------
     n_steps : float
         About how many steps are remembered: the mean of all of them at first, then u moves by
-        ``1 / n_steps`` of the way to the sums of each step. Up to 1 it is the step alone.
+        ``1 / n_steps`` of the way to the sums of each step. Values up to 1 use each step alone.
 
     Attributes
     ----------
@@ -31,8 +32,8 @@ class SumsMemory:
     -----
     This is the compositional gradient of Wang, Fang & Liu (2017, "Stochastic compositional gradient
     descent"), which Qi et al. (2021) use for average precision. The gradients of the steps of an
-    epoch, taken at the weights that they began with, add up to that of the whole corpus; those of
-    the steps by themselves do not.
+    epoch, all taken at the weights at its start, add up to that of the whole corpus. Without memory
+    they do not.
 
     Examples
     --------
@@ -73,10 +74,10 @@ class SumsMemory:
         return self.mean + (sums - now)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a training that goes on needs."""
+        """Return the state, from which a training can be resumed."""
         return {"count": self.count, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Set what :meth:`state_dict` returned."""
+        """Restore the state that :meth:`state_dict` returned."""
         self.count = state["count"]
         self.mean = state["mean"]

@@ -186,7 +186,7 @@ def squad_report(
 
     Notes
     -----
-    Row ``"best"`` is ``find_best_thresh`` of evaluate-v2.0.py with its ways: of equally good
+    Row ``"best"`` follows ``find_best_thresh`` of evaluate-v2.0.py: of equally good
     thresholds the smallest counts; the threshold is 0 if no answer at all is best, which is right
     for positive scores only, so that it is minus infinity here if a score is negative; rows with
     equal scores are taken one after the other, so that the best score may lie between two of them,

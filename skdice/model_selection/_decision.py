@@ -31,11 +31,11 @@ def tune_decision(
 ) -> _Estimator:
     """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 
-    A loss that gives better F1 with its own decision is not better yet: cross-entropy with a tuned
-    threshold is what it has to beat. This tunes the decision of any loss alike: of a classifier
-    with two classes the threshold, with more classes a threshold for each (subtracted from its
-    logit), multi-label a threshold for each label; of a tagger the bias of "O" or, if it asks for
-    each type, the threshold of entities; of an extractor the null threshold.
+    Compare losses with tuned decisions only: cross-entropy with a tuned threshold may be as good as
+    a loss that is ahead as fitted. What is tuned depends on the estimator: of a classifier with two
+    classes the threshold, with more classes a threshold for each (subtracted from its logit), with
+    several labels a threshold for each label; of a token tagger the bias of "O"; of a query tagger
+    the threshold of entities; of an extractor the null threshold.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def tune_decision(
         these rows, a warning says what the best one does. What is reached on other rows is about
         that: leave a margin where rows are few.
     cv : int, optional
-        Tune on the training rows, so that none is kept aside: for each of so many folds a clone is
-        fitted on the others, and the decision is what is best for all that these clones say of rows
-        they have not seen. Questions about one context are in one fold, and classes have equal
+        Number of folds for tuning on the training rows, so that none has to be held out. For each
+        fold a clone is fitted on the others and predicts this one; the decision is tuned on all of
+        these predictions. Questions about one context are in one fold, and classes have equal
         shares in all of them. ``sample_weight`` then goes to the fits, too.
     groups : array-like of shape (n_rows,), optional
         With ``cv``: rows of one group, such as a document, are in one fold.

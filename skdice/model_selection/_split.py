@@ -104,7 +104,7 @@ class StratifiedTagKFold(BaseCrossValidator):
         Parameters
         ----------
         X : sequence of length n_sentences
-            Not looked at.
+            Ignored.
         y : list, Series or object array of list of str
             The tags of each sentence.
         groups : array-like of shape (n_sentences,), default=None

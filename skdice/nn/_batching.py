@@ -234,9 +234,9 @@ def _places_by_length(length: np.ndarray) -> np.ndarray:
     """
     lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
     n_between = (count[1:] + count[:-1]) / 2
-    place = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
-    share: np.ndarray = place[which] / max(place[-1], 1.0)
-    return share
+    place: np.ndarray = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
+    place /= max(place[-1], 1.0)
+    return place[which]
 
 
 def _cut_evenly(items: np.ndarray, size: np.ndarray, n_parts: int) -> list[np.ndarray]:

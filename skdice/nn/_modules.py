@@ -1,11 +1,12 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
+import copy
 import functools
 import inspect
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -13,14 +14,20 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from .._digest import weights_digest
 from .._pretrained import loading, quiet_transformers
+from ._adapters import ADAPTER_CONFIG, add_adapters, merge_adapters, saved_config, saved_name
 from ._lower_layers import LowerLayers, forward_replaced
 from ._probe import unchanged
 
 # The weights beside the encoder, where transformers has no class for them.
 HEAD = "head.safetensors"
+# What the names of the weights of the transformer of a module start with.
+TRANSFORMER = "transformer."
 
 _PROBE_LENGTH = 4
+# What families call the dropout of the weights of attention.
+_ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn_pdrop")
 
 
 class TextModule(nn.Module):
@@ -33,9 +40,17 @@ class TextModule(nn.Module):
     n_classes : int
     n_frozen_layers : int or None
         None trains everything; k freezes the embeddings and the first k layers.
+    attention_dropout : float or None
+        Of the weights of attention, in training; None is what the configuration says.
+    peft_config : peft.PeftConfig or None
+        Of adapters, which are then trained in place of the encoder.
+    config : str or None
+        File with a configuration that takes the place of that of the model.
 
     Attributes
     ----------
+    base_digest : str
+        Of the weights that the adapters are for; "" without adapters.
     unmatched_weights : list of str
         Names of the weights of the transformer that it does not have from the checkpoint, or that
         only the checkpoint has.
@@ -49,13 +64,24 @@ class TextModule(nn.Module):
     # Whether the frozen layers have dropout in training that could not be turned off.
     has_random_frozen_part = False
 
-    def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        n_classes: int,
+        n_frozen_layers: int | None = None,
+        attention_dropout: float | None = None,
+        peft_config: Any = None,
+        config: str | None = None,
+    ) -> None:
         import transformers
 
         super().__init__()
+        self._n_classes = n_classes
+        # Others of its kind, whose outputs count as much as its own.
+        self.members = nn.ModuleList()
         auto_class = getattr(transformers, self._auto_class)
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = _load(
-            auto_class, model, n_classes
+            auto_class, model, n_classes, attention_dropout, config
         )
         self._takes_types = _takes_token_types(self.transformer)
         self._n_frozen_layers = n_frozen_layers or 0
@@ -63,6 +89,10 @@ class TextModule(nn.Module):
         self._lower: LowerLayers | None = None
         if n_frozen_layers is not None:
             self._freeze(n_frozen_layers)
+        self.base_digest = ""
+        self._base_names: frozenset[str] = frozenset()
+        if peft_config is not None:
+            self._add_adapters(peft_config)
 
     def forward(
         self,
@@ -73,14 +103,92 @@ class TextModule(nn.Module):
         column: Tensor,
         states: Tensor | None = None,
     ) -> Tensor:
-        """Return float32 logits of shape (n_items, n_classes).
+        """Return float32 logits of shape (n_items, n_outputs).
 
         With ``states``, what :meth:`frozen_states` gave, the frozen layers are not run.
         """
         inputs = self._inputs(input_ids, attention_mask, token_type_ids)
         with nullcontext() if states is None else self._lower_layers().replaced(states):
             output = self.transformer(**inputs)
-        return self._item_logits(output, row, column).float()
+        logits = self._item_logits(output, row, column).float()
+        if not self.members:
+            return logits
+        args = (input_ids, attention_mask, token_type_ids, row, column, states)
+        return self._mean([logits, *(member(*args) for member in self.members)])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of logits of an item."""
+        return self._n_classes
+
+    def join(self, members: Iterable["TextModule"]) -> None:
+        """Take others in, so that the outputs are the means over all."""
+        self.members.extend(list(members))  # They may be copies of this one.
+
+    def merge(self, members: Iterable["TextModule"]) -> None:
+        """Take the mean of the own weights and those of others that began with the same ones."""
+        states = [self.state_dict(), *(member.state_dict() for member in members)]
+        with torch.no_grad():
+            for name, own in states[0].items():
+                if own.is_floating_point():
+                    own.copy_(torch.stack([state[name] for state in states]).mean(0))
+
+    def _mean(self, logits: list[Tensor]) -> Tensor:
+        """Return the logits of several networks as those of one."""
+        return torch.stack(logits).mean(0)
+
+    def merged(self) -> "TextModule":
+        """Return a copy, of the members too, with the adapters merged into the weights.
+
+        Raises
+        ------
+        ValueError
+            If adapters of their kind cannot be merged.
+        """
+        whole = copy.deepcopy(self)
+        for module in (whole, *whole.members):
+            assert isinstance(module, TextModule)
+            if module.base_digest:
+                merge_adapters(module.transformer)
+                module.base_digest, module._base_names = "", frozenset()
+        return whole
+
+    def _add_adapters(self, peft_config: Any) -> None:
+        """Put adapters into the encoder, which is frozen, and leave its weights out of the state.
+
+        What the base model gives need not be kept for each epoch, sent, or saved.
+        """
+        head = TextModule.head_parameters(self)
+        named = self.transformer.state_dict(keep_vars=True)
+        base = {name: weight for name, weight in named.items() if weight not in head}
+        self.base_digest = weights_digest(base.items())
+        add_adapters(self.transformer, peft_config, head)
+        if weights_digest(base.items()) != self.base_digest:
+            raise ValueError(
+                "The 'peft_config' parameter must leave the weights of the base model as they are, "
+                "so that its adapters can be saved without them: take another init_lora_weights."
+            )
+        self._new_in_encoder = [
+            name for name, weight in self.transformer.named_parameters() if weight in head
+        ]
+        frozen = {weight for weight in base.values() if not weight.requires_grad}
+        self._base_names = frozenset(
+            name for name, weight in self.state_dict(keep_vars=True).items() if weight in frozen
+        )
+        self.register_state_dict_post_hook(_leave_out_base)
+        self.register_load_state_dict_post_hook(_do_not_miss_base)
+
+    def saved_names(self) -> dict[str, str]:
+        """Return how peft's files name the weights of the transformer that were trained."""
+        return {
+            name: saved_name(name.removeprefix(TRANSFORMER))
+            for name in self.state_dict()
+            if name.startswith(TRANSFORMER)
+        }
+
+    def adapter_config(self, model: str) -> dict[str, Any]:
+        """Return what a file of peft says of the adapters; their base model goes by this name."""
+        return saved_config(self.transformer, TextModule.head_parameters(self), model)
 
     def frozen_states(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **_: Tensor
@@ -262,11 +370,19 @@ class QueryModule(TextModule):
 
     _auto_class = "AutoModel"
 
-    def __init__(self, model: str, n_classes: int, n_frozen_layers: int | None = None) -> None:
-        super().__init__(model, n_classes, None)
-        config: Any = self.transformer.config
-        self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
-        self.head = nn.Linear(config.hidden_size, n_classes)
+    def __init__(
+        self,
+        model: str,
+        n_classes: int,
+        n_frozen_layers: int | None = None,
+        attention_dropout: float | None = None,
+        peft_config: Any = None,
+        config: str | None = None,
+    ) -> None:
+        super().__init__(model, n_classes, None, attention_dropout, peft_config, config)
+        sizes: Any = self.transformer.config
+        self.dropout = nn.Dropout(getattr(sizes, "hidden_dropout_prob", 0.1))
+        self.head = nn.Linear(sizes.hidden_size, n_classes)
         self._go_on_from(os.path.join(model, HEAD))
         if n_frozen_layers is not None:
             self._n_frozen_layers = n_frozen_layers
@@ -275,6 +391,8 @@ class QueryModule(TextModule):
     def _go_on_from(self, path: str) -> None:
         """Take the head of a network that was saved, if this one is alike."""
         weights = load_file(path) if os.path.exists(path) else {}
+        # Those of one network that was saved, if it was saved with others.
+        weights = {name: w for name, w in weights.items() if not name.startswith("members.")}
         own = self.state_dict()
         if weights and all(
             name in own and own[name].shape == weights[name].shape for name in weights
@@ -288,6 +406,37 @@ class QueryModule(TextModule):
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
         return logits
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of logits of an item."""
+        return 2 + (self._n_classes - 2) * (1 + len(self.members))
+
+    def _mean(self, logits: list[Tensor]) -> Tensor:
+        """Return the logits of several networks as those of one.
+
+        Vectors are put behind one another, so that their product is the mean of the products.
+        """
+        scores = torch.stack([part[..., :2] for part in logits]).mean(0)
+        vectors = [part[..., 2:].chunk(2, dim=-1) for part in logits]
+        # The product is divided by the root of their size, which grows as well.
+        sides = (torch.cat(side, dim=-1) / len(logits) ** 0.25 for side in zip(*vectors))
+        return torch.cat([scores, *sides], dim=-1)
+
+
+def _leave_out_base(module: TextModule, state: dict[str, Any], prefix: str, _metadata: Any) -> None:
+    """Take the frozen weights of the base model out of a state."""
+    for name in module._base_names:
+        state.pop(prefix + name, None)
+
+
+def _do_not_miss_base(module: TextModule, keys: Any) -> None:
+    """Have a state without the frozen weights of the base model be complete."""
+    known = set(module._base_names)
+    for i, member in enumerate(module.members):
+        assert isinstance(member, TextModule)
+        known |= {f"members.{i}.{name}" for name in member._base_names}
+    keys.missing_keys[:] = [name for name in keys.missing_keys if name not in known]
 
 
 class Size(NamedTuple):
@@ -313,14 +462,25 @@ def position_limit(model: str) -> int | None:
     return size_of_network(model, "AutoModel").n_positions
 
 
-def size_of_network(model: str, auto_class: str) -> Size:
-    """Return the size of the network that a class of transformers makes; nothing is allocated."""
+def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
+    """Return the size of the network that a class of transformers makes; nothing is allocated.
+
+    A file with a configuration takes the place of that of the model.
+    """
     from transformers import AutoConfig
 
     with loading(model):
-        config = AutoConfig.from_pretrained(model)
+        config = AutoConfig.from_pretrained(config_file or model)
         config_class: Any = type(config)
         return _size(auto_class, config_class, config.to_json_string(use_diff=False))
+
+
+def hidden_size(model: str) -> int:
+    """Return how many numbers an encoder has for each piece."""
+    from transformers import AutoConfig
+
+    with loading(model):
+        return int(AutoConfig.from_pretrained(model).get_text_config().hidden_size)
 
 
 @functools.lru_cache
@@ -350,7 +510,11 @@ def _n_positions(module: Any, name: str) -> int | None:
 
 
 def _load(
-    auto_class: Any, model: str, n_labels: int
+    auto_class: Any,
+    model: str,
+    n_labels: int,
+    attention_dropout: float | None,
+    config_file: str | None,
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
@@ -368,11 +532,19 @@ def _load(
     """
     from transformers import AutoConfig
 
+    if os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
+        raise ValueError(
+            f"The directory {model!r} has adapters of another model, not a model. Save the "
+            f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
+            f"peft merge_and_unload()."
+        )
     with loading(model):
-        config = AutoConfig.from_pretrained(model)
+        config = AutoConfig.from_pretrained(config_file or model)
         trained = config.architectures or []
         labels = [str(name) for name in config.id2label.values()]
         config.num_labels = n_labels
+        if attention_dropout is not None:
+            _set_attention_dropout(config, attention_dropout)
         transformer, info = auto_class.from_pretrained(
             model,
             config=config,
@@ -396,6 +568,16 @@ def _load(
     return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
 
 
+def _set_attention_dropout(config: Any, value: float) -> None:
+    names = [name for name in _ATTENTION_DROPOUT if hasattr(config, name)]
+    if not names:
+        raise ValueError(
+            f"The 'attention_dropout' parameter must be None for {config.model_type!r}: its "
+            f"configuration has no dropout of attention. Got {value!r} instead."
+        )
+    setattr(config, names[0], value)
+
+
 def _takes_token_types(transformer: Any) -> bool:
     """Whether the model reads token types.
 
@@ -404,10 +586,10 @@ def _takes_token_types(transformer: Any) -> bool:
     config: Any = transformer.config
     has_argument = "token_type_ids" in inspect.signature(transformer.forward).parameters
     n_types = getattr(config, "type_vocab_size", None)
-    if not has_argument or (n_types is not None and n_types < 2):
+    if not has_argument:
         return False
     if n_types is not None:  # They are looked up in a table of their own.
-        return True
+        return bool(n_types > 1)
     looked_up: list[Tensor] = []
     ids = torch.ones(1, _PROBE_LENGTH, dtype=torch.int64)
     types = torch.zeros_like(ids)

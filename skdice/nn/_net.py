@@ -307,7 +307,7 @@ class TextNet(NeuralNet):
         network = self._run_module if network is None else network
         self._set_training(False)
         windows = self.ranks_.own(np.arange(len(batcher.dataset)))
-        shape = (batcher.dataset.n_items, self.module__n_classes)
+        shape = (batcher.dataset.n_items, self.module_.n_outputs)
         logits = np.zeros(shape, dtype=np.float32)
         with torch.inference_mode(), autocast(self.predict_precision, self.device):
             for _, batch in batcher.by_length(windows):

@@ -94,10 +94,17 @@ class Training:
             raise self.error
 
 
-def initialized(net: TextNet, seed: int) -> list[Tensor]:
-    """Draw new weights from a seed; return the states of torch's generators after that."""
+def initialized(net: TextNet, seed: int, other: int | None = None) -> list[Tensor]:
+    """Draw new weights from a seed; return the states of torch's generators after that.
+
+    With another seed, return its states.
+    """
     with seeded(seed, net.device), denormals_flushed():
         net.initialize()
+        states = generator_states(net.device)
+    if other is None:
+        return states
+    with seeded(other, net.device):
         return generator_states(net.device)
 
 

@@ -42,8 +42,8 @@ class TestSignature:
         assert parameters["model"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         for name in list(parameters)[1:]:
             assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
-        assert parameters["max_epochs"].annotation is int
-        assert parameters["max_epochs"].default == 3
+        assert parameters["batch_size"].annotation is int
+        assert parameters["max_epochs"].default == parameters["lr"].default == "auto"
         assert "Annotated" not in str(inspect.signature(cls))
 
     def test_every_parameter_is_stated(self, cls):

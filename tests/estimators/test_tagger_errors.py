@@ -101,7 +101,7 @@ def test_data(tiny_bert, X, y, message):
         ({"background_bias": "auto"}, "background_bias='auto' needs rows to validate on"),
         ({"background_bias": "high"}, "'background_bias' parameter"),
         ({"model": 3}, "'model' parameter"),
-        ({"model": "no-such-directory/x"}, "is no directory here.*Pass the path of a local"),
+        ({"model": "no-such-directory/x"}, "is no directory here.*pass the path of a local"),
         ({"model": "bert-base-cased"}, "the hub did not give it"),
     ],
 )

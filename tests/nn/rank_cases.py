@@ -1,5 +1,6 @@
 """Fits that a job of several processes runs, and one process with batches as large as theirs."""
 
+import importlib.util
 import os
 import signal
 
@@ -90,6 +91,10 @@ EXACT = {
     "pairs": (pairs, {"loss": "dsc"}),
     "multi-label": (labels, {"loss": "dice"}),
 }
+if importlib.util.find_spec("peft"):
+    from peft import LoraConfig
+
+    EXACT["adapters"] = tagger, {"loss": "dsc", "peft_config": LoraConfig(r=4)}
 
 
 class Gradients(Callback):

@@ -248,3 +248,33 @@ def test_two_modules_share_no_weights(tiny_bert):
     one, other = TokenModule(tiny_bert, N_CLASSES), TokenModule(tiny_bert, N_CLASSES)
     shared = {p.data_ptr() for p in one.parameters()} & {p.data_ptr() for p in other.parameters()}
     assert not shared
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "electra", "roberta", "modernbert"])
+@pytest.mark.parametrize("value", [0.0, 0.3])
+def test_attention_dropout(tiny_models, monkeypatch, family, value):
+    module = TokenModule(tiny_models(family), N_CLASSES, attention_dropout=value)
+    attend, seen = torch.nn.functional.scaled_dot_product_attention, []
+
+    def look(*args, dropout_p=0.0, **kwargs):
+        seen.append(dropout_p)
+        return attend(*args, dropout_p=dropout_p, **kwargs)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", look)
+    module.train()(**make_inputs())
+    assert seen
+    assert set(seen) == {value}
+    seen.clear()
+    module.eval()(**make_inputs())
+    assert set(seen) == {0.0}
+
+
+def test_attention_dropout_of_the_configuration(tiny_models):
+    module = TokenModule(tiny_models("bert"), N_CLASSES)
+    before = AutoConfig.from_pretrained(tiny_models("bert")).attention_probs_dropout_prob
+    assert module.transformer.config.attention_probs_dropout_prob == before
+
+
+def test_no_attention_dropout_to_set(tiny_models):
+    with pytest.raises(ValueError, match=r"'attention_dropout' .* must be None for 'xlnet'"):
+        TokenModule(tiny_models("xlnet"), N_CLASSES, attention_dropout=0.0)

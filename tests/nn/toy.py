@@ -25,6 +25,7 @@ class ToyModule(nn.Module):
             self.norm = nn.LayerNorm(4)
             self.head = nn.Linear(4, n_classes)
         self.dropout = nn.Dropout(dropout)
+        self.n_outputs = n_classes
 
     def forward(self, input_ids, attention_mask, token_type_ids, row, column):
         mask = attention_mask.unsqueeze(2)

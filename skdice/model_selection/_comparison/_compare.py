@@ -158,7 +158,7 @@ def compare_losses(
         baseline=baseline,
         n_train=n_train - n_held_out,
         n_held_out=n_held_out,
-        n_epochs=int(final.max_epochs),
+        n_epochs=final.max_epochs,
     )
 
 

@@ -35,7 +35,7 @@ class LossComparison:
         The loss that the others are compared with.
     n_train, n_held_out : int
         Rows that every run was trained on, and those that its decision was tuned on.
-    n_epochs : int
+    n_epochs : int or "auto"
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LossComparison:
         *,
         baseline: str,
         n_train: int,
-        n_epochs: int,
+        n_epochs: int | str,
         n_held_out: int = 0,
     ) -> None:
         self._runs = list(runs)
@@ -186,9 +186,11 @@ class LossComparison:
                 f"test rows ({N_RESAMPLES:,} resamples), which covers neither seeds nor training "
                 f"rows"
             )
+        epochs = self.n_epochs
+        epochs = f"{epochs!r} epochs" if isinstance(epochs, str) else _plural(epochs, "epoch")
         return (
             f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
-            f"{_plural(self.n_epochs, 'epoch')}, {n_seeds} ({seeds}); {mean}{delta}."
+            f"{epochs}, {n_seeds} ({seeds}); {mean}{delta}."
         )
 
     def _make_frame(self) -> pd.DataFrame:

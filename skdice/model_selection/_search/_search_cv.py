@@ -47,9 +47,10 @@ def _best_estimator_has(method: str) -> Callable[[DiceSearchCV], bool]:
 class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Search for the best loss and parameters by cross-validation, with Optuna.
 
-    It is to Optuna what ``GridSearchCV`` is to grids. Parameters that depend on others, as those of
-    a loss do, are drawn only where they exist; trials that start badly are stopped after a fold;
-    and a study on disk or in a database can be resumed, and shared by processes and machines.
+    It works like ``GridSearchCV``, but Optuna chooses the settings. Parameters that depend on
+    others, as those of a loss do, are drawn only where they exist. Trials that start badly are
+    stopped after some folds. A study on disk or in a database can be resumed, and shared by
+    processes and machines.
 
     Parameters
     ----------
@@ -63,9 +64,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         four times that of the estimator, for the last step of a Pipeline; the first trial then is
         cross-entropy with the estimator's own ``lr``.
     n_trials : int, default=20
-        Trials that the study ends with, complete, pruned and failed ones together, over all
-        processes and restarts; each process but the last may add one that it was running. If the
-        study has as many already, nothing is fitted but the best.
+        Number of trials in total: complete, pruned and failed ones, over all processes and
+        restarts. Several processes may run a few more: each of them, except the last, at most one.
+        If the study has as many already, only ``refit`` is done.
     cv : int, splitter or iterable, optional
         As for ``GridSearchCV``; 5 folds by default.
     scoring : str or callable, optional
@@ -89,7 +90,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     error_score : "raise" or float, default="raise"
         What an error in ``fit`` or the scoring means. "raise": the trial is recorded as failed and
         the error is raised. A number: the score of that fold, with a ``FitFailedWarning`` at the
-        end. With NaN the trial fails at once and the search goes on.
+        end. With NaN the trial fails at once and the search continues.
     timeout : float, optional
         Seconds after which no trial is begun.
     random_state : int, RandomState, Generator or None, default=None
@@ -112,7 +113,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_index_ : int
         Row of ``cv_results_``.
     best_estimator_ : estimator
-        Fitted on all rows; all prediction methods are its.
+        Fitted on all rows; it does all predictions of the search.
     refit_time_ : float
         Seconds.
     study_ : optuna.study.Study
@@ -144,7 +145,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
       next worker runs it once more, with the same parameters; in a journal file it stays in state
       "running" and is not run again.
     - A worker reconnects to a database that was restarted between two operations. One that does not
-      answer, or a full disk, is an error: the finished trials are kept, and the same call goes on.
+      answer, or a full disk, is an error; finished trials are kept, and the same call resumes.
     - A journal file with a damaged line is refused, and nothing is written to it; the error says
       what to delete. If a process is killed while it writes, the others wait half a minute for its
       lock.
@@ -221,7 +222,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         RuntimeError
             If this process is one of several that train one model (accelerate launch, torchrun).
         ConnectionError
-            If the storage is lost in mid-search. What it has is kept; the same call goes on.
+            If the storage is lost during the search. Its trials are kept; the same call resumes.
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna

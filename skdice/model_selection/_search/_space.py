@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._pipeline import final_step, with_parameters
+from ...estimators._pace import open_lr
 from ...losses import loss_parameters
+from ...nn._modules import hidden_size
 from .._loss_parameters import LOSS_PARAMETERS, switch_loss
 from ._suggest import SEARCHED_LOSSES, suggest_loss
 
@@ -44,9 +47,10 @@ def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
     if known.get("class_weight") not in (None, "log"):
         # With weights of its own, "wce" is "ce", and K an error.
         losses = tuple(name for name in losses if name != "wce")
-    lr = float(known["lr"])
-    space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=lr)
-    return space, {f"{prefix}loss": "ce", f"{prefix}lr": lr}
+    lr = known["lr"]
+    middle = open_lr(hidden_size(os.fspath(known["model"]))) if lr == "auto" else float(lr)
+    space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=middle)
+    return space, {f"{prefix}loss": "ce", f"{prefix}lr": middle}
 
 
 def _suggest_loss_and_lr(

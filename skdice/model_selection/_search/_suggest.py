@@ -68,10 +68,9 @@ def suggest_loss(
 
     Notes
     -----
-    gamma is the focusing exponent of "focal" and the smoothing of the set losses. A memory of 1 is
-    the step alone. K is at least 1,
-    for then the weights of ``skdice.losses.log_class_weight`` are never negative, whatever the
-    counts.
+    gamma is the focusing exponent of "focal" and the smoothing of the set losses. A memory of 1
+    uses each step alone. K is at least 1, because then the weights of
+    ``skdice.losses.log_class_weight`` are never negative, whatever the counts.
 
     Examples
     --------

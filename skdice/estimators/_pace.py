@@ -1,0 +1,62 @@
+"""How long and how fast a fit learns, where that is left open."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+# About so many optimiser steps, in so many epochs.
+_STEPS = 200
+_FEWEST_EPOCHS, _MOST_EPOCHS = 3, 30
+# What suits an encoder of this size; others are held to fall with its square, as the usual 5e-5 and
+# 3e-5 of encoders of 768 and 1024 do.
+_LR, _SIZE = 2e-4, 384
+_LOWEST_LR, _HIGHEST_LR = 1e-5, 5e-4
+# A new head has more to learn than what is trained already.
+_HEAD = 5.0
+# So have adapters, which are as new.
+_ADAPTERS = 5.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long and how fast a fit learns.
+
+    Attributes
+    ----------
+    max_epochs : int
+    lr, head_lr : float
+    """
+
+    max_epochs: int
+    lr: float
+    head_lr: float
+
+
+def open_lr(hidden_size: int) -> float:
+    """Return the learning rate that is taken for "auto"."""
+    lr = min(max(_LR * (_SIZE / hidden_size) ** 2, _LOWEST_LR), _HIGHEST_LR)
+    return float(f"{lr:.1e}")  # As one would write it.
+
+
+def choose_pace(estimator: Any, n_steps: int, hidden_size: int) -> Pace:
+    """Return the parameters of an estimator, with numbers for "auto".
+
+    Parameters
+    ----------
+    estimator : estimator
+    n_steps : int
+        Optimiser steps of an epoch.
+    hidden_size : int
+        Of the encoder.
+    """
+    max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
+    is_open = lr == "auto"
+    if max_epochs == "auto":
+        max_epochs = min(max(math.ceil(_STEPS / n_steps), _FEWEST_EPOCHS), _MOST_EPOCHS)
+    if is_open:
+        lr = open_lr(hidden_size)
+    if head_lr is None:
+        head_lr = _HEAD * lr if is_open else lr
+    if is_open and estimator.peft_config is not None:
+        lr *= _ADAPTERS
+    return Pace(int(max_epochs), float(lr), float(head_lr))

@@ -1,0 +1,267 @@
+"""Adapters of peft: small new weights that are trained beside the frozen ones of a model."""
+
+import copy
+import dataclasses
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from torch import nn
+
+from .._extras import not_installed
+from .._pretrained import quiet_transformers
+
+# The files of peft.
+ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+# The name that peft gives to the first adapters of a network.
+NAME = "default"
+# Fields that configurations set themselves.
+_OF_PEFT = ("peft_type", "peft_version")
+# What needs more of a training loop than gradients, or other networks.
+_REFUSED = ("ADALORA", "XLORA", "POLY")
+
+
+def check_peft_config(owner: str, name: str, value: Any) -> None:
+    """Raise a ValueError unless a value is None or describes adapters that can be trained here.
+
+    Raises
+    ------
+    ImportError
+        If peft is not installed.
+    """
+    if value is None:
+        return
+    peft = _peft(f"{name}={type(value).__name__}(...)")
+    if not isinstance(value, peft.PeftConfig):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be None or a configuration of peft, such as "
+            f"peft.LoraConfig(r=8). Got {value!r} instead."
+        )
+    tuner = peft.mapping.PEFT_TYPE_TO_TUNER_MAPPING.get(value.peft_type)
+    is_refused = tuner is None or value.peft_type in _REFUSED
+    if is_refused or value.is_prompt_learning or getattr(tuner, "uses_shared_state", False):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a configuration of adapters that lie "
+            f"inside the layers and need gradients alone, such as peft.LoraConfig, IA3Config or "
+            f"LoHaConfig. Got a {type(value).__name__} instead."
+        )
+    if getattr(value, "megatron_config", None) is not None:
+        raise ValueError(f"The {name!r} parameter of {owner} must not have a megatron_config.")
+
+
+def changed(config: Any, **fields: Any) -> Any:
+    """Return a configuration with other values of some fields.
+
+    Raises
+    ------
+    ValueError
+        If there is no configuration, or a field is none of it.
+    """
+    if config is None:
+        raise ValueError(
+            f"{'peft_config__' + next(iter(fields))!r} needs a configuration of peft; peft_config "
+            f"is None. Pass one, for instance peft_config=LoraConfig() of peft."
+        )
+    unknown = sorted(set(fields) - set(fields_of(config)))
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]!r} is no field of {type(config).__name__}; these are "
+            f"{', '.join(fields_of(config))}."
+        )
+    return dataclasses.replace(config, **fields)
+
+
+def fields_of(config: Any) -> dict[str, Any]:
+    """Return the fields of a configuration; none of what is no configuration."""
+    if not dataclasses.is_dataclass(config) or isinstance(config, type):
+        return {}
+    return {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+
+
+def is_of_peft(value: Any) -> bool:
+    """Whether a value is a configuration of peft, or a part of one."""
+    is_own = type(value).__module__.partition(".")[0] == "peft"
+    return is_own and dataclasses.is_dataclass(value)
+
+
+def set_fields(config: Any) -> dict[str, Any]:
+    """Return the fields of a configuration that are not as peft sets them."""
+    found = {}
+    for field in dataclasses.fields(config):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        value = getattr(config, field.name)
+        if field.name not in _OF_PEFT and value != default:
+            found[field.name] = value
+    return found
+
+
+def make_config(name: str, fields: dict[str, Any]) -> Any:
+    """Return a configuration by the name of its class and what :func:`set_fields` gave.
+
+    Raises
+    ------
+    ImportError
+        If peft is not installed.
+    ValueError
+        If peft has no such class.
+    """
+    found = getattr(_peft("peft_config"), name, None)
+    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        raise ValueError(f"{name!r} is no configuration of peft")
+    return found(**fields)
+
+
+def describe(config: Any) -> str:
+    """Return the fields of a configuration that were set, as code."""
+    fields = set_fields(config).items()
+    shown = (f"{key}={sorted(part) if isinstance(part, set) else part!r}" for key, part in fields)
+    return f"{type(config).__name__}({', '.join(shown)})"
+
+
+def add_adapters(
+    transformer: Any, config: Any, head: Iterable[nn.Parameter], *, on_meta: bool = False
+) -> None:
+    """Put adapters into a transformer, whose other weights are frozen, but not those of the head.
+
+    Parameters
+    ----------
+    transformer : transformers.PreTrainedModel
+    config : peft.PeftConfig
+        It is not changed.
+    head : iterable of nn.Parameter
+        Of the layers that are trained as a whole, and so have no adapters.
+    on_meta : bool
+        Whether to make no room for the weights.
+
+    Raises
+    ------
+    ValueError
+        If peft cannot put them into this network.
+    """
+    peft = _peft("peft_config")
+    config, head = copy.deepcopy(config), set(head)
+    names = head_modules(transformer, head)
+    config.inference_mode = False  # It is set in those that were saved.
+    _leave_alone(config, names)
+    try:
+        with quiet_transformers():
+            peft.inject_adapter_in_model(config, transformer, NAME, low_cpu_mem_usage=on_meta)
+    except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
+        linear = sorted(
+            {
+                name.rpartition(".")[2]
+                for name, part in transformer.named_modules()
+                if isinstance(part, nn.Linear) and name not in names
+            }
+        )
+        raise ValueError(
+            f"The 'peft_config' parameter does not fit {type(transformer).__name__}. peft says: "
+            f"{error} (target_modules can name the linear layers {', '.join(linear)}.)"
+        ) from error
+    for parameter in head:
+        parameter.requires_grad_(True)
+
+
+def head_modules(transformer: nn.Module, head: set[nn.Parameter]) -> list[str]:
+    """Return the names of the modules that have parameters of the head."""
+    return [
+        name
+        for name, part in transformer.named_modules()
+        if any(weight in head for weight in part.parameters(recurse=False))
+    ]
+
+
+def merge_adapters(transformer: Any) -> None:
+    """Add the adapters of a transformer to its weights, and take them out.
+
+    Raises
+    ------
+    ValueError
+        If adapters of their kind cannot be added to weights.
+    """
+    _merge_inside(transformer)
+    transformer.__dict__.pop("peft_config", None)
+
+
+def _merge_inside(parent: Any) -> None:
+    for name, child in list(parent.named_children()):
+        merged = _merged(child)
+        setattr(parent, name, merged)
+        _merge_inside(merged)
+
+
+def _merged(module: Any) -> Any:
+    while True:
+        try:
+            if hasattr(module, "unload_and_optionally_merge_module"):  # That are trained whole.
+                module = module.unload_and_optionally_merge_module(True, False, None)
+            elif hasattr(module, "base_layer") and hasattr(module, "merge"):
+                module.merge()
+                module = module.base_layer
+            else:
+                return module
+        except NotImplementedError as error:
+            raise ValueError(
+                f"The adapters of this fit cannot be merged into the weights: peft has no way to "
+                f"for {type(module).__name__}."
+            ) from error
+
+
+def saved_name(name: str) -> str:
+    """Return by which name a file of peft has a weight of a transformer."""
+    name = name.replace(f".modules_to_save.{NAME}.", ".")
+    name = re.sub(rf"\.{NAME}(?=\.|$)", "", name)
+    if name.endswith(".lora_magnitude_vector.weight"):
+        name = name.removesuffix(".weight")
+    return f"base_model.model.{name}"
+
+
+def saved_config(transformer: Any, head: set[nn.Parameter], model: str) -> dict[str, Any]:
+    """Return what ``adapter_config.json`` has to say, so that peft and transformers load them.
+
+    Parameters
+    ----------
+    transformer : transformers.PreTrainedModel
+        With adapters.
+    head : set of nn.Parameter
+        What is trained as a whole.
+    model : str
+        Hub id or directory of the model that they are for.
+    """
+    config = copy.copy(transformer.peft_config[NAME])
+    whole = [*(config.modules_to_save or []), *head_modules(transformer, head)]
+    fields = {
+        **config.to_dict(),
+        "base_model_name_or_path": model,
+        "inference_mode": True,
+        "modules_to_save": whole,
+    }
+    return {key: sorted(part) if isinstance(part, set) else part for key, part in fields.items()}
+
+
+def _leave_alone(config: Any, names: list[str]) -> None:
+    """Have a configuration pass over modules that are trained as a whole anyway."""
+    fields = fields_of(config)
+    given = fields.get("modules_to_save")
+    if given:
+        kept = [part for part in given if not any(f".{part}." in f".{name}." for name in names)]
+        config.modules_to_save = kept or None
+    if "exclude_modules" in fields and names:
+        excluded = fields["exclude_modules"] or []
+        if isinstance(excluded, str):
+            parts = [f"(?:{excluded})", *map(re.escape, names)]
+            config.exclude_modules = "|".join(parts)
+        else:
+            config.exclude_modules = {*excluded, *names}
+
+
+def _peft(what: str) -> Any:
+    try:
+        import peft
+        import peft.mapping
+    except ImportError as error:
+        raise not_installed(what, "peft", "peft") from error
+    return peft

@@ -1,0 +1,300 @@
+"""Members: networks of other seeds that predict together."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from joblib import parallel_config
+from safetensors.torch import save_file
+from sklearn.base import clone
+from skorch.callbacks import Callback
+
+from skdice import DiceQueryTagger
+from skdice.estimators._persistence import _load_head
+from skdice.losses._query import match_scores
+from skdice.nn import _net
+
+from ..io.conftest import CASES, make
+
+N_MEMBERS = 3
+METHODS = {
+    "tagger": "predict_proba",
+    "texts": "decision_function",
+    "labels": "decision_function",
+    "pairs": "decision_function",
+    "questions": "no_answer_score",
+}
+
+
+def numbers(value):
+    """Return the numbers of what a method gave, in order."""
+    return np.concatenate([np.ravel(np.asarray(row, dtype=np.float64)) for row in value])
+
+
+def logits(estimator, X):
+    """Return the logits of each row, one behind the other."""
+    return np.concatenate([np.asarray(row).reshape(-1) for row in estimator._decision_scores(X)])
+
+
+@pytest.fixture(scope="module")
+def joined(tiny_models):
+    """Return a fitted estimator of three members with its rows, by case; fitted once."""
+    done = {}
+
+    def fit(case):
+        if case not in done:
+            estimator, X, y = make(case, tiny_models("bert"), n_members=N_MEMBERS)
+            done[case] = estimator.fit(X, y), X, y
+        return done[case]
+
+    return fit
+
+
+def singles(estimator):
+    """Return the members as estimators of their own."""
+    module = estimator.net_.module_
+    found = []
+    for i in range(N_MEMBERS):
+        one = copy.copy(estimator)
+        one.net_ = copy.copy(estimator.net_)
+        part = copy.deepcopy(module.members[i - 1] if i else module)
+        part.members = torch.nn.ModuleList()
+        one.net_.module_ = part
+        found.append(one)
+    return found
+
+
+@pytest.mark.parametrize("case", ["tagger", "texts", "labels", "pairs"])
+def test_logits_are_the_mean(joined, case):
+    estimator, X, _ = joined(case)
+    parts = [logits(one, X) for one in singles(estimator)]
+    assert np.ptp(parts, axis=0).max() > 1e-3
+    np.testing.assert_allclose(logits(estimator, X), np.mean(parts, axis=0), atol=1e-5)
+
+
+def test_starts_and_ends_of_questions_are_the_mean(joined):
+    estimator, X, _ = joined("questions")
+    parts = [numbers(one.no_answer_score(X)) for one in singles(estimator)]
+    dataset = estimator._encode(*zip(*X)).dataset
+    each = [one._predict_logits(dataset) for one in singles(estimator)]
+    np.testing.assert_allclose(estimator._predict_logits(dataset), np.mean(each, axis=0), atol=1e-5)
+    assert np.ptp(parts, axis=0).max() > 0
+
+
+def test_scores_of_query_matches_are_the_mean(joined):
+    """The vectors of the members are no mean: only their products have a meaning."""
+    estimator, X, _ = joined("queries")
+    dataset = estimator._encode(X).dataset
+
+    def scores(one):
+        found = torch.from_numpy(one._predict_logits(dataset))
+        start, end = found[None, :, 2:].chunk(2, dim=2)
+        return torch.cat([match_scores(start, end).flatten(), found[:, :2].flatten()])
+
+    each = torch.stack([scores(one) for one in singles(estimator)])
+    assert each.std(0).max() > 1e-3
+    torch.testing.assert_close(scores(estimator), each.mean(0), atol=1e-4, rtol=1e-4)
+
+
+def test_the_first_member_is_the_fit_of_that_seed(joined):
+    estimator, X, y = joined("texts")
+    alone = clone(estimator).set_params(n_members=1).fit(X, y)
+    np.testing.assert_array_equal(logits(alone, X), logits(singles(estimator)[0], X))
+    assert len(estimator.history_) == len(alone.history_)
+    assert not np.allclose(estimator.history_["train_loss"], alone.history_["train_loss"])
+    assert estimator.history_["dur"][1] > alone.history_["dur"][1] / 10
+
+
+def test_fits_repeat_also_side_by_side(joined):
+    estimator, X, y = joined("texts")
+    with parallel_config(n_jobs=2):
+        same = clone(estimator).fit(X, y)
+    np.testing.assert_allclose(logits(same, X), logits(estimator, X), atol=1e-6)
+    assert not same.interrupted_
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_saved_and_pickled_ones_predict_alike(joined, tmp_path, case):
+    estimator, X, y = joined(case)
+    estimator.save_pretrained(tmp_path / "saved")
+    loaded = type(estimator).from_pretrained(tmp_path / "saved")
+    assert len(loaded.net_.module_.members) == N_MEMBERS - 1
+    for other in (loaded, pickle.loads(pickle.dumps(estimator))):
+        assert other.score(X, y) == estimator.score(X, y)
+        method = METHODS.get(case)
+        if method is not None:
+            expected, found = (numbers(getattr(one, method)(X)) for one in (estimator, other))
+            np.testing.assert_array_equal(found, expected)
+    card = (tmp_path / "saved" / "README.md").read_text()
+    assert "`n_members`" in card
+    if case != "queries":
+        assert "the logits of one of 3 networks" in card
+    again = tmp_path / "again"
+    loaded.save_pretrained(again)
+    assert (again / "head.safetensors").read_bytes() == (
+        tmp_path / "saved" / "head.safetensors"
+    ).read_bytes()
+
+
+def test_half_a_member_is_an_error(joined, tmp_path):
+    estimator, _, _ = joined("texts")
+    head = {f"members.0.{k}": w.clone() for k, w in estimator.net_.module_.state_dict().items()}
+    head = {k: w for k, w in head.items() if ".members." not in k}
+    head.pop(next(iter(head)))
+    module = copy.deepcopy(singles(estimator)[0].net_.module_)
+    save_file(head, tmp_path / "head.safetensors")
+    with pytest.raises(ValueError, match="is missing, left over or of another shape"):
+        _load_head(module, tmp_path)
+
+
+def two_of(estimator):
+    """Return an estimator with two of the members: the export of each takes seconds."""
+    one, other = singles(estimator)[:2]
+    one.net_.module_.join([other.net_.module_])
+    return one
+
+
+def test_an_onnx_file_has_all_members(joined, tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    two_of(joined("queries")[0]).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
+    names = [output.name for output in ort.InferenceSession(tmp_path / "net.onnx").get_outputs()]
+    assert names == ["start_logits", "end_logits", "match_logits"]
+
+
+def test_onnx_runtime_has_all_members(joined):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    estimator, X, _ = joined("texts")
+    two = two_of(estimator)
+    with_onnx = copy.copy(two).set_params(runtime="onnx")
+    np.testing.assert_allclose(logits(with_onnx, X), logits(two, X), atol=1e-4)
+
+
+def test_a_query_tagger_goes_on_from_the_first_member(joined, tmp_path):
+    estimator, X, y = joined("queries")
+    estimator.save_pretrained(tmp_path / "saved")
+    new = DiceQueryTagger(tmp_path / "saved", queries=estimator.queries, max_epochs=1, verbose=0)
+    new.set_params(random_state=0, lr=1e-12, head_lr=1e-12).fit(X, y)
+    expected = singles(estimator)[0].net_.module_.head.weight
+    torch.testing.assert_close(new.net_.module_.head.weight, expected)
+
+
+def test_checkpoints_of_members(joined, tmp_path, monkeypatch):
+    """A fit that dies in its second member goes on there, and the first is not run again."""
+    estimator, X, y = joined("texts")
+    kept = clone(estimator).set_params(checkpoint_dir=tmp_path)
+    train, n_runs = _net.TextNet.train, []
+
+    def die_in_the_second(self, *args, **kwargs):
+        n_runs.append(1)
+        if len(n_runs) == 2:
+            raise OSError("no more power")
+        return train(self, *args, **kwargs)
+
+    monkeypatch.setattr(_net.TextNet, "train", die_in_the_second)
+    with pytest.raises(OSError, match="no more power"):
+        kept.fit(X, y)
+    steps = []
+    monkeypatch.setattr(_net.TextNet, "train", train)
+    step = _net.TextNet._train_step
+    monkeypatch.setattr(_net.TextNet, "_train_step", lambda *args: steps.append(1) or step(*args))
+    again = clone(kept).fit(X, y)
+    assert len(steps) == 2 * 2  # two members, two steps each
+    np.testing.assert_array_equal(logits(again, X), logits(estimator, X))
+
+
+def test_decisions_are_tuned_for_all_together(tiny_models):
+    tagger, X, y = make("tagger", tiny_models("bert"), n_members=2, max_epochs=2)
+    tagger.set_params(background_bias="auto", validation_fraction=0.3).fit(X, y)
+    bias = tagger.background_bias_
+    assert len(tagger.net_.module_.members) == 1
+    asked = []
+
+    class Tuned(type(tagger)):
+        def _tune_decision(self, *args, **kwargs):
+            asked.append(len(self.net_.module_.members))
+            super()._tune_decision(*args, **kwargs)
+
+    other = Tuned(**tagger.get_params()).fit(X, y)
+    assert asked == [1]
+    assert other.background_bias_ == bias
+
+
+def test_an_interrupted_fit_has_what_was_trained(tiny_models):
+    class Stop(Callback):
+        def on_batch_begin(self, net, **kwargs):
+            if len(net.history) > 1:
+                raise RuntimeError("stop")
+
+    tagger, X, y = make("tagger", tiny_models("bert"), n_members=2, max_epochs=2)
+    with pytest.raises(RuntimeError, match="stop"):
+        tagger.set_params(callbacks=[Stop()]).fit(X, y)
+    assert tagger.interrupted_
+    with pytest.warns(UserWarning, match="did not come to its end"):
+        tagger.predict(X)
+
+
+@pytest.mark.parametrize("value", [0, 1.5, None])
+def test_not_allowed(tiny_models, value):
+    tagger, X, y = make("tagger", tiny_models("bert"), n_members=value)
+    with pytest.raises(ValueError, match="n_members"):
+        tagger.fit(X, y)
+
+
+class TestMerged:
+    @pytest.mark.parametrize("case", CASES)
+    def test_weights_are_the_mean(self, tiny_models, case):
+        estimator, X, y = make(case, tiny_models("bert"), n_members=2, lr=1e-3)
+        estimator.set_params(merge_members=True)
+        trained = []
+
+        class Watched(type(estimator)):
+            def _fit_member(self, *args):
+                fit = super()._fit_member(*args)
+                trained.append({k: w.clone() for k, w in fit[0].module_.state_dict().items()})
+                return fit
+
+        merged = Watched(**estimator.get_params(deep=False)).fit(X, y)
+        assert not merged.net_.module_.members
+        first, second = trained
+        assert any(not torch.equal(first[name], second[name]) for name in first)
+        for name, weight in merged.net_.module_.state_dict().items():
+            torch.testing.assert_close(weight, (first[name] + second[name]) / 2)
+
+    def test_members_start_from_one_head_and_see_other_batches(self, tiny_models):
+        heads, texts = [], []
+
+        class Look(Callback):
+            def on_train_begin(self, net, **kwargs):
+                heads.append(net.module_.transformer.classifier.weight.clone())
+
+            def on_batch_begin(self, net, batch, **kwargs):
+                texts.append(batch[0]["input_ids"])
+
+        estimator, X, y = make("texts", tiny_models("bert"), n_members=2, merge_members=True)
+        estimator.set_params(callbacks=[Look()]).fit(X, y)
+        assert torch.equal(*heads)
+        half = len(texts) // 2
+        assert not all(
+            a.shape == b.shape and torch.equal(a, b) for a, b in zip(texts[:half], texts[half:])
+        )
+
+    def test_one_member_is_a_plain_fit(self, tiny_models):
+        estimator, X, y = make("texts", tiny_models("bert"))
+        one = clone(estimator).set_params(merge_members=True).fit(X, y)
+        np.testing.assert_array_equal(logits(one, X), logits(estimator.fit(X, y), X))
+
+    def test_dropout_differs(self, tiny_models):
+        """Members that begin alike draw other random numbers."""
+        states = []
+
+        class Look(Callback):
+            def on_train_begin(self, net, **kwargs):
+                states.append(torch.get_rng_state())
+
+        estimator, X, y = make("texts", tiny_models("bert"), n_members=2, merge_members=True)
+        estimator.set_params(callbacks=[Look()]).fit(X, y)
+        assert not torch.equal(*states)
