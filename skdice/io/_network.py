@@ -194,7 +194,11 @@ def check_adapters(directory: Path, auto_class: str, model: str, peft_config: An
             n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
     encoder = set(network.base_model.parameters())
     head = {weight for weight in network.parameters() if weight not in encoder}
-    add_adapters(network, peft_config, head, on_meta=True)
+    try:
+        with torch.device("meta"):
+            add_adapters(network, peft_config, head)
+    except ValueError:
+        return  # They do not fit, which is said later, or begin with what weights are.
     n_needed = sum(weight.numel() for weight in network.parameters())
     n_base = sum(weight.numel() for weight in base.parameters())
     if n_needed > n_saved + n_base:

@@ -121,9 +121,7 @@ def describe(config: Any) -> str:
     return f"{type(config).__name__}({', '.join(shown)})"
 
 
-def add_adapters(
-    transformer: Any, config: Any, head: Iterable[nn.Parameter], *, on_meta: bool = False
-) -> None:
+def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) -> None:
     """Put adapters into a transformer, whose other weights are frozen, but not those of the head.
 
     Parameters
@@ -133,8 +131,6 @@ def add_adapters(
         It is not changed.
     head : iterable of nn.Parameter
         Of the layers that are trained as a whole, and so have no adapters.
-    on_meta : bool
-        Whether to make no room for the weights.
 
     Raises
     ------
@@ -148,7 +144,7 @@ def add_adapters(
     _leave_alone(config, names)
     try:
         with quiet_transformers():
-            peft.inject_adapter_in_model(config, transformer, NAME, low_cpu_mem_usage=on_meta)
+            peft.inject_adapter_in_model(config, transformer, NAME)
     except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
         linear = sorted(
             {
@@ -159,7 +155,7 @@ def add_adapters(
         )
         raise ValueError(
             f"The 'peft_config' parameter does not fit {type(transformer).__name__}. peft says: "
-            f"{error} (target_modules can name the linear layers {', '.join(linear)}.)"
+            f"{error} What target_modules can name are the linear layers {', '.join(linear)}."
         ) from error
     for parameter in head:
         parameter.requires_grad_(True)
@@ -217,6 +213,15 @@ def saved_name(name: str) -> str:
     if name.endswith(".lora_magnitude_vector.weight"):
         name = name.removesuffix(".weight")
     return f"base_model.model.{name}"
+
+
+def names_of_peft(transformer: Any) -> set[str]:
+    """Return the names of what peft itself would save of a transformer with adapters."""
+    peft = _peft("peft_config")
+    found = peft.get_peft_model_state_dict(
+        transformer, adapter_name=NAME, save_embedding_layers=False
+    )
+    return {f"base_model.model.{name.removeprefix('base_model.model.')}" for name in found}
 
 
 def saved_config(transformer: Any, head: set[nn.Parameter], model: str) -> dict[str, Any]:

@@ -16,7 +16,14 @@ from torch import Tensor, nn
 
 from .._digest import weights_digest
 from .._pretrained import loading, quiet_transformers
-from ._adapters import ADAPTER_CONFIG, add_adapters, merge_adapters, saved_config, saved_name
+from ._adapters import (
+    ADAPTER_CONFIG,
+    add_adapters,
+    merge_adapters,
+    names_of_peft,
+    saved_config,
+    saved_name,
+)
 from ._lower_layers import LowerLayers, forward_replaced
 from ._probe import unchanged
 
@@ -175,8 +182,18 @@ class TextModule(nn.Module):
         self._base_names = frozenset(
             name for name, weight in self.state_dict(keep_vars=True).items() if weight in frozen
         )
+        self._check_is_saved()
         self.register_state_dict_post_hook(_leave_out_base)
         self.register_load_state_dict_post_hook(_do_not_miss_base)
+
+    def _check_is_saved(self) -> None:
+        """Raise a ValueError if some of the adapters is no part of the state."""
+        known = {saved_name(name) for name in self.transformer.state_dict()}
+        if not names_of_peft(self.transformer) <= known:
+            raise ValueError(
+                "The 'peft_config' parameter must be of adapters that are weights alone, so that "
+                "they can be saved. Take another kind, such as peft.LoraConfig."
+            )
 
     def saved_names(self) -> dict[str, str]:
         """Return how peft's files name the weights of the transformer that were trained."""
@@ -479,6 +496,7 @@ def hidden_size(model: str) -> int:
     """Return how many numbers an encoder has for each piece."""
     from transformers import AutoConfig
 
+    _check_is_model(model)
     with loading(model):
         return int(AutoConfig.from_pretrained(model).get_text_config().hidden_size)
 
@@ -532,12 +550,7 @@ def _load(
     """
     from transformers import AutoConfig
 
-    if os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
-        raise ValueError(
-            f"The directory {model!r} has adapters of another model, not a model. Save the "
-            f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
-            f"peft merge_and_unload()."
-        )
+    _check_is_model(model)
     with loading(model):
         config = AutoConfig.from_pretrained(config_file or model)
         trained = config.architectures or []
@@ -566,6 +579,15 @@ def _load(
     are_told = labels != [f"LABEL_{i}" for i in range(len(labels))]
     is_trained = are_told and type(transformer).__name__ in trained
     return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
+
+
+def _check_is_model(model: str) -> None:
+    if os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
+        raise ValueError(
+            f"The directory {model!r} has adapters of another model, not a model. Save the "
+            f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
+            f"peft merge_and_unload()."
+        )
 
 
 def _set_attention_dropout(config: Any, value: float) -> None:
