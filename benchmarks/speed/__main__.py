@@ -4,6 +4,10 @@
 
 Ratios are medians over rounds in which the contenders alternate. The rounds themselves are written
 to benchmarks/results/speed_*.csv.
+
+    python -m benchmarks.speed --device cuda --encoder path/to/encoder --json speed_cuda.json
+
+measures training and prediction on one device, unattended, see benchmarks/speed/device.py.
 """
 
 import argparse
@@ -20,7 +24,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--rounds", type=int, default=5)
+    device = parser.add_argument_group("one device, unattended")
+    device.add_argument("--device", help="'cuda', 'cuda:1', 'cpu', ...")
+    device.add_argument("--encoder", help="its directory; the embedded one by default")
+    device.add_argument("--json", type=Path, help="file of the results")
+    device.add_argument("--minutes", type=float, default=8.0, help="that it may take")
+    device.add_argument("--steps", type=int, help="timed steps of a run")
+    device.add_argument("--sentences", type=int, default=1000, help="to predict")
+    device.add_argument("--batch-size", type=int, default=16)
     arguments = parser.parse_args()
+    if arguments.device is not None:
+        _measure_device(arguments)
+        return
     for name in arguments.only:
         part = importlib.import_module(f".{name}", __package__)
         start = time.perf_counter()
@@ -29,6 +44,19 @@ def main() -> None:
         print(f"\n## {part.TITLE}\n")
         print(table.to_markdown(index=False, disable_numparse=True))
         print(f"\n{arguments.rounds} rounds, {minutes:.1f} minutes", flush=True)
+
+
+def _measure_device(arguments: argparse.Namespace) -> None:
+    from ._tasks import MODEL, Setup
+    from .device import run
+
+    run(
+        Setup(arguments.encoder or MODEL, arguments.batch_size, arguments.device),
+        arguments.json or arguments.out / f"speed_{arguments.device.replace(':', '_')}.json",
+        minutes=arguments.minutes,
+        n_steps=arguments.steps,
+        n_predicted=arguments.sentences,
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What is measured of a training run: the time of its steps and what they were about."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ class StepClock:
         Steps of the run.
     n_warmup : int
         Steps before the clock starts, at least one.
+    watch : context manager, optional
+        Entered when the clock starts, left when it ends.
 
     Attributes
     ----------
@@ -25,7 +28,9 @@ class StepClock:
         The loss of each step, where the contender tells it.
     """
 
-    def __init__(self, n_steps: int, n_warmup: int) -> None:
+    def __init__(
+        self, n_steps: int, n_warmup: int, watch: AbstractContextManager[Any] | None = None
+    ) -> None:
         if not 1 <= n_warmup < n_steps:
             raise ValueError(f"n_warmup must be in the range [1, {n_steps}). Got {n_warmup}.")
         self.n_steps = n_steps
@@ -33,15 +38,19 @@ class StepClock:
         self.tokens: list[int] = []
         self.losses: list[Tensor] = []
         self._n_done = 0
-        self._start = self._end = 0.0
+        self._watch = watch or nullcontext()
+        self._start = self._end = self._handed_over = 0.0
 
     def tick(self) -> None:
         """Note that a step is done; the device is waited for where the clock starts and ends."""
         self._n_done += 1
         if self._n_done == self.n_warmup:
             self._start = _now()
+            self._watch.__enter__()
         elif self._n_done == self.n_steps:
+            self._handed_over = time.perf_counter()
             self._end = _now()
+            self._watch.__exit__(None, None, None)
 
     def measured(self) -> dict[str, Any]:
         """Return the speed of the timed steps, and the tokens of the whole run."""
@@ -55,6 +64,8 @@ class StepClock:
         return {
             "tokens/s": timed / seconds,
             "seconds": seconds,
+            # Until the last step was handed over: what is left is the device alone.
+            "host share": (self._handed_over - self._start) / seconds,
             "timed_tokens": timed,
             "tokens": sum(self.tokens),
             "steps": self.n_steps - self.n_warmup,

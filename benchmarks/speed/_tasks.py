@@ -24,6 +24,26 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 Batch = dict[str, Tensor]
 
 
+class Setup(NamedTuple):
+    """What all contenders of a task train, with how many texts in a step, and where.
+
+    Attributes
+    ----------
+    model : str
+        Directory of the encoder.
+    batch_size : int
+    device : str
+        "auto", or as torch names it.
+    """
+
+    model: str = MODEL
+    batch_size: int = BATCH_SIZE
+    device: str = "auto"
+
+
+DEFAULT = Setup()
+
+
 class Step(NamedTuple):
     """An optimiser step: padded batches with their ``labels``.
 

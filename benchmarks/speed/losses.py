@@ -2,7 +2,8 @@
 
 "Plain" is the formula as one would write it down: softmax, one-hot targets, and autograd for the
 gradient. For each loss the three contenders alternate; a round is the median of several calls, and
-the ratios are medians over the rounds. Extra memory is the peak of the resident memory during value
+the ratios are medians over the rounds. Times are CPU times of one thread, so that other work on the
+machine counts little. Extra memory is the peak of the resident memory during value
 and gradient above that before, in a process of their own where malloc gives freed blocks back
 (/proc/self/status, VmHWM), as a multiple of the logits' size; the gradient itself is 1 of it.
 """
@@ -48,6 +49,7 @@ def run(
     rounds: int, data: Path | None, out: Path, shapes: tuple[tuple[int, int], ...] = SHAPES
 ) -> pd.DataFrame:
     """Measure all losses at all shapes; ``data`` is not used."""
+    torch.set_num_threads(1)
     parts = []
     for shape in shapes:
         memory = in_fresh_process(_extra_memory, shape)
@@ -107,9 +109,9 @@ def _time(function: Function, logits: Tensor, target: Tensor) -> float:
     seconds: list[float] = []
     fewest, most = _CALLS
     while len(seconds) < fewest or (len(seconds) < most and sum(seconds) < _SECONDS):
-        start = time.perf_counter()
+        start = time.process_time()
         _value_and_gradient(function, logits, target)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     return median(seconds)
 
 

@@ -39,14 +39,14 @@ CLASSIFIER_STATE = {
     "threshold_": (int, float, np.ndarray),
 }
 _POS_LABEL = """
-The positive one of two classes, the larger label by default: the set losses leave out the other
-one, and where ``score`` is F1 it is that of this one. None with more classes or several labels.
+The positive one of two classes, by default the larger label. Set losses leave out the other class,
+and where ``score`` is F1, it is the F1 of this class. None with more classes or several labels.
 """
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
     threshold_ : float or ndarray of shape (n_classes,)
-        What the decision function is held against: 0 after ``fit``, see
+        Threshold of the decision function: 0 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
@@ -309,7 +309,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """Return the class probabilities of each row.
 
         They are the softmax of the logits whatever the loss (multi-label: the sigmoid of each); set
-        losses give scores, not calibrated probabilities. ``threshold_`` does not touch them.
+        losses give scores, not calibrated probabilities. ``threshold_`` does not change them.
 
         Parameters
         ----------

@@ -41,7 +41,7 @@ Found = list[list[tuple[float, Entity]]]
 
 _MAX_LENGTH = """
 Longest window in pieces, query and special ones included; the model's limit by default. Longer
-sentences are cut into windows, and every word is seen.
+sentences are read in several windows.
 """
 _STRIDE = """
 Pieces of the sentence that neighbouring windows share; by default a quarter of what fits beside
@@ -52,10 +52,9 @@ What to ask for each label. Labels without a query get a default one, if they ar
 ORG, Disease, ...), or else their name, with a warning.
 """
 _CANDIDATES = """
-Pairs of words that the loss of matches is taken over: all of a window, those of a gold start and a
-gold end, those of a predicted or gold start and end, or these and some random ones. Those are drawn
-for each batch, as dropout is: with ``accumulate`` the loss is still exactly that of one large
-batch, but over other random pairs than that would draw.
+Pairs of words on which the match of a start with an end is trained: all pairs of a window, those of
+a gold start and a gold end, those of a predicted or gold start and end, or these and some random
+ones. Random pairs are drawn anew for each batch.
 """
 _RATIO = """
 How many (sentence, type) pairs without an entity to keep for each pair with one, at most. They are

@@ -78,9 +78,9 @@ if the training data has at most 800 entities; in a query tagger it is "dice"; o
 ``loss_`` is the loss that was used.
 """
 _MEMORY = """
-About how many optimiser steps the sums of a set loss given by name are taken over; 0 uses each
-step alone. By default as many as have about 40 positives, at most 10. See
-:class:`skdice.losses.SumsMemory`.
+About how many optimiser steps the sums of a set loss given by name are taken over
+(:class:`skdice.losses.SumsMemory`); 0 uses each step alone. By default as many as have about 40
+positives, at most 10.
 """
 _CLASS_WEIGHT = """
 Weight of each gold class, from the counts of the training data (words of a tagger, rows of a
@@ -145,10 +145,10 @@ What computes predictions; it can be set on a fitted estimator, too. "onnx" and 
 Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
 The first prediction exports the network, which takes some seconds; so does the first one after
 loading or unpickling. "onnx" gives the scores of "torch" within 1e-4. In int8 they are less exact,
-and depend slightly on the other texts in the batch: see
-:func:`skdice.inspection.compare_runtimes`. ``fit``, with its validation and tuning, always uses
-torch, and so do the predictions after an interrupted fit. For models that torch cannot export
-(XLNet) the first prediction raises a ValueError.
+and depend slightly on the other texts in the batch: :func:`skdice.inspection.compare_runtimes`
+shows by how much. ``fit``, with its validation and tuning, always uses torch, and so do predictions
+after an interrupted fit. For models that torch cannot export (XLNet) the first prediction raises a
+ValueError.
 """
 _CHECKPOINT = """
 Directory in which the state of a fit is saved after every epoch. After a crash the same call (same

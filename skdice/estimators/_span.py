@@ -38,22 +38,23 @@ from ._windows import longest_window
 
 _MAX_LENGTH = """
 Longest window in pieces, question and special ones included; the model's limit by default. Longer
-contexts are cut into windows, and nothing is lost.
+contexts are read in several windows.
 """
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
 question.
 """
 _NULL_THRESHOLD = """
-A question has no answer if the logit of "no answer" exceeds that of the best span by more. "auto":
-never, if all training questions have answers; otherwise what gives the best F1 on the validation
-part, 0 without one. "cv": the same, but what is best on the training rows themselves, by what five
-fits say of the fifth of them that each has not seen; a fit takes five times as long.
+The prediction is "no answer" if its logit exceeds that of the best span by more than this number.
+"auto" tunes it for F1 on the validation part; without one it is 0, and if all training questions
+have answers, "no answer" is never predicted. "cv" tunes it on the training rows: five more models
+are fitted, and each predicts the fifth of the rows that it was not trained on. A fit then takes
+about five times as long.
 """
 _ON_MISALIGNED = """
-What ``fit`` does where the context has another text at an ``answer_start``: take the nearest place
-that has the text, raise, or leave the answer out (and its row, if it has no other one). Their
-number is in ``n_misaligned_`` and in a warning.
+What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" takes the nearest
+place that has its text, "raise" raises an error, and "skip" leaves the answer out (and its row, if
+it has no other one). ``n_misaligned_`` and a warning have the number of such answers.
 """
 
 
@@ -167,7 +168,7 @@ class DiceSpanExtractor(TextEstimator):
         number("Answers that ``predict_spans`` gives for each question.", low=1, integer=True),
     ] = 20
     max_answer_length: Annotated[
-        int, number("Longest answer in pieces that is predicted.", low=1, integer=True)
+        int, number("Longest answer, in pieces, that may be predicted.", low=1, integer=True)
     ] = 30
     on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
 

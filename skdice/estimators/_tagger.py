@@ -34,7 +34,7 @@ from ._words import WordTagger, count_tagged
 
 _MAX_LENGTH = """
 Longest window in pieces, special ones included; the model's limit by default. Longer sentences are
-cut into windows, and nothing is lost.
+read in several windows, so that every word gets a tag.
 """
 _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
 _DECODE = """
@@ -42,9 +42,10 @@ _DECODE = """
 "argmax" the best tag of each word.
 """
 _BIAS = """
-Added to the logit of "O"; negative finds more entities. "auto" tunes it for the score on the
-validation part; "cv" on the training rows themselves, by what five fits say of the fifth of them
-that each has not seen, so that no row is kept aside and a fit takes five times as long.
+Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
+validation part. "cv" tunes it on the training rows: five more models are fitted, and each predicts
+the fifth of the rows that it was not trained on. No row is held out, and a fit takes about five
+times as long.
 """
 
 

@@ -72,7 +72,7 @@ class WordTagger(TextEstimator):
         X : list, Series or object array of list of str
         threshold : float or dict of label to float, optional
             Leave out entities with a lower ``score``, so that what is left is right more often: a
-            higher threshold never adds one. Of labels that a dict lacks nothing is left out.
+            higher threshold never adds one. Labels that a dict does not name keep all.
 
         Returns
         -------
@@ -103,9 +103,9 @@ class WordTagger(TextEstimator):
         ----------
         texts : list, Series or object array of str
         splitter : {"words", "whitespace", "characters"} or callable, optional
-            Split as your training data is; ``splitter_`` by default. "words" parts at white space
-            and makes every punctuation mark or symbol a word of its own; "whitespace" only parts
-            there. A callable gives the (start, end) character offsets of the words of a text.
+            Split as your training data is; ``splitter_`` by default. "words" splits at white space
+            and makes every punctuation mark or symbol a separate word; "whitespace" only splits
+            at white space. A callable returns the (start, end) character offsets of the words.
         threshold : float or dict of label to float, optional
             As in :meth:`predict_spans`.
 

@@ -18,13 +18,12 @@ from .._configuration import (
     TOKENIZER,
     TOKENIZER_CONFIG,
     check_configuration,
-    check_vocabulary,
     entries,
     read_json,
 )
 from .._pretrained import loading, quiet_transformers
 from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS, add_adapters
-from ..nn._modules import HEAD
+from ..nn._modules import HEAD, size_of_network
 from ._manifest import WEIGHTS, has_adapters
 
 # By these transformers would take code from a repository, or read other files than those listed.
@@ -137,7 +136,6 @@ def check_loads_nothing_else(directory: Path) -> None:
     """
     check_configuration(directory)
     check_configuration(directory, MODEL_CONFIG)
-    check_vocabulary(directory)
     shown = repr(str(directory))
     for name in (CONFIG, MODEL_CONFIG, TOKENIZER_CONFIG):
         found = [key for key, _ in entries(read_json(directory / name)) if key in _OUTSIDE_KEYS]
@@ -157,20 +155,14 @@ def check_weights(directory: Path, auto_class: str) -> None:
 
     Nothing is allocated for it: transformers would make room for all that the weights lack.
     """
-    import transformers
-
-    with loading(str(directory)):
-        config = transformers.AutoConfig.from_pretrained(directory)
-        with torch.device("meta"):
-            network = getattr(transformers, auto_class).from_config(config)
-        with safe_open(directory / WEIGHTS, "pt") as file:
-            names = file.keys()
-            n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
-    n_needed = sum(parameter.numel() for parameter in network.parameters())
-    if n_needed > n_saved or getattr(config, "num_hidden_layers", 1) < 1:
+    n_needed, n_layers, _ = size_of_network(str(directory), auto_class)
+    with loading(str(directory)), safe_open(directory / WEIGHTS, "pt") as file:
+        names = file.keys()
+        n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+    if n_needed > n_saved or (n_layers is not None and n_layers < 1):
         raise ValueError(
             f"{CONFIG} in {str(directory)!r} describes a network of {n_needed} numbers and "
-            f"{getattr(config, 'num_hidden_layers', 'some')} layers, and {WEIGHTS} has {n_saved} "
+            f"{'some' if n_layers is None else n_layers} layers, and {WEIGHTS} has {n_saved} "
             f"numbers. Copy the directory again from where it was saved."
         )
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from ._base import Items, accumulator
 
 
-def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tensor:
-    """Return the weight, (n_items, n_classes), with which each cell takes part.
+def mined(items: Items, keep: Tensor, ratio: float, average: str) -> tuple[Items, Tensor]:
+    """Return the items of which cells take part, and the weights with which each of these does.
 
     All positive cells are kept, and the k negative ones with the highest p,
     ``k = min(max(1, round(ratio * n_pos)), n_neg)``; ties go by index. ``average="micro"`` ranks
@@ -24,6 +24,11 @@ def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tenso
         False for the background, whose cells are no units.
     ratio : float
     average : {"micro", "macro", "sum"}
+
+    Returns
+    -------
+    items : Items
+    weight : Tensor of shape (n_items, n_classes)
     """
     weight = items.sample_weight if items.has_columns else items.sample_weight.unsqueeze(1)
     p = _p_of_negatives(items, keep, weight)
@@ -31,20 +36,25 @@ def kept_weight(items: Items, keep: Tensor, ratio: float, average: str) -> Tenso
     if average == "micro":
         n_pos, n_neg = n_pos.sum(0, keepdim=True), n_neg.sum(0, keepdim=True)
     k = torch.minimum((ratio * n_pos).round().clamp_min(1), n_neg)
-    if p.device.type != "cpu" or torch.compiler.is_compiling():
-        # Sorts everything: a shorter list would have to wait for the device to learn its length.
-        kept = _kept_of_sorted(p, weight, k)
-    else:
-        kept = _kept_above_threshold(p, weight, k)
+    # Elsewhere the length of a shorter list would have to be waited for.
+    can_look = p.device.type == "cpu" and not torch.compiler.is_compiling()
+    kept = (_kept_above_threshold_ if can_look else _kept_of_sorted)(p, weight, k)
     if items.has_columns:
-        return torch.where(items.target == 1, weight * keep, kept)
-    gold = items.target.unsqueeze(1)
-    return kept.scatter_(1, gold, weight * keep[gold])
+        kept = torch.where(items.target == 1, weight * keep, kept)
+    else:
+        gold = items.target.unsqueeze(1)
+        kept = kept.scatter_(1, gold, weight * keep[gold])
+    if not can_look:
+        return items, kept
+    rows = kept.detach().sum(1).nonzero().squeeze(1)
+    if len(rows) == len(kept):
+        return items, kept
+    return Items(*(part.index_select(0, rows) for part in items)), kept.index_select(0, rows)
 
 
 def _p_of_negatives(items: Items, keep: Tensor, weight: Tensor) -> Tensor:
     """Return p of the cells to choose from, (n_items, n_classes), and -1 for all others."""
-    logits = items.logits.detach()
+    logits = items.logits.detach().contiguous()
     if items.has_columns:
         p = logits.sigmoid().masked_fill_(items.target == 1, -1)
     else:
@@ -83,31 +93,32 @@ def _kept_of_sorted(p: Tensor, weight: Tensor, k: Tensor) -> Tensor:
     return torch.zeros_like(kept).scatter(0, order, kept).reshape(p.shape).to(p.dtype)
 
 
-def _kept_above_threshold(p: Tensor, weight: Tensor, k: Tensor) -> Tensor:
-    """Return what :func:`_kept_of_sorted` does, and sort only the cells that may be kept."""
-    kept = torch.zeros_like(p)
+def _kept_above_threshold_(p: Tensor, weight: Tensor, k: Tensor) -> Tensor:
+    """Return, in place of p, what :func:`_kept_of_sorted` does; only what may be kept is sorted."""
     used = weight[weight > 0]
-    if not used.numel():
-        return kept
     # With the lightest cells alone it takes the most of them to reach k.
-    lightest = float(used.min())
-    weight = weight.expand_as(p)
+    lightest = float(used.min()) if used.numel() else 1.0
+    weight, n_classes = weight.expand_as(p), p.shape[1]
     for column, most in enumerate(k):
-        cells = p.flatten() if len(k) == 1 else p[:, column]
-        n_cells = min(len(cells), math.ceil(float(most) / lightest))
-        if not n_cells:
-            continue
-        place = len(cells) - n_cells
-        values = cells.numpy()
-        threshold = max(0.0, float(np.partition(values, place)[place]))
-        index = torch.from_numpy(np.flatnonzero(values >= threshold))
-        index = index[cells[index].argsort(stable=True, descending=True)]
-        if len(k) == 1:
-            rows, columns = index // p.shape[1], index % p.shape[1]
-        else:
-            rows, columns = index, torch.full_like(index, column)
-        kept[rows, columns] = _kept_in_order(accumulator(weight[rows, columns]), most).to(p.dtype)
-    return kept
+        cells = p.view(-1, len(k))[:, column]
+        order = _hardest_first(cells.detach(), math.ceil(float(most) / lightest))
+        cell = order * len(k) + column
+        kept = _kept_in_order(accumulator(weight[cell // n_classes, cell % n_classes]), most)
+        cells.zero_()
+        cells[order] = kept.to(p.dtype)
+    return p
+
+
+def _hardest_first(p: Tensor, n: int) -> Tensor:
+    """Return where the n largest p are, and those as large as the last of them, the largest first.
+
+    Cells that are not to choose from, with p = -1, are none of them.
+    """
+    values = p.numpy()
+    place = max(0, len(p) - n)
+    threshold = np.partition(values, place)[place] if n and len(p) else np.inf
+    index = torch.from_numpy(np.flatnonzero(values >= max(threshold, 0)))
+    return index[p[index].argsort(stable=True, descending=True)]
 
 
 def _kept_in_order(weight: Tensor, k: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch.nn.functional import logsigmoid
 from .._parameters import check_bool, check_number, check_option
 from ._base import Items, Loss, accumulator
 from ._cross_entropy import cross_entropy
-from ._ohem import kept_weight
+from ._ohem import mined
 from ._scores import adjusted_sigmoid
 from ._softmax import OtherCells, gold_logits_and_sums
 
@@ -70,35 +70,35 @@ class SetLoss(Loss):
     def _sums(self, items: Items) -> Tensor:
         if self.separable:
             return super()._sums(items)
-        weight = self._cell_weight(items)
+        used, weight = self._cells_in_use(items)
+        m = None
         if items.has_columns:
-            numerator, denominator = self._cells(items)
-            sums = [(items.weight * numerator).sum(0), (weight * denominator).sum(0)]
-            losses = cross_entropy(items) if self.ce_weight else None
+            numerator, denominator = self._cells(used)
+            sums = [(used.weight * numerator).sum(0), (weight * denominator).sum(0)]
         else:
-            m, others = gold_logits_and_sums(items, self._other_cells("items"), weight)
+            m, others = gold_logits_and_sums(used, self._other_cells("items"), weight)
             numerator, denominator = self._gold_cell(self._scores(m))
             sums = [
-                _sum_by_class(items.weight * numerator, items.target, len(others)),
-                _sum_by_class(items.weight * denominator, items.target, len(others)) + others,
+                _sum_by_class(used.weight * numerator, used.target, len(others)),
+                _sum_by_class(used.weight * denominator, used.target, len(others)) + others,
             ]
-            losses = -logsigmoid(m) if self.ce_weight else None
-        if losses is not None:
+        if self.ce_weight:
+            m = m if used is items else None  # Of the items that mining kept alone.
+            losses = cross_entropy(items) if m is None else -logsigmoid(m)
             sums.append((losses * items.weight).sum().unsqueeze(0))
             sums.append(items.sample_weight.sum().unsqueeze(0))
         return torch.cat(sums)
 
-    def _cell_weight(self, items: Items) -> Tensor:
-        """Return the weights of the cells; they broadcast to (n_items, n_classes)."""
+    def _cells_in_use(self, items: Items) -> tuple[Items, Tensor]:
+        """Return the items of the sums; and weights that broadcast to their cells."""
         if not self.ohem_ratio:
-            return items.weight if items.has_columns else items.weight.unsqueeze(1)
-        n_classes = items.logits.shape[1]
-        keep = self._kept_classes(n_classes, items.logits.device)
-        weight = kept_weight(items, keep, self.ohem_ratio, self.average)
+            return items, items.weight if items.has_columns else items.weight.unsqueeze(1)
+        keep = self._kept_classes(items.logits.shape[1], items.logits.device)
+        items, weight = mined(items, keep, self.ohem_ratio, self.average)
         if self.class_weight is not None:
             gold = self._gold_weight(items.logits, items.target)
             weight = weight * (gold if items.has_columns else gold.unsqueeze(1))
-        return weight
+        return items, weight
 
     def _item_losses(self, items: Items) -> Tensor:
         keep = self._kept_classes(items.logits.shape[1], items.logits.device)

@@ -105,10 +105,11 @@ class _GoldLogitsAndSums(torch.autograd.Function):
     """The gold logits m, and the sums of :class:`OtherCells`.
 
     Notation: t is the top class of a row, q = 1 - p_t, and o the softmax over the classes other
-    than t, so p_j = o_j q. s_j = power d_j dL/dd_j is dL/dlog f_j of a cell that is not gold.
-    For j other than t, v_j = dL/dlog p_j is s_j (1 - alpha p_j / (1 - p_j)), for the gold cell
-    dL/dm / (1 - p_gold). For the top class u = s_t (q - alpha p_t), or dL/dm where it is gold.
-    Then dL/dz_j = v_j - o_j (u + q sum(v)) and dL/dz_t = u - p_t sum(v).
+    than t, so p_j = o_j q. s_j = dL/dlog f_j of a cell that is not gold is power d_j dL/dd_j, and
+    with gamma, where x_j = d_j / (d_j + gamma) is summed, power x_j (1 - x_j) dL/dx_j. For j other
+    than t, v_j = dL/dlog p_j is s_j (1 + alpha - alpha / (1 - p_j)), for the gold cell
+    dL/dm / (1 - p_gold). For the top class u = s_t ((1 + alpha) q - alpha), or dL/dm where it is
+    gold. Then dL/dz_j = v_j - o_j (u + q sum(v)) and dL/dz_t = u - p_t sum(v).
     """
 
     @staticmethod
@@ -129,7 +130,7 @@ class _GoldLogitsAndSums(torch.autograd.Function):
             m[rows] = torch.where(y == t, -r, log_p - torch.log1p(-log_p.exp()))
             top[rows], rest[rows] = t, r
             _cells(o[rows], r, t, y, others, scratch, out=d[rows])
-            terms = torch.mul(_terms(d[rows], others.gamma, scratch), weight[rows], out=scratch)
+            terms = torch.mul(d[rows], weight[rows], out=scratch)
             if over_items:
                 sums += terms.sum(0)
             else:
@@ -148,29 +149,29 @@ class _GoldLogitsAndSums(torch.autograd.Function):
         grad_m = grad_m.unsqueeze(1)
         if others.over == "classes":
             grad_sums = grad_sums.unsqueeze(1)
-        grad_slopes = grad_sums * (others.power * (1 if others.gamma is None else others.gamma))
-        grad_sums, grad_slopes = grad_sums.expand_as(o), grad_slopes.expand_as(o)
+        alpha = 0.0 if others.detach_weight else others.alpha
+        # Without smoothing the loss of a cell does not change.
+        slope = (1 + alpha) * (0 if others.gamma == 0 else others.power)
+        grad_sums, grad_slopes = grad_sums.expand_as(o), (slope * grad_sums).expand_as(o)
         # The gradient takes the place of the cells, which a second pass computes anew.
         cells, ctx.cells = ctx.cells, None
         grad = torch.empty_like(o) if cells is None else cells
         grad_weight = torch.empty_like(o) if ctx.needs_input_grad[2] else None
-        alpha = 0.0 if others.detach_weight else others.alpha
         for rows, scratch in _blocks(o):
             o_rows, r, t, y = o[rows], rest[rows], top[rows], gold[rows]
             v = grad[rows]
             if cells is None:
                 _cells(o_rows, r, t, y, others, scratch, out=v)
             if grad_weight is not None:
-                torch.mul(_terms(v, others.gamma, scratch), grad_sums[rows], out=grad_weight[rows])
+                torch.mul(v, grad_sums[rows], out=grad_weight[rows])
             if others.gamma is not None:
-                denominators = _denominators(v, others.gamma, out=scratch)
-                v.div_(denominators).div_(denominators)
+                v.addcmul_(v, v, value=-1)
             v.mul_(weight[rows]).mul_(grad_slopes[rows])
-            q, p_top, gold_is_top = r.sigmoid(), (-r).sigmoid(), y == t
-            u = torch.where(gold_is_top, grad_m[rows], v.gather(1, t) * (q - alpha * p_top))
+            q, p_top, pull = r.sigmoid(), (-r).sigmoid(), alpha / (1 + alpha)
+            u = torch.where(y == t, grad_m[rows], v.gather(1, t) * (q - pull))
             if alpha:
-                rest_of_o = torch.sub(q.reciprocal(), o_rows, out=scratch)  # (1 - p) / q
-                v.addcmul_(v, torch.div(o_rows, rest_of_o, out=scratch), value=-alpha)
+                rest_of_p = torch.addcmul(q.new_ones(()), o_rows, q, value=-1, out=scratch)
+                v.addcdiv_(v, rest_of_p, value=-pull)
             v.scatter_(1, y, grad_m[rows] / (1 - o_rows.gather(1, y) * q))
             _fill_(v, t, 0.0)
             total = v.sum(1, keepdim=True)
@@ -195,7 +196,7 @@ def _split_top(z: Tensor, z_top: Tensor, top: Tensor, out: Tensor) -> Tensor:
     Where no other class underflows against the top one, exp(z - z_top) serves for both.
     """
     if z.device.type == "cpu" and not torch.compiler.is_compiling():
-        total = _fill_(torch.sub(z, z_top, out=out), top, -torch.inf).exp_().sum(1, keepdim=True)
+        total = _fill_(torch.sub(z, z_top, out=out).exp_(), top, 0.0).sum(1, keepdim=True)
         info = torch.finfo(z.dtype)
         if (total > info.tiny / info.eps).all():  # Elsewhere that would wait for the device.
             out.div_(total)
@@ -212,29 +213,22 @@ def _cells(
     scratch: Tensor,
     out: Tensor,
 ) -> None:
-    """Write d of the cells into out, 0 for gold ones."""
+    """Write what the cells add into out, 0 for gold ones."""
     torch.mul(o, rest.sigmoid(), out=out)
-    log_f_top = logsigmoid(-rest)
+    f_top = (-rest).sigmoid()
     if others.alpha:
         rest_of_p = torch.sub(out.new_ones(()), out, out=scratch)
         out.mul_(_power_(rest_of_p, others.alpha))
-        log_f_top = log_f_top + others.alpha * logsigmoid(rest)
-    out.scatter_(1, top, log_f_top.exp())
+        f_top = f_top * (others.alpha * logsigmoid(rest)).exp()
+    out.scatter_(1, top, f_top)
     if others.power == 2:
         out.square_()
     if others.scale != 1:
         out.mul_(others.scale)
     _fill_(out, gold, 0.0)
-
-
-def _terms(d: Tensor, gamma: float | None, scratch: Tensor) -> Tensor:
-    """Return what the cells add."""
-    return d if gamma is None else torch.div(d, _denominators(d, gamma, out=scratch), out=scratch)
-
-
-def _denominators(d: Tensor, gamma: float, out: Tensor) -> Tensor:
-    # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
-    return torch.add(d, max(gamma, torch.finfo(d.dtype).tiny), out=out)
+    if others.gamma is not None:
+        # An empty set without smoothing is 0 / 0: nothing is wrong in it, its loss is 0.
+        out.div_(torch.add(out, max(others.gamma, torch.finfo(out.dtype).tiny), out=scratch))
 
 
 def _power_(x: Tensor, exponent: float) -> Tensor:

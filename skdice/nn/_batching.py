@@ -14,11 +14,11 @@ from ._ranks import ALONE, Ranks
 
 Batch = dict[str, Tensor]
 
-# Steps that are sorted by length together: more would pad less, and mix texts less. So that not
-# every epoch of a small data set has nearly the same batches, it has four buckets or more.
-_FEWEST_STEPS_PER_BUCKET = 8
-_MOST_STEPS_PER_BUCKET = 50
-_FEWEST_BUCKETS = 4
+# Over how many steps texts of one length are spread: over more, they meet others in each epoch;
+# over fewer, less is padded (benchmarks/padding.py). As a share of an epoch it has limits: few
+# steps would have no order by length, and among many a text meets others anyway.
+_STEPS_MIXED = 5
+_LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 
 
 class Batcher:
@@ -186,9 +186,10 @@ class StepSampler:
         data = batcher.dataset
         self._texts, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
-        self._length = np.add.reduceat(batcher.lengths, first) if len(data) else first
+        length = np.add.reduceat(batcher.lengths, first) if len(data) else first
         # A text that is longer than a step is a step, and counts as one.
-        self._size = np.minimum(self._length, step_size)
+        self._size = np.minimum(length, step_size)
+        self._place = _places_by_length(length)
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
@@ -207,31 +208,35 @@ class StepSampler:
                 yield [_without_items(self.batcher.collate(windows[:1]))]
 
     def _steps(self) -> list[np.ndarray]:
+        n_steps = len(self)
+        if not n_steps:
+            return []
+        share = np.clip(_STEPS_MIXED / n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
         order = self.rng.permutation(len(self._texts))
-        per_bucket = min(len(self) // _FEWEST_BUCKETS, _MOST_STEPS_PER_BUCKET)
-        per_bucket = max(per_bucket, _FEWEST_STEPS_PER_BUCKET)
-        by_count = self.batcher.batch_tokens is None
-        cut = self._cut_by_count if by_count else self._cut_by_tokens
-        steps = cut(order, per_bucket)
+        place = self._place[order] + share * self.rng.random(len(order))
+        order = order[np.argsort(place, kind="stable")]
+        if self.batcher.batch_tokens is None:
+            sizes = np.full(n_steps, self.step_size)
+            # The short step is not always the one of the longest texts.
+            sizes[self.rng.integers(n_steps)] -= sizes.sum() - len(order)
+            steps = np.split(order, np.cumsum(sizes)[:-1])
+        else:
+            steps = _cut_evenly(order, self._size[order], n_steps)
         return [steps[i] for i in self.rng.permutation(len(steps))]
 
-    def _cut_by_count(self, order: np.ndarray, per_bucket: int) -> list[np.ndarray]:
-        size = self.step_size
-        steps = []
-        for bucket in np.split(order, range(size * per_bucket, len(order), size * per_bucket)):
-            texts = bucket[np.argsort(self._length[bucket], kind="stable")]
-            steps += [texts[start : start + size] for start in range(0, len(texts), size)]
-        return steps
 
-    def _cut_by_tokens(self, order: np.ndarray, per_bucket: int) -> list[np.ndarray]:
-        n_steps = len(self)
-        sorted_buckets = []
-        for i, bucket in enumerate(np.array_split(order, max(1, -(-n_steps // per_bucket)))):
-            # Up and down in turns, as a step may reach from one bucket into the next.
-            sign = 1 - 2 * (i % 2)
-            sorted_buckets.append(bucket[np.argsort(sign * self._length[bucket], kind="stable")])
-        texts = np.concatenate(sorted_buckets)
-        return _cut_evenly(texts, self._size[texts], n_steps)
+def _places_by_length(length: np.ndarray) -> np.ndarray:
+    """Return a place in [0, 1] for each text, the same for texts of the same length.
+
+    Equal distances are neither equally many texts nor equally many pieces: the distance between two
+    neighbouring lengths is the geometric mean of both. So texts of a length that many others have
+    may be mixed with more of them than rare, long ones, of which it would cost more.
+    """
+    lengths, which, count = np.unique(length, return_inverse=True, return_counts=True)
+    n_between = (count[1:] + count[:-1]) / 2
+    place: np.ndarray = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
+    place /= max(place[-1], 1.0)
+    return place[which]
 
 
 def _cut_evenly(items: np.ndarray, size: np.ndarray, n_parts: int) -> list[np.ndarray]:

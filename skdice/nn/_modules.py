@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file
@@ -456,11 +456,33 @@ def _do_not_miss_base(module: TextModule, keys: Any) -> None:
     keys.missing_keys[:] = [name for name in keys.missing_keys if name not in known]
 
 
-def position_limit(model: str, config_file: str | None = None) -> int | None:
-    """Return how many positions a model has, special tokens included; None if unlimited.
+class Size(NamedTuple):
+    """How large the network of a ``config.json`` is.
 
-    Models of the RoBERTa family count positions from ``padding_idx + 1`` on. A file with a
-    configuration takes the place of that of the model.
+    Attributes
+    ----------
+    n_parameters : int
+    n_layers : int or None
+        None if it does not say.
+    n_positions : int or None
+        Special tokens included; None if unlimited. Models of the RoBERTa family count positions
+        from ``padding_idx + 1`` on.
+    """
+
+    n_parameters: int
+    n_layers: int | None
+    n_positions: int | None
+
+
+def position_limit(model: str) -> int | None:
+    """Return how many positions a model has."""
+    return size_of_network(model, "AutoModel").n_positions
+
+
+def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
+    """Return the size of the network that a class of transformers makes; nothing is allocated.
+
+    A file with a configuration takes the place of that of the model.
     """
     from transformers import AutoConfig
 
@@ -469,7 +491,7 @@ def position_limit(model: str, config_file: str | None = None) -> int | None:
     with loading(model):
         config = AutoConfig.from_pretrained(config_file or model)
         config_class: Any = type(config)
-        return _position_limit(config_class, config.to_json_string(use_diff=False))
+        return _size(auto_class, config_class, config.to_json_string(use_diff=False))
 
 
 def hidden_size(model: str) -> int:
@@ -482,16 +504,20 @@ def hidden_size(model: str) -> int:
 
 
 @functools.lru_cache
-def _position_limit(config_class: Any, settings: str) -> int | None:
-    from transformers import AutoModel
+def _size(auto_class: str, config_class: Any, settings: str) -> Size:
+    import transformers
 
     config = config_class.from_dict(json.loads(settings))
     with torch.device("meta"):
-        network = AutoModel.from_config(config)
+        network = getattr(transformers, auto_class).from_config(config)
     limits = [_n_positions(part, name) for name, part in network.named_modules()]
     limits.append(getattr(config, "max_position_embeddings", None))
-    # Tables may have rows that are not used, and configurations count those before the first one.
-    return min((n for n in limits if isinstance(n, int) and n > 0), default=None)
+    return Size(
+        sum(parameter.numel() for parameter in network.parameters()),
+        getattr(config, "num_hidden_layers", None),
+        # Tables may have rows that are not used, and configurations count those before the first.
+        min((n for n in limits if isinstance(n, int) and n > 0), default=None),
+    )
 
 
 def _n_positions(module: Any, name: str) -> int | None:
@@ -584,8 +610,10 @@ def _takes_token_types(transformer: Any) -> bool:
     config: Any = transformer.config
     has_argument = "token_type_ids" in inspect.signature(transformer.forward).parameters
     n_types = getattr(config, "type_vocab_size", None)
-    if not has_argument or (n_types is not None and n_types < 2):
+    if not has_argument:
         return False
+    if n_types is not None:  # They are looked up in a table of their own.
+        return bool(n_types > 1)
     looked_up: list[Tensor] = []
     ids = torch.ones(1, _PROBE_LENGTH, dtype=torch.int64)
     types = torch.zeros_like(ids)

@@ -20,6 +20,7 @@ from ._finite_guard import FiniteGuard
 from ._frozen_states import FrozenStates, window_keys
 from ._ranks import ALONE
 from ._runtime import autocast
+from ._schedule import make_schedule
 from ._training_state import Progress, State, restore_training_state, training_state
 
 # What is only needed for the next step.
@@ -193,13 +194,10 @@ class TextNet(NeuralNet):
         resume_from: State | None,
         save_state: Callable[[State], None] | None,
     ) -> None:
-        from transformers.optimization import get_scheduler
-
         self.n_steps_ = len(sampler) * self.max_epochs
         is_count = isinstance(self.warmup, numbers.Integral)
-        n_warmup = self.warmup if is_count else round(self.warmup * self.n_steps_)
-        name = "constant_with_warmup" if self.schedule == "constant" else self.schedule
-        self.scheduler_ = get_scheduler(name, self.optimizer_, n_warmup, self.n_steps_)
+        n_warmup = int(self.warmup) if is_count else round(self.warmup * self.n_steps_)
+        self.scheduler_ = make_schedule(self.optimizer_, self.schedule, n_warmup, self.n_steps_)
         self.scaler_ = torch.amp.GradScaler(
             torch.device(self.device).type, enabled=self.precision == "fp16"
         )

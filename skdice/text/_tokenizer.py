@@ -44,7 +44,7 @@ class WordTokenizer:
     def __init__(self, model: str) -> None:
         self.tokenizer = _load_tokenizer(model)
         self._backend = _plain_backend(self.tokenizer)
-        self._word_prefix = " " if _lacks_prefix_space(json.loads(self._backend.to_str())) else ""
+        self._word_prefix = " " if _lacks_prefix_space(self._backend.pre_tokenizer) else ""
         self.frame = self._find_frame(self._backend.encode("a"))
         self.pair_frame = self._find_frame(self._backend.encode("a", "a"))
 
@@ -243,7 +243,7 @@ def _plain_backend(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
     return backend
 
 
-def _lacks_prefix_space(state: dict[str, Any]) -> bool:
+def _lacks_prefix_space(pre_tokenizer: Any) -> bool:
     """Whether a byte-level BPE would read a word as if it went on from the one before."""
 
     def steps(node: Any) -> list[dict[str, Any]]:
@@ -251,5 +251,6 @@ def _lacks_prefix_space(state: dict[str, Any]) -> bool:
             return []
         return [node, *(step for part in node.get("pretokenizers", ()) for step in steps(part))]
 
-    byte_level = [step for step in steps(state["pre_tokenizer"]) if step["type"] == "ByteLevel"]
+    state = json.loads(pre_tokenizer.__getstate__()) if pre_tokenizer is not None else None
+    byte_level = [step for step in steps(state) if step["type"] == "ByteLevel"]
     return bool(byte_level) and not any(step["add_prefix_space"] for step in byte_level)

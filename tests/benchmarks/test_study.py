@@ -1,6 +1,5 @@
 """The study: what is drawn, chosen on dev rows, run, gone on with, and shown."""
 
-import lzma
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -18,25 +17,10 @@ from benchmarks.study.runs import Run
 from benchmarks.study.scores import CellScores
 from skdice import DicePairClassifier
 
-from ..corpora import easy_corpus, easy_pairs
+from ..corpora import easy_pairs
 
 CELL = Cell("250", "CoNLL03")
 QUESTIONS = Cell("250", "SQuAD 1.1")
-
-
-@pytest.fixture
-def data(tmp_path):
-    """A directory with a corpus in the place and the format of CoNLL03."""
-    directory = tmp_path / "data" / "ner" / "conll2003_en"
-    directory.mkdir(parents=True)
-    for seed, (part, n) in enumerate([("train", 90), ("dev", 60), ("test", 50)]):
-        sentences = []
-        for words, tags in zip(*easy_corpus(n, seed=seed)):
-            sentences.append("\n".join(f"{word} {tag}" for word, tag in zip(words, tags)))
-        text = "\n\n".join(sentences) + "\n"
-        (directory / f"{part}.conll.xz").write_bytes(lzma.compress(text.encode()))
-    yield tmp_path / "data"
-    read_corpus.cache_clear()
 
 
 @pytest.fixture

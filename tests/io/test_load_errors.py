@@ -273,7 +273,7 @@ DAMAGES = {
     },
     "adapter": (
         lambda d: (d / "adapter_config.json").write_text('{"base_model_name_or_path": "x/y"}'),
-        "adapter_config.json in .* names a model elsewhere",
+        "adapter_config.json in .* is of another model",
     ),
     "many layers": (
         with_entries("config.json", num_hidden_layers=10**9),

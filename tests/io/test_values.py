@@ -139,7 +139,7 @@ Impostor = type("DiceLoss", (losses.DiceLoss,), {})
         (1j, r"x has a value of type builtins.complex"),
         (np.array([1j]), r"x has a value of type numpy.ndarray"),
         (b"a", r"x has a value of type builtins.bytes"),
-        ([1, {"a": {2}}], r"x has a value of type builtins.set.*Allowed are str, int"),
+        ([1, {"a": {b"2"}}], r"x has a value of type builtins.bytes.*Allowed are str, int"),
         (np.array([object()]), r"x has a value of type builtins.object"),
         (len, r"x has a value of type builtins.builtin_function"),
         (OwnLoss(), r"x is a OwnLoss, which is no loss of skdice.losses.*Pickle"),

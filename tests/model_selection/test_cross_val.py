@@ -252,7 +252,7 @@ class TestErrors:
             ([([2, 3], [0, 1]), ([0, 1], [2, 4])], r"row numbers in 0\.\.3; got 4"),
             ([([2, 3], [0, 1]), ([0, 1], [2, -1])], r"row numbers in 0\.\.3; got -1"),
             ([], "at least one split; got none"),
-            ("5", "Expected `cv` as an integer"),
+            ("5", "Expected `?cv`? as an integer"),
         ],
     )
     def test_no_partition(self, cv, message):

@@ -252,6 +252,26 @@ def test_texts_meet_others_in_every_epoch():
     assert len(first & second) < 5
 
 
+def test_little_is_padded_although_texts_meet_others():
+    lengths = np.clip(np.random.default_rng(0).lognormal(3.2, 0.6, 600), 3, 128).astype(int)
+    dataset = make_dataset(lengths)
+    sampler = make_sampler(dataset, step_size=16)
+    epochs = [[texts_of(dataset, step) for step in sampler] for _ in range(2)]
+    padded = sum(len(step) * lengths[step].max() for step in epochs[0])
+    assert padded / lengths.sum() < 1.25  # 2.6 without an order.
+    of_text = [{text: set(step) for step in steps for text in step} for steps in epochs]
+    again = [len(of_text[0][i] & of_text[1][i]) - 1 for i in range(len(lengths))]
+    assert np.mean(again) / 15 < 0.2  # 0.6 if all texts were sorted.
+
+
+def test_the_short_step_may_be_any():
+    dataset = make_dataset(np.repeat(np.arange(2, 12), 7))
+    sampler = make_sampler(dataset, step_size=4)
+    shorts = [step for _ in range(12) for step in sampler if len(step[0]["input_ids"]) == 2]
+    assert len(shorts) == 12
+    assert len({step[0]["input_ids"].shape[1] for step in shorts}) > 3
+
+
 def test_short_and_long_steps_take_turns():
     sampler = make_sampler(make_dataset(range(2, 402)), step_size=4)
     longest = [max(len(batch["input_ids"][0]) for batch in step) for step in sampler]

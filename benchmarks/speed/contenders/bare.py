@@ -1,5 +1,6 @@
 """Bare PyTorch: the loops that one would write for one task and no other."""
 
+import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -13,13 +14,14 @@ from torch.nn.utils.rnn import pad_sequence
 from .._steps import StepClock
 from .._tasks import (
     CLIP_NORM,
+    DEFAULT,
     IGNORED,
     INPUTS,
     LR,
-    MODEL,
     WARMUP,
     WEIGHT_DECAY,
     Batch,
+    Setup,
     Step,
     Task,
     n_classes,
@@ -29,13 +31,23 @@ _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def train(
-    task: Task, steps: Sequence[Step], n_warmup: int, *, precision: str, device: str, fused: bool
+    task: Task,
+    steps: Sequence[Step],
+    n_warmup: int,
+    *,
+    precision: str,
+    device: str,
+    fused: bool,
+    setup: Setup = DEFAULT,
+    watch: AbstractContextManager[Any] | None = None,
 ) -> StepClock:
     """Train with cross-entropy on the given batches."""
     from transformers import get_linear_schedule_with_warmup
 
     torch.manual_seed(0)
-    model = task.auto_class.from_pretrained(MODEL, num_labels=n_classes(task, steps))
+    model = task.auto_class.from_pretrained(
+        setup.model, num_labels=n_classes(task, steps), dtype=torch.float32
+    )
     model.to(device).train()
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(
@@ -47,7 +59,7 @@ def train(
         fused=fused,
     )
     schedule = get_linear_schedule_with_warmup(optimizer, round(WARMUP * len(steps)), len(steps))
-    clock = StepClock(len(steps), n_warmup)
+    clock = StepClock(len(steps), n_warmup, watch)
     for step in steps:
         optimizer.zero_grad(set_to_none=True)
         losses = []
@@ -68,11 +80,16 @@ def train(
 def _loss(task: Task, model: Any, batch: Batch, precision: str) -> torch.Tensor:
     device = batch["input_ids"].device.type
     with _autocast(precision, device):
-        logits = task.logits(model(**{name: batch[name] for name in INPUTS}))
+        logits = task.logits(model(**{name: batch[name] for name in _inputs(model)}))
     logits = logits.float()
     if "candidates" in batch:
         logits = logits.masked_fill(~batch["candidates"][:, :, None], -torch.inf)
     return F.cross_entropy(logits, batch["labels"], ignore_index=IGNORED, reduction="sum")
+
+
+def _inputs(model: Any) -> list[str]:
+    """Return the names of what a model takes; some have no token types."""
+    return [name for name in INPUTS if name in inspect.signature(model.forward).parameters]
 
 
 def predict_tags(
@@ -86,7 +103,8 @@ def predict_tags(
 ) -> list[list[str]]:
     """Tag sentences with the best tag of each word, as its first piece has it."""
     encoded = tokenizer(sentences, is_split_into_words=True, add_special_tokens=True)
-    ids, types = encoded["input_ids"], encoded["token_type_ids"]
+    ids, names = encoded["input_ids"], _inputs(model)
+    types = encoded.get("token_type_ids") or [[0] * len(row) for row in ids]
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     tags: list[list[str]] = [[] for _ in ids]
     device = model.device
@@ -97,11 +115,12 @@ def predict_tags(
             input_ids = _padded([ids[i] for i in rows])
             lengths = torch.tensor([len(ids[i]) for i in rows])
             mask = torch.arange(input_ids.shape[1]) < lengths[:, None]
-            best = model(
-                input_ids=input_ids.to(device),
-                token_type_ids=_padded([types[i] for i in rows]).to(device),
-                attention_mask=mask.long().to(device),
-            ).logits.argmax(2)
+            batch = {
+                "input_ids": input_ids,
+                "token_type_ids": _padded([types[i] for i in rows]),
+                "attention_mask": mask.long(),
+            }
+            best = model(**{name: batch[name].to(device) for name in names}).logits.argmax(2)
             for i, row in zip(rows, best.cpu().numpy()):
                 tags[i] = classes[row[_first_pieces(encoded.word_ids(i))]].tolist()
     return tags

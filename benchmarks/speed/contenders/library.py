@@ -1,11 +1,12 @@
 """skdice itself, timed by a callback of the estimator."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from skorch.callbacks import Callback
 
 from .._steps import StepClock
-from .._tasks import BATCH_SIZE, CLIP_NORM, LR, MAX_LENGTH, MODEL, WARMUP, WEIGHT_DECAY, Batch, Task
+from .._tasks import CLIP_NORM, DEFAULT, LR, MAX_LENGTH, WARMUP, WEIGHT_DECAY, Batch, Setup, Task
 
 
 class _Watch(Callback):
@@ -26,24 +27,33 @@ class _Watch(Callback):
 
 
 def train(
-    task: Task, X: Any, y: Any, n_warmup: int, *, precision: str, loss: str = "ce"
+    task: Task,
+    X: Any,
+    y: Any,
+    n_warmup: int,
+    *,
+    precision: str,
+    loss: str = "ce",
+    setup: Setup = DEFAULT,
+    watch: AbstractContextManager[Any] | None = None,
 ) -> tuple[StepClock, list[list[Batch]]]:
     """Fit for an epoch; return what was measured, and the batches of every step."""
-    watch = _Watch(StepClock(-(-len(y) // BATCH_SIZE), n_warmup))
+    timer = _Watch(StepClock(-(-len(y) // setup.batch_size), n_warmup, watch))
     estimator = task.estimator(
-        MODEL,
+        setup.model,
         loss=loss,
         max_epochs=1,
-        batch_size=BATCH_SIZE,
+        batch_size=setup.batch_size,
         lr=LR,
         weight_decay=WEIGHT_DECAY,
         warmup=WARMUP,
         clip_norm=CLIP_NORM,
         max_length=MAX_LENGTH,
         precision=precision,
+        device=setup.device,
         random_state=0,
         verbose=0,
-        callbacks=[watch],
+        callbacks=[timer],
     )
     estimator.fit(X, y)
-    return watch.clock, watch.steps
+    return timer.clock, timer.steps

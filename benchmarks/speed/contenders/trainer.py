@@ -18,7 +18,7 @@ from transformers import (
 from skdice import DiceSpanExtractor, DiceTokenTagger
 
 from .._steps import StepClock
-from .._tasks import BATCH_SIZE, INPUTS, LR, MODEL, Batch, Step, Task, n_classes, rows_of
+from .._tasks import DEFAULT, INPUTS, LR, Batch, Setup, Step, Task, n_classes, rows_of
 
 
 def best_settings(precision: str) -> dict[str, Any]:
@@ -35,7 +35,9 @@ class _Watch(TrainerCallback):
         self.clock.tick()
 
 
-def train(task: Task, steps: Sequence[Step], n_warmup: int, **settings: Any) -> StepClock:
+def train(
+    task: Task, steps: Sequence[Step], n_warmup: int, *, setup: Setup = DEFAULT, **settings: Any
+) -> StepClock:
     """Train for an epoch on the rows of the given steps, which are shuffled anew.
 
     Parameters
@@ -44,8 +46,8 @@ def train(task: Task, steps: Sequence[Step], n_warmup: int, **settings: Any) -> 
         Of the ``TrainingArguments``, other than default.
     """
     rows = [_features(task, row) for row in rows_of(steps)]
-    clock = StepClock(-(-len(rows) // BATCH_SIZE), n_warmup)
-    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    clock = StepClock(-(-len(rows) // setup.batch_size), n_warmup)
+    tokenizer = AutoTokenizer.from_pretrained(setup.model)
     is_tagger = task.estimator is DiceTokenTagger
     collate = (DataCollatorForTokenClassification if is_tagger else DataCollatorWithPadding)(
         tokenizer
@@ -56,15 +58,17 @@ def train(task: Task, steps: Sequence[Step], n_warmup: int, **settings: Any) -> 
         clock.tokens.append(int(batch["attention_mask"].sum()))
         return batch
 
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available() or setup.device == "cpu":
         settings["use_cpu"] = True
     with tempfile.TemporaryDirectory() as directory:
         trainer = Trainer(
-            task.auto_class.from_pretrained(MODEL, num_labels=n_classes(task, steps)),
+            task.auto_class.from_pretrained(
+                setup.model, num_labels=n_classes(task, steps), dtype=torch.float32
+            ),
             TrainingArguments(
                 directory,
                 num_train_epochs=1,
-                per_device_train_batch_size=BATCH_SIZE,
+                per_device_train_batch_size=setup.batch_size,
                 learning_rate=LR,
                 report_to="none",
                 save_strategy="no",

@@ -1,0 +1,53 @@
+"""SpanMarker with the settings of its documentation."""
+
+# User code
+from datasets import Dataset
+from span_marker import SpanMarkerModel, Trainer
+from transformers import TrainingArguments, set_seed
+
+
+def fit(encoder, sentences, tags, epochs, seed):
+    set_seed(seed)
+    classes = sorted({tag for row in tags for tag in row})
+    ids = {tag: i for i, tag in enumerate(classes)}
+    rows = Dataset.from_dict(
+        {"tokens": sentences, "ner_tags": [[ids[tag] for tag in row] for row in tags]}
+    )
+    model = SpanMarkerModel.from_pretrained(
+        encoder, labels=classes, model_max_length=256, marker_max_length=128, entity_max_length=8
+    )
+    args = TrainingArguments(
+        "span_marker",
+        learning_rate=5e-5,
+        num_train_epochs=3,
+        per_device_train_batch_size=32,
+        weight_decay=0.01,
+        warmup_ratio=0.1,
+        save_strategy="no",
+        seed=seed,
+    )
+    trainer = Trainer(model, args, train_dataset=rows)
+    trainer.train()
+    return model
+
+
+def predict(model, sentences):
+    return model.predict(sentences)
+
+
+# End of user code
+
+
+def to_tags(entities, sentences):
+    tags = [["O"] * len(words) for words in sentences]
+    for row, found in zip(tags, entities):
+        for entity in found:
+            start, end = entity["word_start_index"], entity["word_end_index"]
+            row[start:end] = [f"B-{entity['label']}", *[f"I-{entity['label']}"] * (end - start - 1)]
+    return tags
+
+
+if __name__ == "__main__":
+    from _task import run
+
+    run(fit, predict, to_tags)

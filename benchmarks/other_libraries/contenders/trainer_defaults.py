@@ -1,0 +1,65 @@
+"""The Trainer as the guide to token classification has it, with its default settings."""
+
+# User code
+from datasets import Dataset
+from transformers import (
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    DataCollatorForTokenClassification,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+
+def encode(tokenizer, sentences, tags, ids):
+    rows = tokenizer(sentences, is_split_into_words=True, truncation=True)
+    rows["labels"] = []
+    for i, row in enumerate(tags):
+        words = rows.word_ids(i)
+        is_first = [
+            word is not None and word != before for before, word in zip([None, *words], words)
+        ]
+        rows["labels"].append(
+            [ids[row[word]] if first else -100 for first, word in zip(is_first, words)]
+        )
+    return Dataset.from_dict(rows)
+
+
+def fit(encoder, sentences, tags, epochs, seed):
+    set_seed(seed)
+    classes = sorted({tag for row in tags for tag in row})
+    ids = {tag: i for i, tag in enumerate(classes)}
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    model = AutoModelForTokenClassification.from_pretrained(
+        encoder, id2label=dict(enumerate(classes)), label2id=ids
+    )
+    args = TrainingArguments("trainer", save_strategy="no", seed=seed)
+    trainer = Trainer(
+        model,
+        args,
+        DataCollatorForTokenClassification(tokenizer),
+        encode(tokenizer, sentences, tags, ids),
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    return trainer
+
+
+def predict(trainer, sentences):
+    config = trainer.model.config
+    unknown = [["O"] * len(words) for words in sentences]
+    rows = encode(trainer.processing_class, sentences, unknown, config.label2id)
+    scores, labels, _ = trainer.predict(rows)
+    return [
+        [config.id2label[i] for i, label in zip(best, row) if label != -100]
+        for best, row in zip(scores.argmax(2), labels)
+    ]
+
+
+# End of user code
+
+if __name__ == "__main__":
+    from _task import run
+
+    run(fit, predict)

@@ -1,0 +1,82 @@
+"""The Trainer as the guide to token classification has it, with the settings of the study."""
+
+# User code
+import torch
+from datasets import Dataset
+from transformers import (
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    DataCollatorForTokenClassification,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+
+def encode(tokenizer, sentences, tags, ids):
+    rows = tokenizer(sentences, is_split_into_words=True, truncation=True)
+    rows["labels"] = []
+    for i, row in enumerate(tags):
+        words = rows.word_ids(i)
+        is_first = [
+            word is not None and word != before for before, word in zip([None, *words], words)
+        ]
+        rows["labels"].append(
+            [ids[row[word]] if first else -100 for first, word in zip(is_first, words)]
+        )
+    return Dataset.from_dict(rows)
+
+
+def fit(encoder, sentences, tags, epochs, seed):
+    set_seed(seed)
+    classes = sorted({tag for row in tags for tag in row})
+    ids = {tag: i for i, tag in enumerate(classes)}
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    model = AutoModelForTokenClassification.from_pretrained(
+        encoder, id2label=dict(enumerate(classes)), label2id=ids
+    )
+    model.base_model.embeddings.requires_grad_(False)
+    groups = [
+        {"params": model.base_model.parameters()},
+        {"params": model.classifier.parameters(), "lr": 1e-3},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=2e-4, weight_decay=0.01)
+    args = TrainingArguments(
+        "trainer",
+        num_train_epochs=epochs,
+        per_device_train_batch_size=16,
+        warmup_steps=0.1,
+        train_sampling_strategy="group_by_length",
+        save_strategy="no",
+        seed=seed,
+    )
+    trainer = Trainer(
+        model,
+        args,
+        DataCollatorForTokenClassification(tokenizer),
+        encode(tokenizer, sentences, tags, ids),
+        processing_class=tokenizer,
+        optimizers=(optimizer, None),
+    )
+    trainer.train()
+    return trainer
+
+
+def predict(trainer, sentences):
+    config = trainer.model.config
+    unknown = [["O"] * len(words) for words in sentences]
+    rows = encode(trainer.processing_class, sentences, unknown, config.label2id)
+    trainer.args.train_sampling_strategy = "random"  # Else rows come back in another order.
+    scores, labels, _ = trainer.predict(rows)
+    return [
+        [config.id2label[i] for i, label in zip(best, row) if label != -100]
+        for best, row in zip(scores.argmax(2), labels)
+    ]
+
+
+# End of user code
+
+if __name__ == "__main__":
+    from _task import run
+
+    run(fit, predict)
