@@ -185,10 +185,8 @@ def check_adapters(directory: Path, auto_class: str, model: str, peft_config: An
 
     with loading(model):
         config = transformers.AutoConfig.from_pretrained(directory / MODEL_CONFIG)
-        base_config = transformers.AutoConfig.from_pretrained(model)
         with torch.device("meta"):
             network = getattr(transformers, auto_class).from_config(config)
-            base = transformers.AutoModel.from_config(base_config)
         with safe_open(directory / ADAPTER_WEIGHTS, "pt") as file:
             names = file.keys()
             n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
@@ -200,7 +198,7 @@ def check_adapters(directory: Path, auto_class: str, model: str, peft_config: An
     except ValueError:
         return  # They do not fit, which is said later, or begin with what weights are.
     n_needed = sum(weight.numel() for weight in network.parameters())
-    n_base = sum(weight.numel() for weight in base.parameters())
+    n_base = size_of_network(model, "AutoModel").n_parameters
     if n_needed > n_saved + n_base:
         raise ValueError(
             f"{MODEL_CONFIG} and peft_config in {str(directory)!r} describe a network of "

@@ -38,7 +38,7 @@ def to_json(value: Any, name: str) -> Any:
     ----------
     value : object
         None, bool, int, float, str, path, array, table, loss or configuration of peft, or a list,
-        tuple or dict of these.
+        tuple, set or dict of these.
     name : str
         What an error calls the value.
 
@@ -65,6 +65,8 @@ def to_json(value: Any, name: str) -> Any:
         return [to_json(item, name) for item in value]
     if isinstance(value, tuple):
         return {"type": "tuple", "values": to_json(list(value), name)}
+    if isinstance(value, set | frozenset):
+        return {"type": "set", "values": to_json(sorted(value, key=repr), name)}
     if isinstance(value, dict):
         return {"type": "dict", "items": [to_json(list(item), name) for item in value.items()]}
     if isinstance(value, torch.Tensor):
@@ -91,11 +93,7 @@ def to_json(value: Any, name: str) -> Any:
             "parameters": {key: to_json(part, f"{name}__{key}") for key, part in parameters},
         }
     if is_of_peft(value):
-        fields = {}
-        for key, part in set_fields(value).items():
-            is_set = isinstance(part, set)
-            content = to_json(sorted(part) if is_set else part, f"{name}__{key}")
-            fields[key] = {"type": "set", "values": content} if is_set else content
+        fields = {key: to_json(part, f"{name}__{key}") for key, part in set_fields(value).items()}
         return {"type": "peft", "class": kind, "fields": fields}
     if isinstance(value, losses.Loss):
         raise ValueError(
