@@ -567,7 +567,7 @@ def test_scikit_learn_takes_rows(task, container, tiny_bert):
     options = {"cv": 2, "error_score": "raise"}
     expected = cross_val_score(estimator, X, y, **options)
     np.testing.assert_array_equal(cross_val_score(estimator, X_in, y_in, **options), expected)
-    grid = GridSearchCV(estimator, {"lr": [5e-5]}, **options).fit(X_in, y_in)
+    grid = GridSearchCV(estimator, {"lr": ["auto"]}, **options).fit(X_in, y_in)
     assert grid.best_score_ == expected.mean()
     train, test, y_train, _ = train_test_split(X_in, y_in, random_state=0, shuffle=False)
     fitted = make_pipeline(FunctionTransformer(), estimator).fit(train, y_train)

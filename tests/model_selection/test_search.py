@@ -212,13 +212,13 @@ class TestSeeds:
 
 class TestSpaces:
     def test_default_space(self):
-        tagger = DiceTokenTagger(loss="tversky", alpha=0.3, class_weight="balanced")
+        tagger = DiceTokenTagger(lr=5e-5, loss="tversky", alpha=0.3, class_weight="balanced")
         search = DiceSearchCV(tagger)
         given = {"lr": 2e-5, "loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0}
         trial = optuna.trial.FixedTrial(given)
         drawn = search._make_plan().space
         assert "wce" not in drawn.keywords["losses"]
-        assert "wce" in DiceSearchCV(DiceTokenTagger())._make_plan().space.keywords["losses"]
+        assert "wce" in DiceSearchCV(DiceTokenTagger(lr=5e-5))._make_plan().space.keywords["losses"]
         with pytest.raises(ValueError, match="dsc_memory"):
             drawn(trial)
         first = optuna.trial.FixedTrial({"loss": "ce", "lr": 2e-5})
