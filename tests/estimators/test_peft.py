@@ -281,6 +281,7 @@ class TestSaved:
             again = (tmp_path / "again" / name).read_bytes()
             assert again == (tmp_path / "saved" / name).read_bytes()
 
+    @pytest.mark.filterwarnings("ignore:Unsupported layer type:UserWarning")
     @pytest.mark.parametrize("kind", KINDS)
     def test_every_kind(self, fitted, tmp_path, kind):
         """Saved names are peft's, and merged weights compute the same."""
