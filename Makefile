@@ -36,7 +36,8 @@ test: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	# One thread for each of two processes, and for those that they start.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The floors of pyproject.toml as pins, so each floor has to be a release. Only torch keeps its version of
 # constraints.txt: few indexes have older builds for the CPU, and those for CUDA are gigabytes.
