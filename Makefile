@@ -31,12 +31,12 @@ $(VENV)/.docs-installed: $(SOURCES) | $(BIN)/python
 demo: $(VENV)/.demo-installed
 	$(BIN)/python examples/demo.py $(if $(DATA),--data "$(DATA)")
 
+# A thread for each of two processes, and for those that they start.
 test: $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	# One thread for each of two processes, and for those that they start.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The floors of pyproject.toml as pins, so each floor has to be a release. Only torch keeps its version of

@@ -1,10 +1,8 @@
-"""What all estimators share: checks of parameters, a network, predictions and saved state."""
+"""What all estimators share: checks of parameters, a network, fits and predictions."""
 
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +15,7 @@ from torch import Tensor
 from .._inputs import list_some
 from .._parameters import check_option
 from ..io._checkpoint import DirectoryCheckpoint
-from ..io._hub import saved_directory, upload
 from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
-from ..io._replace import read_one_version
 from ..nn._adapters import changed, fields_of
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
@@ -28,7 +24,7 @@ from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
 from ..nn._progress import FitProgress
-from ..nn._ranks import Ranks, current_ranks, is_first_process
+from ..nn._ranks import Ranks, current_ranks
 from ..nn._runtime import PRECISIONS, RUNTIMES, denormals_flushed, resolve_device, resolve_precision
 from ..nn._train import Start, Training, initialized, start, train
 from ..text._encoding import EncodedDataset
@@ -39,20 +35,21 @@ from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._loss import check_loss
 from ._pace import Pace, choose_pace
 from ._parameter import check_parameters
-from ._persistence import export_network, load_estimator, save_estimator
 from ._reuse import active_reuse
-from ._shared_parameters import FITTED_ATTRIBUTES, SharedParameters
+from ._saving import SavedEstimator
+from ._shared_parameters import FITTED_ATTRIBUTES
 from ._split import FitRows, read_fit_rows
 from ._task import Task, frame_of
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
-    "epoch so far. Its interrupted_ is True until it is fitted again."
+    "epoch so far; of several members, those that were finished. Its interrupted_ is True "
+    "until it is fitted again."
 )
 _ADAPTERS = "peft_config__"
 
 
-class TextEstimator(SharedParameters):
+class TextEstimator(SavedEstimator):
     """Base of the estimators; a subclass brings its parameters, ``fit``, encoding and decoding."""
 
     _task: Task
@@ -263,16 +260,27 @@ class TextEstimator(SharedParameters):
             # Means of weights need networks that began alike.
             first = seed if self.merge_members else own
             calls.append((i, dataset, loss, n_outputs, first, own, own_rng, held_out, validate))
+        self.loss_, self.interrupted_ = getattr(loss, "loss", loss), True
         # Processes that train together have to do the same things in the same order.
         is_alone = current_ranks(resolve_device(self.device)).count == 1
         if is_alone and effective_n_jobs(None) > 1 and len(calls) > 1:
-            fits = Parallel()(delayed(self._fit_member)(*call) for call in calls)
-        else:
-            fits = []
+            self._keep(Parallel()(delayed(self._fit_member)(*call) for call in calls))
+            return
+        fits: list[tuple[TextNet, pd.DataFrame, int]] = []
+        try:
             for call in calls:
                 fits.append(self._fit_member(*call))
+        finally:
+            # The members that were finished are better than one that was interrupted.
+            if fits:
+                self._keep(fits)
+
+    def _keep(self, fits: Sequence[tuple[TextNet, pd.DataFrame, int]]) -> None:
+        """Set ``net_`` to what several fits have trained."""
         nets, histories, best_epochs = zip(*fits)
-        self.net_, self.loss_ = nets[0], getattr(loss, "loss", loss)
+        self.net_ = nets[0]
+        # What a process of its own has set is not set here.
+        self.max_epochs_, self.lr_ = self.net_.max_epochs, self.net_.lr
         module, others = self.net_.module_, [net.module_ for net in nets[1:]]
         module.merge(others) if self.merge_members else module.join(others)
         self.history_, self.best_epoch_ = _mean_history(histories), max(best_epochs)
@@ -291,7 +299,7 @@ class TextEstimator(SharedParameters):
     ) -> tuple[TextNet, pd.DataFrame, int]:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
         begun = self._start(number, dataset, loss, n_outputs, first_seed, seed, rng, held_out)
-        self.net_, self.loss_, self.interrupted_ = begun.net, getattr(loss, "loss", loss), True
+        self.net_ = begun.net
         training = self._train(begun, dataset, rng, validate)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
@@ -537,214 +545,6 @@ class TextEstimator(SharedParameters):
         """Return the classes, or the types of a query tagger; none of an extractor."""
         names = getattr(self, "classes_", getattr(self, "labels_", []))
         return list(names.tolist() if isinstance(names, np.ndarray) else names)
-
-    # -- saving and loading ------------------------------------------------------------------------
-
-    def save_pretrained(self, directory: str | os.PathLike[str], *, merged: bool = False) -> None:
-        """Save the fitted estimator as a directory that transformers can load, too.
-
-        It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
-        ``skdice.json`` (parameters, classes, thresholds, history, versions and the SHA-256 of the
-        other files) and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
-        ``random_state`` that is no int are not saved.
-
-        Of a fit with ``peft_config`` it has the adapters and the head alone, in the files of
-        ``peft`` (``adapter_config.json``, ``adapter_model.safetensors``), and in
-        ``model_config.json`` what is else in ``config.json``. Loading it reads the weights of the
-        base model from where ``model`` says.
-
-        In a job of several processes the first one saves, and the call does nothing in the others.
-
-        Parameters
-        ----------
-        directory : str or PathLike
-            New, empty, or saved before: that is replaced as a whole when all files are written, so
-            that a crash or a full disk leaves the old model.
-        merged : bool, default=False
-            Whether to merge adapters into the weights and save these, all of them: as large as the
-            base model, which is not needed then.
-
-        Raises
-        ------
-        NotFittedError
-            If there is nothing to save.
-        TypeError
-            If ``directory`` is no path.
-        ValueError
-            If ``directory`` has files of something else, or a parameter or label is of a type that
-            JSON cannot hold, or adapters of a kind that cannot be merged are to be.
-        OSError
-            If the disk is full, or the file system does not let us.
-
-        See Also
-        --------
-        from_pretrained : Loads it again.
-
-        Examples
-        --------
-        >>> tagger.fit(sentences, tags).save_pretrained("tagger")  # doctest: +SKIP
-        >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
-        """
-        check_is_fitted(self, "net_")
-        if is_first_process():
-            save_estimator(self, directory, merged=merged)
-
-    def push_to_hub(
-        self, repo_id: str, *, private: bool | None = None, revision: str | None = None
-    ) -> str:
-        """Save the fitted estimator to the Hugging Face hub.
-
-        The files of the repository are replaced by those that :meth:`save_pretrained` writes.
-        ``huggingface_hub`` knows who you are (``hf auth login``, ``HF_TOKEN``). In a job of several
-        processes the first one uploads, and the call does nothing in the others.
-
-        Parameters
-        ----------
-        repo_id : str
-            ``"name"`` or ``"organisation/name"``; made if there is none yet.
-        private : bool, optional
-            Whether a new repository is private; by default what its owner has set.
-        revision : str, optional
-            Branch to write to, made if there is none yet; by default the main one.
-
-        Returns
-        -------
-        str
-            URL of the commit; "" in other processes than the first.
-
-        Raises
-        ------
-        NotFittedError
-            If there is nothing to save.
-        huggingface_hub.errors.HfHubHTTPError
-            If the hub refuses.
-
-        See Also
-        --------
-        from_pretrained : Loads it from there.
-        """
-        check_is_fitted(self, "net_")
-        if not is_first_process():
-            return ""
-        with TemporaryDirectory() as folder:
-            place = Path(folder, repo_id.rpartition("/")[2])
-            save_estimator(self, place)
-            return upload(place, repo_id, private=private, revision=revision)
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        directory: str | os.PathLike[str],
-        *,
-        device: str | None = None,
-        revision: str | None = None,
-        model: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
-
-        Everything is read from the directory, and no code in it is run; if it has adapters, the
-        weights that they are for are read from the base model. Predictions are those of the saved
-        estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
-        start afresh from it.
-
-        Parameters
-        ----------
-        directory : str or PathLike
-            Or an id of the hub, ``"organisation/name"``, if there is no such path.
-        device : str, optional
-            The ``device`` of the estimator; by default the one it was saved with.
-        revision : str, optional
-            Branch, tag or commit on the hub.
-        model : str or PathLike, optional
-            Where the base model is, if it is not where it was when the estimator was fitted.
-
-        Returns
-        -------
-        estimator
-            Fitted.
-
-        Raises
-        ------
-        ImportError
-            If it was fitted with ``peft_config``, and peft is not installed.
-        TypeError
-            If ``directory`` is no path.
-        ValueError
-            If it is no directory of skdice, or a file in it is missing or has changed, or it was
-            saved by a newer skdice or by another class, or the hub does not give it, or the base
-            model of adapters is not there or is another one.
-
-        See Also
-        --------
-        skdice.estimators.load_pretrained : Loads an estimator of any class.
-        """
-        with saved_directory(directory, revision) as path:
-            return read_one_version(path, lambda place: cls._read(place, device, model))
-
-    @classmethod
-    def _read(cls, place: Path, device: str | None, model: str | os.PathLike[str] | None) -> Self:
-        """Return what a directory holds, which does not change meanwhile."""
-        return load_estimator(cls, place, device, model)
-
-    def export_onnx(self, path: str | os.PathLike[str]) -> None:
-        """Export the network of the fitted estimator as an ONNX file, for use without torch.
-
-        The file has the network alone: :meth:`save_pretrained` saves the tokenizer, and cutting
-        long texts and turning logits into answers is up to the program that runs it.
-
-        Its inputs are ``input_ids``, ``attention_mask`` and, if the model reads token types,
-        ``token_type_ids``: int64, of shape (batch, length) with any number of rows and of pieces up
-        to ``max_length_``. Its outputs are float32, here by estimator:
-
-        - tagger: ``logits`` of shape (batch, length, n_classes), of each piece; a word is tagged
-          on its first one.
-        - classifiers: ``logits`` of shape (batch, n_classes).
-        - extractor: ``start_logits`` and ``end_logits`` of shape (batch, length), of each piece.
-        - query tagger: these, and ``match_logits`` of shape (batch, length, length). An entity goes
-          from the word of piece i to that of piece j if ``start_logits[i]``, ``end_logits[j]`` and
-          ``match_logits[i, j]`` all exceed the threshold; the words are those of the sentence,
-          after the query.
-
-        ``metadata_props`` say how to read them: ``estimator``, ``skdice_version``, ``max_length``
-        and, as JSON, ``classes`` (of the tagger and the classifiers, and the types of the query
-        tagger), ``queries`` (of the query tagger) and ``decision`` (thresholds, as the attributes
-        of the same names; "inf" if infinite).
-
-        In a job of several processes the first one writes, and the call does nothing in the others.
-
-        Parameters
-        ----------
-        path : str or PathLike
-            Ends in ``.onnx``. An older file is replaced when the new one is complete. From 1.5 GB
-            of weights on, these are in ``<path>.data`` beside it: keep the two together.
-
-        Raises
-        ------
-        NotFittedError
-            If there is nothing to export.
-        ImportError
-            If onnx or onnxscript is not installed (the extra ``onnx``).
-        TypeError
-            If ``path`` is no path.
-        ValueError
-            If ``path`` does not end in ``.onnx`` or is a directory, or if torch cannot export the
-            architecture (as of torch 2.13 that is XLNet, of those that are tested).
-        FileNotFoundError
-            If the directory of the file does not exist.
-        RuntimeError
-            If onnxruntime is installed and its outputs differ by more than 1e-4 from those of torch
-            on padded batches of several lengths.
-
-        Examples
-        --------
-        >>> classifier.export_onnx("spam.onnx")  # doctest: +SKIP
-        >>> session = onnxruntime.InferenceSession("spam.onnx")  # doctest: +SKIP
-        >>> inputs = tokenizer(["Win!"], return_tensors="np")  # doctest: +SKIP
-        >>> (logits,) = session.run(["logits"], dict(inputs))  # doctest: +SKIP
-        """
-        check_is_fitted(self, "net_")
-        if is_first_process():
-            export_network(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

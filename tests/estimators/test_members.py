@@ -107,12 +107,15 @@ def test_the_first_member_is_the_fit_of_that_seed(joined):
     assert estimator.history_["dur"][1] > alone.history_["dur"][1] / 10
 
 
-def test_fits_repeat_also_side_by_side(joined):
+def test_fits_repeat_also_side_by_side(joined, tmp_path):
     estimator, X, y = joined("texts")
     with parallel_config(n_jobs=2):
         same = clone(estimator).fit(X, y)
     np.testing.assert_allclose(logits(same, X), logits(estimator, X), atol=1e-6)
     assert not same.interrupted_
+    for name in ("lr_", "max_epochs_", "best_epoch_", "classes_"):
+        np.testing.assert_array_equal(getattr(same, name), getattr(estimator, name))
+    same.save_pretrained(tmp_path / "saved")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -223,13 +226,34 @@ def test_decisions_are_tuned_for_all_together(tiny_models):
     assert other.background_bias_ == bias
 
 
-def test_an_interrupted_fit_has_what_was_trained(tiny_models):
+def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
+    estimator, X, y = joined("texts")
+
     class Stop(Callback):
-        def on_batch_begin(self, net, **kwargs):
-            if len(net.history) > 1:
+        n_fits = 0
+
+        def on_train_begin(self, net, **kwargs):
+            self.n_fits += 1
+            if self.n_fits == 3:
                 raise RuntimeError("stop")
 
-    tagger, X, y = make("tagger", tiny_models("bert"), n_members=2, max_epochs=2)
+    stopped = clone(estimator).set_params(callbacks=[Stop()])
+    with pytest.raises(RuntimeError, match="stop"):
+        stopped.fit(X, y)
+    assert stopped.interrupted_
+    assert len(stopped.net_.module_.members) == 1
+    with pytest.warns(UserWarning, match="did not come to its end"):
+        stopped.predict(X)
+    expected = np.mean([logits(one, X) for one in singles(estimator)[:2]], axis=0)
+    np.testing.assert_allclose(logits(stopped, X), expected, atol=1e-5)
+
+
+def test_an_interrupted_first_member_can_be_used(tiny_models):
+    class Stop(Callback):
+        def on_batch_begin(self, net, **kwargs):
+            raise RuntimeError("stop")
+
+    tagger, X, y = make("tagger", tiny_models("bert"), n_members=2)
     with pytest.raises(RuntimeError, match="stop"):
         tagger.set_params(callbacks=[Stop()]).fit(X, y)
     assert tagger.interrupted_
