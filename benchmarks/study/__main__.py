@@ -1,69 +1,79 @@
-"""Does a set loss raise F1? All losses, with an equal budget of tuning, on sets of four tasks.
+"""What to take, and how sure that is: set losses against cross-entropy, over draws of the rows.
 
-    python -m benchmarks.study --data ../shared/data --plan
-    python -m benchmarks.study --data ../shared/data --regimes 250 --jobs 2 --budget-minutes 120
-    python -m benchmarks.study --data ../shared/data --report
+    python -m benchmarks.study --data path/to/corpora --parts tuning A --jobs 2 --minutes 120
+    python -m benchmarks.study --report
 
-Every run is a line of a file; a finished run is not run again, so the study may be stopped at any
-time, goes on where it was, and may be shared out to machines whose files are then put together.
-finished.jsonl.xz has the runs that came with the repository; STUDY.md says which of its tables
---report makes from them. For each corpus and size, settings of all contenders are scored on dev
-rows with one seed; the best one is then run with all seeds, and predicts the test rows.
+Every run is a row of scores.csv; a finished one is not run again, so the study may be stopped at
+any time and shared out to machines whose tables are then put together. Rows, initial weights and
+order of the rows have seeds of their own; the draws that choose settings are not those of the
+tables. All runs of a table are in one precision.
 """
 
 import argparse
-import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from .corpora import CORPORA, REGIMES
-from .losses import CONTENDERS, MOST_SETTINGS
-from .plan import Study, planned_cells
-from .report import report
-from .runs import FINISHED, read
-from .schedule import carry_out
+import pandas as pd
+
+from .plan import PARTS
+from .report import forest_plot, report
+from .runs import Run, execute
+
+SCORES = Path(__file__).with_name("scores.csv")
+
+
+def read(file: Path) -> pd.DataFrame:
+    """Read finished runs."""
+    if file.exists():
+        return pd.read_csv(file, dtype={"regime": str})
+    return pd.DataFrame(columns=[*Run._fields, "own", "tuned"])
+
+
+def pending(done: pd.DataFrame, parts: list[str]) -> list[Run]:
+    """Return the runs of the first part that has any left."""
+    finished = {Run(*row) for row in done[list(Run._fields)].itertuples(index=False, name=None)}
+    for part in parts:
+        if left := [run for run in PARTS[part](done) if run not in finished]:
+            return left
+    return []
+
+
+def carry_out(parts: list[str], data: Path, file: Path, jobs: int, minutes: float) -> None:
+    """Do runs until none is left or the time is over; a run that has begun is finished."""
+    end = time.monotonic() + 60 * minutes
+    done = read(file)
+    with ProcessPoolExecutor(jobs) as pool:
+        while left := pending(done, parts):
+            # What comes next may depend on these.
+            for batch in (left[i : i + jobs] for i in range(0, len(left), jobs)):
+                if time.monotonic() > end:
+                    return
+                for future in as_completed([pool.submit(execute, run, data) for run in batch]):
+                    row = future.result()
+                    done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
+                    done.to_csv(file, index=False)
+                    print(row, flush=True)
 
 
 def main() -> None:
+    """Run or report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="directory of the corpora")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/study.jsonl"))
-    parser.add_argument("--plan", action="store_true", help="print what is to be run, and end")
+    parser.add_argument("--data", type=Path, help="directory of the corpora")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--out", type=Path, default=SCORES)
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after it")
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
-    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
-    parser.add_argument("--budget-minutes", type=float, default=None, help="start no run after it")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument(
-        "--settings",
-        type=int,
-        default=4,
-        choices=range(1, MOST_SETTINGS + 1),
-        help="settings tried for each way to train: learning rates, then the loss's own parameter",
-    )
-    parser.add_argument(
-        "--regimes",
-        nargs="+",
-        default=[name for name in REGIMES if name != "smoke"],
-        choices=list(REGIMES),
-    )
-    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
-    parser.add_argument(
-        "--contenders", nargs="+", default=list(CONTENDERS), choices=list(CONTENDERS)
-    )
-    arguments = parser.parse_args()
-    study = Study(
-        planned_cells(arguments.regimes, arguments.corpora),
-        arguments.contenders,
-        arguments.seeds,
-        arguments.settings,
-        arguments.data,
-        read(FINISHED, arguments.out),
-    )
-    if arguments.plan:
-        print(study.table(arguments.jobs).to_markdown())
-    elif arguments.report:
-        print(report(study))
-    elif carry_out(study, arguments.out, arguments.jobs, arguments.budget_minutes):
-        sys.exit("Some runs ended with an error; the same command tries them again.")
+    parser.add_argument("--picture", type=Path, help="file for a picture of the differences")
+    args = parser.parse_args()
+    if args.report or args.picture:
+        done = read(args.out)
+        print(report(done))
+        if args.picture:
+            forest_plot(done, args.picture)
+        return
+    carry_out(args.parts, args.data, args.out, args.jobs, args.minutes)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The corpora of the study, and what is drawn from them: training rows, dev rows, test rows."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +17,6 @@ from skdice.datasets import (
 
 N_DEV = 500
 N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "texts": 2000, "questions": 500}
-# From this ratio of negatives to positives on, a corpus counts as imbalanced.
-IMBALANCED = 4.0
 
 
 class Part(NamedTuple):
@@ -47,12 +45,7 @@ class Corpus(NamedTuple):
     task : {"entities", "tags", "pairs", "texts", "questions"}
     read : callable
         ``read(data)``: all rows of the three parts.
-    ratio : float
-        Negatives to a positive, of the training part: words, rows or candidate words. Without a
-        background the largest class to the smallest.
-    pieces : float
-        Mean number of pieces of a row, those of all its windows together.
-    metric : {"f1", "accuracy"}
+    metric : {"f1", "macro_f1", "accuracy"}
         What is tuned and compared.
     positive : label
         The class that F1 is about; pairs and texts only.
@@ -60,14 +53,8 @@ class Corpus(NamedTuple):
 
     task: str
     read: Callable[[Path], Parts]
-    ratio: float
-    pieces: float
     metric: str = "f1"
     positive: Any = None
-
-    @property
-    def is_imbalanced(self) -> bool:
-        return self.metric == "f1" and self.ratio >= IMBALANCED
 
     @property
     def has_decision(self) -> bool:
@@ -97,6 +84,7 @@ class Regime(NamedTuple):
 
 REGIMES = {
     "250": Regime(250, 12),
+    "450": Regime(450, 3),
     "1000": Regime(1000, 5),
     "ratio-5": Regime(2000, 4, ratio=5),
     "ratio-20": Regime(2000, 4, ratio=20),
@@ -105,23 +93,6 @@ REGIMES = {
     "all": Regime(None, 3),
     "smoke": Regime(20, 1, n_held_out=40),
 }
-RATIO_CORPORA = ("CoNLL03", "NCBI-disease", "QQP")
-
-
-def has_regime(corpus: str, regime: str) -> bool:
-    """Whether a regime is planned for a corpus; long contexts are dear."""
-    if REGIMES[regime].ratio is not None:
-        return corpus in RATIO_CORPORA
-    if CORPORA[corpus].task != "questions" or regime == "smoke":
-        return True
-    return regime == "250" or (regime == "1000" and corpus != "Quoref")
-
-
-@cache
-def n_rows(corpus: str, regime: str, data: Path) -> int:
-    """Return how many training rows a regime has."""
-    wanted = REGIMES[regime].n_rows
-    return len(read_corpus(corpus, data).train.y) if wanted is None else wanted
 
 
 def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
@@ -149,6 +120,26 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
         pools.dev.take(np.sort(dev[: how.n_held_out or N_DEV])),
         pools.test.take(np.sort(test[: how.n_held_out])),
     )
+
+
+def rarity_weights(corpus: Corpus, y: list[Any], ratio: float) -> np.ndarray:
+    """Return weights of rows, shape (n_rows,), with which positives are as rare as a ratio says.
+
+    Rows with positives count less, by one factor, so that all of them are used: few rows have none,
+    and to leave others out until the ratio is met would leave a handful of positives.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    y : list
+    ratio : float
+        Negatives to a positive.
+    """
+    positives, negatives = count_positives(corpus, y)
+    has_positive = positives > 0
+    rest = ratio * positives.sum() - negatives[has_positive].sum()
+    weight = min(1.0, negatives[~has_positive].sum() / rest) if rest > 0 else 1.0
+    return np.where(has_positive, weight, 1.0)
 
 
 def count_positives(corpus: Corpus, y: list[Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -206,12 +197,13 @@ def _dev_from_train(read: Callable[[Path], Any], paths: tuple[str, str], data: P
     return Parts(train.take(order[N_DEV:]), train.take(order[:N_DEV]), test)
 
 
-def _one_file(read: Callable[[Path], Any], path: str, data: Path) -> Parts:
+def _one_file(
+    read: Callable[[Path], Any], path: str, data: Path, n_dev: int = N_DEV, n_test: int = 2000
+) -> Parts:
     rows = _part(*read(data / path))
     order = np.random.default_rng(0).permutation(len(rows.y))
-    n_test = N_TEST["texts"]
-    dev = order[n_test : n_test + N_DEV]
-    return Parts(rows.take(order[n_test + N_DEV :]), rows.take(dev), rows.take(order[:n_test]))
+    test, dev, train = np.split(order, [n_test, n_test + n_dev])
+    return Parts(rows.take(train), rows.take(dev), rows.take(test))
 
 
 def _questions(paths: tuple[str, str], data: Path) -> Parts:
@@ -233,35 +225,30 @@ def _part(X: Any, y: Any) -> Part:
     return Part(list(X), y.tolist() if isinstance(y, np.ndarray) else list(y))
 
 
-def _files(directory: str, suffix: str, dev: str = "dev") -> tuple[str, str, str]:
-    train, dev, test = (f"{directory}/{part}.{suffix}.xz" for part in ("train", dev, "test"))
+def _files(directory: str, suffix: str) -> tuple[str, str, str]:
+    train, dev, test = (f"{directory}/{part}.{suffix}.xz" for part in ("train", "dev", "test"))
     return train, dev, test
 
 
-# In the order in which they run; question answering comes last whatever its place.
 CORPORA = {
     "NCBI-disease": Corpus(
-        "entities", partial(_official, read_conll, _files("ner/ncbi_disease", "tsv")), 11.1, 34.0
-    ),
-    "Amazon-Google": Corpus(
-        "pairs",
-        partial(_official, read_pairs, _files("pair/amazon_google", "txt")),
-        8.8,
-        48.5,
-        positive=1,
+        "entities", partial(_official, read_conll, _files("ner/ncbi_disease", "tsv"))
     ),
     "CoNLL03": Corpus(
-        "entities", partial(_official, read_conll, _files("ner/conll2003_en", "conll")), 5.0, 19.4
+        "entities", partial(_official, read_conll, _files("ner/conll2003_en", "conll"))
+    ),
+    "BC5CDR": Corpus("entities", partial(_official, read_conll, _files("ner/bc5cdr", "tsv"))),
+    "WikiGold": Corpus(
+        "entities",
+        partial(_one_file, read_conll, "ner/wikigold/all.conll.xz", n_dev=200, n_test=700),
+    ),
+    "Amazon-Google": Corpus(
+        "pairs", partial(_official, read_pairs, _files("pair/amazon_google", "txt")), positive=1
     ),
     "SMS": Corpus(
         "texts",
         partial(_one_file, read_labeled_text, "cls/sms_spam/all.tsv.xz"),
-        6.5,
-        24.6,
         positive="spam",
-    ),
-    "BC5CDR": Corpus(
-        "entities", partial(_official, read_conll, _files("ner/bc5cdr", "tsv")), 7.3, 35.3
     ),
     "QQP": Corpus(
         "pairs",
@@ -270,50 +257,45 @@ CORPORA = {
             read_pairs,
             ("pair/qqp/train_subset.tsv.xz", "pair/qqp/test_natural.tsv.xz"),
         ),
-        1.7,
-        30.1,
         positive=1,
     ),
     "MRPC": Corpus(
         "pairs",
         partial(_dev_from_train, read_pairs, ("pair/mrpc/train.txt.xz", "pair/mrpc/test.txt.xz")),
-        0.5,
-        52.3,
         positive=1,
     ),
     "EWT": Corpus(
         "tags",
         partial(_official, read_conllu, _files("pos/ud_english_ewt", "conllu")),
-        87.0,
-        20.7,
-        metric="accuracy",
+        metric="macro_f1",
+    ),
+    "tweets": Corpus(
+        "tags",
+        partial(
+            _official,
+            partial(read_conll, separator=" "),
+            _files("pos/ritter_tweets", "txt"),
+        ),
+        metric="macro_f1",
     ),
     "SST-2": Corpus(
         "texts",
         partial(_official, read_labeled_text, _files("cls/sst2", "txt")),
-        1.1,
-        25.2,
         metric="accuracy",
     ),
     "SST-5": Corpus(
         "texts",
         partial(_official, read_labeled_text, _files("cls/sst5", "txt")),
-        2.1,
-        26.0,
         metric="accuracy",
     ),
     "SQuAD 1.1": Corpus(
         "questions",
         partial(_questions, ("mrc/squad_v1.1/train_subset.json.xz", "mrc/squad_v1.1/dev.json.xz")),
-        55.6,
-        178.6,
     ),
     "Quoref": Corpus(
         "questions",
         partial(
             _questions, ("mrc/quoref/dev_part_train.json.xz", "mrc/quoref/dev_part_test.json.xz")
         ),
-        166.2,
-        670.3,
     ),
 }

