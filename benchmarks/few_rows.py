@@ -3,9 +3,10 @@
     python -m benchmarks.few_rows --data path/to/corpora --seeds 0 1
     python -m benchmarks.few_rows --data path/to/corpora --report
 
-A fit is a file with the logits of 100 dev and 1,000 test rows, so a run goes on where it stopped,
-and every decision, average and ensemble is judged on the same fits. A draw has other training and
-dev rows; the members of a draw start from one new head and see the rows in another order.
+A fit is a file with the logits of 100 dev and 1,000 test rows, so that every decision, average and
+ensemble is judged on the same fits; few_rows.csv has what the report found in them, and a run goes
+on where it stopped. A draw has other training and dev rows; the members of a draw start from one
+new head and see the rows in another order.
 """
 
 import argparse
@@ -36,6 +37,8 @@ from .study.corpora import Part, Parts, draw
 from .study.runs import RECIPE
 
 ROOT = Path(__file__).parent / "results" / "few_rows"
+SCORES = Path(__file__).with_suffix(".csv")
+KEYS = ["corpus", "n", "loss", "lr", "seed"]
 CORPORA = ("NCBI-disease", "CoNLL03", "BC5CDR")
 EPOCHS = {250: 12, 1000: 5}
 N_DEV = 100
@@ -465,12 +468,11 @@ def path_of(
 
 def report(scores: pd.DataFrame) -> str:
     """Return the differences to a plain fit, mean over draws."""
-    keys = ["corpus", "n", "loss", "lr", "seed"]
-    scores = scores.melt([*keys, "arm", "member"], ["as fitted", "tuned"], "decision", "F1").assign(
+    scores = scores.melt([*KEYS, "arm", "member"], ["as fitted", "tuned"], "decision", "F1").assign(
         loss=lambda rows: rows["loss"] + ", " + rows["decision"]
     )
-    cells = scores.groupby([*keys, "arm"])["F1"].mean().unstack("arm")
-    first = scores[(scores["arm"] == "plain") & (scores["member"] == 0)].set_index(keys)["F1"]
+    cells = scores.groupby([*KEYS, "arm"])["F1"].mean().unstack("arm")
+    first = scores[(scores["arm"] == "plain") & (scores["member"] == 0)].set_index(KEYS)["F1"]
     difference = cells.sub(cells["plain"], axis=0)
     # These come from the first member, others have an initial head and an order of their own.
     averages = [name for name in (*EMA_SHARES, *LAST) if name in cells]
@@ -515,12 +517,21 @@ def main() -> None:
         for member in (range(MEMBERS) if arm == "plain" else range(1))
         if not (arm == "crf" and loss != "ce")
     ]
+    known = (
+        pd.read_csv(SCORES) if SCORES.exists() else pd.DataFrame(columns=[*KEYS, "arm", "member"])
+    )
     if args.report:
-        print(report(judge([key for key in keys if path_of(*key).exists()], args.data)))
+        found = judge([key for key in keys if path_of(*key).exists()], args.data)
+        known = pd.concat([known, found]).drop_duplicates([*KEYS, "arm", "member"], keep="last")
+        known.round(3).to_csv(SCORES, index=False)
+        print(report(known))
         return
     torch.set_num_threads(1)
+    judged = set(known[[*KEYS, "arm", "member"]].itertuples(index=False, name=None))
     for key in keys:
-        if not path_of(*key).exists():
+        corpus, n, loss, arm, lr, seed, member = key
+        is_judged = (corpus, n, loss, lr, seed, arm, member) in judged
+        if not is_judged and not path_of(*key).exists():
             start = time.perf_counter()
             np.savez_compressed(path_of(*key), **run(*key, args.data))
             print(*key, round(time.perf_counter() - start), file=sys.stderr, flush=True)

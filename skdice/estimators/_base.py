@@ -33,6 +33,7 @@ from ..text._tokenizer import WordTokenizer
 from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._loss import check_loss
+from ._members import Lesson, Member, members_of
 from ._pace import Pace, choose_pace
 from ._parameter import check_parameters
 from ._reuse import active_reuse
@@ -253,25 +254,19 @@ class TextEstimator(SavedEstimator):
         validate : callable, optional
             Gives the validation score of the network that is being trained.
         """
-        others = np.random.SeedSequence(seed).generate_state(self.n_members - 1).tolist()
-        rngs = [rng, *map(np.random.default_rng, others)]
         ranks = current_ranks(resolve_device(self.device))
-        # Where it is measured, processes could find different ones.
-        shared = (dataset, loss, n_outputs, self._common_precision(ranks), held_out)
-        calls = []
-        for i, (own, own_rng) in enumerate(zip([seed, *others], rngs)):
-            # Means of weights need networks that began alike.
-            first = seed if self.merge_members else own
-            calls.append((i, *shared, first, own, own_rng, validate))
+        precision = self._common_precision(ranks)
+        lesson = Lesson(dataset, loss, n_outputs, precision, held_out, validate)
+        members = members_of(seed, rng, self.n_members, begin_alike=self.merge_members)
         self.loss_, self.interrupted_ = getattr(loss, "loss", loss), True
         # Processes that train together have to do the same things in the same order.
-        if ranks.count == 1 and effective_n_jobs(None) > 1 and len(calls) > 1:
-            self._keep(Parallel()(delayed(self._fit_member)(*call) for call in calls))
+        if ranks.count == 1 and effective_n_jobs(None) > 1 and len(members) > 1:
+            self._keep(Parallel()(delayed(self._fit_member)(lesson, member) for member in members))
             return
         fits: list[tuple[TextNet, pd.DataFrame, int]] = []
         try:
-            for call in calls:
-                fits.append(self._fit_member(*call))
+            for member in members:
+                fits.append(self._fit_member(lesson, member))
         finally:
             # The members that were finished are better than one that was interrupted.
             if fits:
@@ -287,60 +282,18 @@ class TextEstimator(SavedEstimator):
         module.merge(others) if self.merge_members else module.join(others)
         self.history_, self.best_epoch_ = _mean_history(histories), max(best_epochs)
 
-    def _fit_member(
-        self,
-        number: int,
-        dataset: EncodedDataset,
-        loss: Any,
-        n_outputs: int,
-        precision: str,
-        held_out: Any,
-        first_seed: int,
-        seed: int,
-        rng: np.random.Generator,
-        validate: Callable[[], float] | None,
-    ) -> tuple[TextNet, pd.DataFrame, int]:
+    def _fit_member(self, lesson: Lesson, member: Member) -> tuple[TextNet, pd.DataFrame, int]:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
-        begun = self._start(
-            number, dataset, loss, n_outputs, precision, held_out, first_seed, seed, rng
-        )
+        begun = self._start(lesson, member)
         self.net_ = begun.net
-        training = self._train(begun, dataset, rng, validate)
+        training = self._train(begun, lesson, member.rng)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
         training.check()
         return begun.net, training.history, training.best_epoch
 
-    def _start(
-        self,
-        number: int,
-        dataset: EncodedDataset,
-        loss: Any,
-        n_outputs: int,
-        precision: str,
-        held_out: Any,
-        first_seed: int,
-        seed: int,
-        rng: np.random.Generator,
-    ) -> Start:
-        """Return a network with new weights or, after a crash, where its fit goes on.
-
-        Parameters
-        ----------
-        number : int
-            Of the member.
-        dataset : EncodedDataset
-            To train on.
-        loss : Loss, or a criterion that forms several
-        n_outputs : int
-        precision : {"fp32", "bf16", "fp16"}
-            To train in.
-        held_out : object
-            What validation looks at, by which a checkpoint is found to be of this fit.
-        first_seed, seed : int
-            For torch: of new weights, and of all that comes after them, such as dropout.
-        rng : Generator
-            For the order of the texts.
-        """
+    def _start(self, lesson: Lesson, member: Member) -> Start:
+        """Return a network with new weights or, after a crash, where its fit goes on."""
+        dataset, loss, seed = lesson.dataset, lesson.loss, member.seed
         ranks = current_ranks(resolve_device(self.device))
         model = os.fspath(self.model)
         pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
@@ -352,12 +305,16 @@ class TextEstimator(SavedEstimator):
             if isinstance(self.loss, str):
                 name = f"recommended, {name}" if self.loss == "recommended" else self.loss
             if self.n_members > 1:
-                name = f"{name}, member {number + 1} of {self.n_members}"
+                name = f"{name}, member {member.number + 1} of {self.n_members}"
             if self.lr == "auto":
                 name = f"{name}, lr {pace.lr:g}"
             callbacks.append(("progress", FitProgress(name, self._metric_name())))
-        net = self._make_net(loss, model, n_outputs, precision, pace, callbacks, is_shown)
-        generators = initialized(net, first_seed, None if seed == first_seed else seed)
+        net = self._make_net(
+            loss, model, lesson.n_outputs, lesson.precision, pace, callbacks, is_shown
+        )
+        generators = initialized(
+            net, member.first_seed, None if seed == member.first_seed else seed
+        )
         self._warn_of_other_classes(net.module_.trained_labels)
         checkpoint, digests = None, {}
         # The files of the base model are on this machine from here on.
@@ -365,8 +322,8 @@ class TextEstimator(SavedEstimator):
             digests = fit_digests(
                 self,
                 settings=(net.precision, torch.device(net.device).type, seed),
-                training_data=(dataset.fingerprint, self._class_names(), loss, rng),
-                held_out_data=held_out,
+                training_data=(dataset.fingerprint, self._class_names(), loss, member.rng),
+                held_out_data=lesson.held_out,
             )
         if self.checkpoint_dir is not None:
             fingerprint = fit_fingerprint(digests, ranks.count)
@@ -383,19 +340,14 @@ class TextEstimator(SavedEstimator):
             )
         return begun
 
-    def _train(
-        self,
-        begun: Start,
-        dataset: EncodedDataset,
-        rng: np.random.Generator,
-        validate: Callable[[], float] | None,
-    ) -> Training:
+    def _train(self, begun: Start, lesson: Lesson, rng: np.random.Generator) -> Training:
         """Train ``net_``; it sets nothing else."""
+        dataset = lesson.dataset
         sampler = self._sampler(self._batcher(dataset, begun.net.precision), rng, begun.ranks)
         training = train(
             begun,
             sampler,
-            validate=validate,
+            validate=lesson.validate,
             patience=self.patience,
             predicted=self._predicted,
         )
