@@ -29,6 +29,18 @@ def tiny_models(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def shallow_models(tmp_path_factory):
+    """The same with one layer, for exports to ONNX: they take seconds for each."""
+
+    def build(family):
+        # The two layers of ModernBERT are of two kinds.
+        config = {} if family == "modernbert" else {"num_hidden_layers": 1}
+        return BUILDERS[family](tmp_path_factory.mktemp(family), **config)
+
+    return functools.cache(build)
+
+
+@pytest.fixture(scope="session")
 def tiny_bert(tiny_models):
     """Directory of a tiny random BERT with a WordPiece tokenizer."""
     return tiny_models("bert")

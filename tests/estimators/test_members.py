@@ -152,27 +152,20 @@ def test_half_a_member_is_an_error(joined, tmp_path):
         _load_head(module, tmp_path)
 
 
-def two_of(estimator):
-    """Return an estimator with two of the members: the export of each takes seconds."""
-    one, other = singles(estimator)[:2]
-    one.net_.module_.join([other.net_.module_])
-    return one
-
-
-def test_an_onnx_file_has_all_members(joined, tmp_path):
+def test_an_onnx_file_has_all_members(shallow_models, tmp_path):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    two_of(joined("queries")[0]).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
+    tagger, X, y = make("queries", shallow_models("bert"), n_members=2)
+    tagger.fit(X, y).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
     names = [output.name for output in ort.InferenceSession(tmp_path / "net.onnx").get_outputs()]
     assert names == ["start_logits", "end_logits", "match_logits"]
 
 
-def test_onnx_runtime_has_all_members(joined):
+def test_onnx_runtime_has_all_members(shallow_models):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    estimator, X, _ = joined("texts")
-    two = two_of(estimator)
-    with_onnx = copy.copy(two).set_params(runtime="onnx")
+    two, X, y = make("texts", shallow_models("bert"), n_members=2)
+    with_onnx = copy.copy(two.fit(X, y)).set_params(runtime="onnx")
     np.testing.assert_allclose(logits(with_onnx, X), logits(two, X), atol=1e-4)
 
 

@@ -16,7 +16,7 @@ from skdice._digest import weights_digest
 from skdice.inspection import compare_runtimes
 from skdice.io import _onnx_network
 
-from ..io.conftest import fitted, make  # noqa: F401
+from ..io.conftest import fitted_shallow, make  # noqa: F401
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package)
@@ -63,11 +63,11 @@ def exported_once():
 
 
 @pytest.fixture
-def estimator(fitted):  # noqa: F811
+def estimator(fitted_shallow):  # noqa: F811
     """Return a function from case, family and runtime to an own copy with X and y."""
 
     def get(case="tagger", family="bert", runtime="onnx", **params):
-        estimator, X, y = fitted(case, family)
+        estimator, X, y = fitted_shallow(case, family)
         return copy.copy(estimator).set_params(runtime=runtime, **params), X, y
 
     return get
@@ -205,8 +205,8 @@ class TestRefused:
             with pytest.raises(ValueError, match=message):
                 call()
 
-    def test_missing_packages(self, fitted, monkeypatch):  # noqa: F811
-        one = pickle.loads(pickle.dumps(fitted("tagger", "bert")[0]))
+    def test_missing_packages(self, fitted_shallow, monkeypatch):  # noqa: F811
+        one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
         find = importlib.util.find_spec
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
@@ -215,17 +215,17 @@ class TestRefused:
         with pytest.raises(ImportError, match=message):
             one.set_params(runtime="onnx").predict([["a"]])
 
-    def test_xlnet(self, tiny_models):
-        tagger, X, y = make("tagger", tiny_models("xlnet"), runtime="onnx-int8")
+    def test_xlnet(self, shallow_models):
+        tagger, X, y = make("tagger", shallow_models("xlnet"), runtime="onnx-int8")
         tagger.fit(X, y)
         message = "cannot export the architecture XLNet.*. Predict with runtime='torch'."
         with pytest.raises(ValueError, match=message):
             tagger.predict(X)
         assert len(tagger.set_params(runtime="torch").predict(X)) == len(X)
 
-    def test_another_network(self, fitted, monkeypatch):  # noqa: F811
+    def test_another_network(self, fitted_shallow, monkeypatch):  # noqa: F811
         """The graph is that of other weights."""
-        one = pickle.loads(pickle.dumps(fitted("tagger", "bert")[0]))
+        one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
         compare_as_it_is = _onnx_network.compare
 
         def compare(session, graph, *args):
