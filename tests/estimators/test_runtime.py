@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice._digest import weights_digest
 from skdice.inspection import compare_runtimes
 from skdice.io import _onnx_network
 
@@ -41,23 +40,16 @@ METHODS = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def exported_once():
-    """Export a network once, whatever is made of it; count the sessions."""
-    programs, sessions = {}, []
-    trace, open_session = _onnx_network.trace, _onnx_network.open_session
-
-    def trace_once(graph, *args):
-        key = weights_digest(graph.state_dict().items())
-        if key not in programs:
-            programs[key] = trace(graph, *args)
-        return programs[key]
+def sessions(traced_once):
+    """Count the sessions."""
+    sessions = []
+    open_session = _onnx_network.open_session
 
     def open_and_count(path):
         sessions.append(path.name)
         return open_session(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_onnx_network, "trace", trace_once)
         patch.setattr(_onnx_network, "open_session", open_and_count)
         yield sessions
 
@@ -147,23 +139,23 @@ def test_parquet(estimator, tmp_path):
 
 
 class TestSessions:
-    def test_made_once(self, estimator, exported_once):
+    def test_made_once(self, estimator, sessions):
         one, X, _ = estimator()
         one.predict(X)
-        n_sessions = len(exported_once)
+        n_sessions = len(sessions)
         one.set_params(runtime="torch").predict(X)
         one.set_params(runtime="onnx").predict(X)
         copy.copy(one).predict_proba(X)
-        assert len(exported_once) == n_sessions
+        assert len(sessions) == n_sessions
 
-    def test_another_one_after_a_fit(self, estimator, exported_once):
+    def test_another_one_after_a_fit(self, estimator, sessions):
         one, X, y = estimator(max_epochs=1, validation_fraction=0.25)
         old = one.predict_proba(X)
-        n_sessions = len(exported_once)
+        n_sessions = len(sessions)
         one.set_params(random_state=1).fit(X, y)
-        assert len(exported_once) == n_sessions  # Validation is torch's.
+        assert len(sessions) == n_sessions  # Validation is torch's.
         found = one.predict_proba(X)
-        assert len(exported_once) == n_sessions + 1
+        assert len(sessions) == n_sessions + 1
         assert flat(found) == pytest.approx(
             flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
         )
