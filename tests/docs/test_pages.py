@@ -30,6 +30,7 @@ BLOCK = re.compile(
 FASTER = [
     (r"max_epochs=\d+", "max_epochs=1"),
     (r"n_trials=\d+", "n_trials=2"),
+    (r"\bcv=\d+", "cv=2"),
     (r"n_frozen_layers=[2-9]", "n_frozen_layers=1"),
 ]
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+")
