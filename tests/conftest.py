@@ -11,6 +11,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pytest
 import torch
 
+from skdice._digest import weights_digest
+from skdice.io import _onnx_network
 from skdice.nn import _runtime
 
 from .tiny_models import BUILDERS, build_bert
@@ -26,6 +28,35 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def tiny_models(tmp_path_factory):
     """Return the directory of the tiny model of a family, built when first asked for."""
     return functools.cache(lambda family: BUILDERS[family](tmp_path_factory.mktemp(family)))
+
+
+@pytest.fixture(scope="session")
+def shallow_models(tmp_path_factory):
+    """The same with one layer, for exports to ONNX: they take seconds for each."""
+
+    def build(family):
+        # The two layers of ModernBERT are of two kinds.
+        config = {} if family == "modernbert" else {"num_hidden_layers": 1}
+        return BUILDERS[family](tmp_path_factory.mktemp(family), **config)
+
+    return functools.cache(build)
+
+
+@pytest.fixture(scope="module")
+def traced_once():
+    """Trace a network for ONNX Runtime once, whatever is made of it."""
+    programs = {}
+    trace = _onnx_network.trace
+
+    def trace_once(graph, *args):
+        key = weights_digest(graph.state_dict().items())
+        if key not in programs:
+            programs[key] = trace(graph, *args)
+        return programs[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_onnx_network, "trace", trace_once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -77,11 +77,11 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def tagger(tiny_bert, tmp_path_factory):
+def tagger(quick_bert, tmp_path_factory):
     """Directory of a saved tagger that finds entities."""
     X, y = easy_corpus(60)
     fitted = DiceTokenTagger(
-        tiny_bert, loss="ce", max_epochs=8, lr=5e-3, random_state=0, verbose=0, device="cpu"
+        quick_bert, loss="ce", max_epochs=6, lr=5e-3, random_state=0, verbose=0, device="cpu"
     ).fit(X, y)
     directory = tmp_path_factory.mktemp("saved") / "tagger"
     fitted.save_pretrained(directory)
@@ -213,10 +213,11 @@ class TestFit:
         assert "texts.tsv like texts" in capsys.readouterr().err
 
     def test_same_as_python(self, folder, run, tiny_bert):
-        run("fit", "train.conll", "--model", tiny_bert, *FAST, "--seed", "0", "--out", "cli")
+        argv = ["fit", "train.conll", "--model", tiny_bert, *FAST, "--epochs", 2, "--seed", 0]
+        run(*argv, "--out", "cli")
         X, y = read_conll("train.conll")
         by_hand = DiceTokenTagger(
-            tiny_bert, lr=2e-3, batch_size=8, device="cpu", random_state=0, verbose=0
+            tiny_bert, max_epochs=2, lr=2e-3, batch_size=8, device="cpu", random_state=0, verbose=0
         ).fit(X, y)
         ours = load_pretrained("cli")
         assert ours.get_params() == {**by_hand.get_params(), "verbose": 1}
@@ -224,13 +225,35 @@ class TestFit:
             np.testing.assert_array_equal(a, b)
 
     def test_quiet(self, folder, run, tiny_bert):
-        argv = ["fit", "texts.tsv", "--model", tiny_bert, "--loss", "ce", *FAST, "--seed", 0]
+        argv = [
+            "fit",
+            "texts.tsv",
+            "--model",
+            tiny_bert,
+            "--loss",
+            "ce",
+            *FAST,
+            "--epochs",
+            1,
+            "--seed",
+            0,
+        ]
         assert run(*argv, "-q", "--out", "a")[2] == ""
 
     def test_warnings_are_one_line(self, folder, run, tiny_bert):
         Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n" * 1)
         _, _, err = run(
-            "fit", "a.tsv", "--model", tiny_bert, *FAST, "--out", "a", "--set", "verbose=0"
+            "fit",
+            "a.tsv",
+            "--model",
+            tiny_bert,
+            *FAST,
+            "--epochs",
+            1,
+            "--out",
+            "a",
+            "--set",
+            "verbose=0",
         )
         (line,) = [line for line in err.splitlines() if "longer than" in line]
         assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
@@ -321,7 +344,7 @@ class TestTag:
         assert list(read_tsv(out)["line"]) == [1]  # What came before it is not lost.
 
     def test_model_that_tags_nothing(self, folder, run, tiny_bert):
-        run("fit", "texts.tsv", "--model", tiny_bert, *FAST, "--loss", "ce", "--out", "a", "-q")
+        run("fit", "texts.tsv", "--model", tiny_bert, *FAST, "--epochs", 1, "--out", "a", "-q")
         status, out, err = run("tag", "a", stdin=b"oslo\n")
         assert (status, out) == (2, "")
         assert err.startswith("skdice: error: a holds a DiceTextClassifier, which finds no entit")

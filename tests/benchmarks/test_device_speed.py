@@ -15,9 +15,9 @@ def errors(found):
 
 
 def test_runs_through(tmp_path, monkeypatch):
-    model = build_bert(tmp_path / "encoder", max_position_embeddings=512)
-    monkeypatch.setattr(device, "_N_WATCHED", 1)
-    monkeypatch.setattr(device, "_MOST_ROUNDS", 1)
+    model = build_bert(tmp_path / "encoder", max_position_embeddings=512, num_hidden_layers=1)
+    for name in ("_N_WARMUP", "_N_WATCHED", "_MOST_ROUNDS"):
+        monkeypatch.setattr(device, name, 1)
     monkeypatch.setattr(device, "PIPELINE_SIZES", (2,))
     path = tmp_path / "found.json"
     found = device.run(Setup(str(model), 2, "cpu"), path, n_steps=2, n_predicted=8)

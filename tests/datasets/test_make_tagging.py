@@ -58,7 +58,7 @@ def repair(tags):
 @pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 0.0), (3, 1.0), (20, 0.2)])
 def test_ratio(ratio, n_types, ambiguity):
     _, y = make_tagging(
-        1000, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=round(ratio)
+        400, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=round(ratio)
     )
     assert get_ratio(y) == pytest.approx(ratio, rel=0.05)
     n_words = sum(map(len, y))
@@ -115,7 +115,7 @@ def test_all_types_occur_in_sparse_data():
 
 def test_last_sentences_are_like_the_others():
     lengths = []
-    for seed in range(20):
+    for seed in range(10):
         _, y = make_tagging(300, ratio=30, random_state=seed)
         lengths += [end - start for tags in y[270:] for start, end, _ in get_entities(tags)]
     assert np.mean(lengths) > 1.3
@@ -136,7 +136,7 @@ def test_lengths_of_sentences_and_entities_vary():
 
 @pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (2, 0.3), (3, 0.2), (3, 1.0), (20, 0.2)])
 def test_ambiguity_is_the_share_of_ambiguous_words(n_types, ambiguity):
-    X, y = make_tagging(8000, ratio=6, n_types=n_types, ambiguity=ambiguity, random_state=1)
+    X, y = make_tagging(4000, ratio=6, n_types=n_types, ambiguity=ambiguity, random_state=1)
     roles = get_roles(X, y)
     for name in TYPES[:n_types]:
         own = [kinds for kinds in roles.values() if name in kinds]
@@ -150,7 +150,7 @@ def test_ambiguity_is_the_share_of_ambiguous_words(n_types, ambiguity):
 
 @pytest.mark.parametrize("n_types", [1, 20])
 def test_without_ambiguity_each_word_has_one_role(n_types):
-    X, y = make_tagging(8000, ratio=2, n_types=n_types, ambiguity=0, random_state=0)
+    X, y = make_tagging(3000, ratio=2, n_types=n_types, ambiguity=0, random_state=0)
     assert all(len(kinds) == 1 for kinds in get_roles(X, y).values())
 
 
@@ -187,8 +187,8 @@ def predict_from_window(X, y, X_test, reach=4):
     ],
 )
 def test_context_decides_and_words_alone_do_not(parameters, low, high):
-    X, y = make_tagging(3000, random_state=0, **parameters)
-    X_test, y_test = make_tagging(500, random_state=1, **parameters)
+    X, y = make_tagging(2000, random_state=0, **parameters)
+    X_test, y_test = make_tagging(300, random_state=1, **parameters)
     assert score_f1(y_test, predict_most_frequent_tag(X, y, X_test)) < low
     assert score_f1(y_test, predict_from_window(X, y, X_test)) > high
 

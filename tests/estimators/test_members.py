@@ -39,13 +39,13 @@ def logits(estimator, X):
 
 
 @pytest.fixture(scope="module")
-def joined(tiny_models):
+def joined(shallow_models):
     """Return a fitted estimator of three members with its rows, by case; fitted once."""
     done = {}
 
     def fit(case):
         if case not in done:
-            estimator, X, y = make(case, tiny_models("bert"), n_members=N_MEMBERS)
+            estimator, X, y = make(case, shallow_models("bert"), n_members=N_MEMBERS)
             done[case] = estimator.fit(X, y), X, y
         return done[case]
 
@@ -152,27 +152,20 @@ def test_half_a_member_is_an_error(joined, tmp_path):
         _load_head(module, tmp_path)
 
 
-def two_of(estimator):
-    """Return an estimator with two of the members: the export of each takes seconds."""
-    one, other = singles(estimator)[:2]
-    one.net_.module_.join([other.net_.module_])
-    return one
-
-
-def test_an_onnx_file_has_all_members(joined, tmp_path):
+def test_an_onnx_file_has_all_members(shallow_models, tmp_path):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    two_of(joined("queries")[0]).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
+    tagger, X, y = make("queries", shallow_models("bert"), n_members=2)
+    tagger.fit(X, y).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
     names = [output.name for output in ort.InferenceSession(tmp_path / "net.onnx").get_outputs()]
     assert names == ["start_logits", "end_logits", "match_logits"]
 
 
-def test_onnx_runtime_has_all_members(joined):
+def test_onnx_runtime_has_all_members(shallow_models):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    estimator, X, _ = joined("texts")
-    two = two_of(estimator)
-    with_onnx = copy.copy(two).set_params(runtime="onnx")
+    two, X, y = make("texts", shallow_models("bert"), n_members=2)
+    with_onnx = copy.copy(two.fit(X, y)).set_params(runtime="onnx")
     np.testing.assert_allclose(logits(with_onnx, X), logits(two, X), atol=1e-4)
 
 
@@ -209,8 +202,8 @@ def test_checkpoints_of_members(joined, tmp_path, monkeypatch):
     np.testing.assert_array_equal(logits(again, X), logits(estimator, X))
 
 
-def test_decisions_are_tuned_for_all_together(tiny_models):
-    tagger, X, y = make("tagger", tiny_models("bert"), n_members=2, max_epochs=2)
+def test_decisions_are_tuned_for_all_together(shallow_models):
+    tagger, X, y = make("tagger", shallow_models("bert"), n_members=2, max_epochs=2)
     tagger.set_params(background_bias="auto", validation_fraction=0.3).fit(X, y)
     bias = tagger.background_bias_
     assert len(tagger.net_.module_.members) == 1
@@ -248,12 +241,12 @@ def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
     np.testing.assert_allclose(logits(stopped, X), expected, atol=1e-5)
 
 
-def test_an_interrupted_first_member_can_be_used(tiny_models):
+def test_an_interrupted_first_member_can_be_used(shallow_models):
     class Stop(Callback):
         def on_batch_begin(self, net, **kwargs):
             raise RuntimeError("stop")
 
-    tagger, X, y = make("tagger", tiny_models("bert"), n_members=2)
+    tagger, X, y = make("tagger", shallow_models("bert"), n_members=2)
     with pytest.raises(RuntimeError, match="stop"):
         tagger.set_params(callbacks=[Stop()]).fit(X, y)
     assert tagger.interrupted_
@@ -262,16 +255,16 @@ def test_an_interrupted_first_member_can_be_used(tiny_models):
 
 
 @pytest.mark.parametrize("value", [0, 1.5, None])
-def test_not_allowed(tiny_models, value):
-    tagger, X, y = make("tagger", tiny_models("bert"), n_members=value)
+def test_not_allowed(shallow_models, value):
+    tagger, X, y = make("tagger", shallow_models("bert"), n_members=value)
     with pytest.raises(ValueError, match="n_members"):
         tagger.fit(X, y)
 
 
 class TestMerged:
     @pytest.mark.parametrize("case", CASES)
-    def test_weights_are_the_mean(self, tiny_models, case):
-        estimator, X, y = make(case, tiny_models("bert"), n_members=2, lr=1e-3)
+    def test_weights_are_the_mean(self, shallow_models, case):
+        estimator, X, y = make(case, shallow_models("bert"), n_members=2, lr=1e-3)
         estimator.set_params(merge_members=True)
         trained = []
 
@@ -288,7 +281,7 @@ class TestMerged:
         for name, weight in merged.net_.module_.state_dict().items():
             torch.testing.assert_close(weight, (first[name] + second[name]) / 2)
 
-    def test_members_start_from_one_head_and_see_other_batches(self, tiny_models):
+    def test_members_start_from_one_head_and_see_other_batches(self, shallow_models):
         heads, texts = [], []
 
         class Look(Callback):
@@ -298,7 +291,7 @@ class TestMerged:
             def on_batch_begin(self, net, batch, **kwargs):
                 texts.append(batch[0]["input_ids"])
 
-        estimator, X, y = make("texts", tiny_models("bert"), n_members=2, merge_members=True)
+        estimator, X, y = make("texts", shallow_models("bert"), n_members=2, merge_members=True)
         estimator.set_params(callbacks=[Look()]).fit(X, y)
         assert torch.equal(*heads)
         half = len(texts) // 2
@@ -306,12 +299,12 @@ class TestMerged:
             a.shape == b.shape and torch.equal(a, b) for a, b in zip(texts[:half], texts[half:])
         )
 
-    def test_one_member_is_a_plain_fit(self, tiny_models):
-        estimator, X, y = make("texts", tiny_models("bert"))
+    def test_one_member_is_a_plain_fit(self, shallow_models):
+        estimator, X, y = make("texts", shallow_models("bert"))
         one = clone(estimator).set_params(merge_members=True).fit(X, y)
         np.testing.assert_array_equal(logits(one, X), logits(estimator.fit(X, y), X))
 
-    def test_dropout_differs(self, tiny_models):
+    def test_dropout_differs(self, shallow_models):
         """Members that begin alike draw other random numbers."""
         states = []
 
@@ -319,6 +312,6 @@ class TestMerged:
             def on_train_begin(self, net, **kwargs):
                 states.append(torch.get_rng_state())
 
-        estimator, X, y = make("texts", tiny_models("bert"), n_members=2, merge_members=True)
+        estimator, X, y = make("texts", shallow_models("bert"), n_members=2, merge_members=True)
         estimator.set_params(callbacks=[Look()]).fit(X, y)
         assert not torch.equal(*states)

@@ -12,11 +12,10 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice._digest import weights_digest
 from skdice.inspection import compare_runtimes
 from skdice.io import _onnx_network
 
-from ..io.conftest import fitted, make  # noqa: F401
+from ..io.conftest import fitted_shallow, make  # noqa: F401
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package)
@@ -41,33 +40,26 @@ METHODS = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def exported_once():
-    """Export a network once, whatever is made of it; count the sessions."""
-    programs, sessions = {}, []
-    trace, open_session = _onnx_network.trace, _onnx_network.open_session
-
-    def trace_once(graph, *args):
-        key = weights_digest(graph.state_dict().items())
-        if key not in programs:
-            programs[key] = trace(graph, *args)
-        return programs[key]
+def sessions(traced_once):
+    """Count the sessions."""
+    sessions = []
+    open_session = _onnx_network.open_session
 
     def open_and_count(path):
         sessions.append(path.name)
         return open_session(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_onnx_network, "trace", trace_once)
         patch.setattr(_onnx_network, "open_session", open_and_count)
         yield sessions
 
 
 @pytest.fixture
-def estimator(fitted):  # noqa: F811
+def estimator(fitted_shallow):  # noqa: F811
     """Return a function from case, family and runtime to an own copy with X and y."""
 
     def get(case="tagger", family="bert", runtime="onnx", **params):
-        estimator, X, y = fitted(case, family)
+        estimator, X, y = fitted_shallow(case, family)
         return copy.copy(estimator).set_params(runtime=runtime, **params), X, y
 
     return get
@@ -147,23 +139,23 @@ def test_parquet(estimator, tmp_path):
 
 
 class TestSessions:
-    def test_made_once(self, estimator, exported_once):
+    def test_made_once(self, estimator, sessions):
         one, X, _ = estimator()
         one.predict(X)
-        n_sessions = len(exported_once)
+        n_sessions = len(sessions)
         one.set_params(runtime="torch").predict(X)
         one.set_params(runtime="onnx").predict(X)
         copy.copy(one).predict_proba(X)
-        assert len(exported_once) == n_sessions
+        assert len(sessions) == n_sessions
 
-    def test_another_one_after_a_fit(self, estimator, exported_once):
+    def test_another_one_after_a_fit(self, estimator, sessions):
         one, X, y = estimator(max_epochs=1, validation_fraction=0.25)
         old = one.predict_proba(X)
-        n_sessions = len(exported_once)
+        n_sessions = len(sessions)
         one.set_params(random_state=1).fit(X, y)
-        assert len(exported_once) == n_sessions  # Validation is torch's.
+        assert len(sessions) == n_sessions  # Validation is torch's.
         found = one.predict_proba(X)
-        assert len(exported_once) == n_sessions + 1
+        assert len(sessions) == n_sessions + 1
         assert flat(found) == pytest.approx(
             flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
         )
@@ -205,8 +197,8 @@ class TestRefused:
             with pytest.raises(ValueError, match=message):
                 call()
 
-    def test_missing_packages(self, fitted, monkeypatch):  # noqa: F811
-        one = pickle.loads(pickle.dumps(fitted("tagger", "bert")[0]))
+    def test_missing_packages(self, fitted_shallow, monkeypatch):  # noqa: F811
+        one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
         find = importlib.util.find_spec
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
@@ -215,17 +207,17 @@ class TestRefused:
         with pytest.raises(ImportError, match=message):
             one.set_params(runtime="onnx").predict([["a"]])
 
-    def test_xlnet(self, tiny_models):
-        tagger, X, y = make("tagger", tiny_models("xlnet"), runtime="onnx-int8")
+    def test_xlnet(self, shallow_models):
+        tagger, X, y = make("tagger", shallow_models("xlnet"), runtime="onnx-int8")
         tagger.fit(X, y)
         message = "cannot export the architecture XLNet.*. Predict with runtime='torch'."
         with pytest.raises(ValueError, match=message):
             tagger.predict(X)
         assert len(tagger.set_params(runtime="torch").predict(X)) == len(X)
 
-    def test_another_network(self, fitted, monkeypatch):  # noqa: F811
+    def test_another_network(self, fitted_shallow, monkeypatch):  # noqa: F811
         """The graph is that of other weights."""
-        one = pickle.loads(pickle.dumps(fitted("tagger", "bert")[0]))
+        one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
         compare_as_it_is = _onnx_network.compare
 
         def compare(session, graph, *args):

@@ -36,16 +36,27 @@ def make(case, model, **params):
     return cls(model, **{**FAST, **params}), *rows()
 
 
-@pytest.fixture(scope="session")
-def fitted(tiny_models):
-    """Return a fitted estimator with its rows, by case and family."""
+def fit_once(models):
+    """Return a function that gives a fitted estimator with its rows, by case and family."""
 
     @functools.cache
     def fit(case, family="bert"):
-        estimator, X, y = make(case, tiny_models(family))
+        estimator, X, y = make(case, models(family))
         return estimator.fit(X, y), X, y
 
     return fit
+
+
+@pytest.fixture(scope="session")
+def fitted(tiny_models):
+    """Return a fitted estimator with its rows, by case and family."""
+    return fit_once(tiny_models)
+
+
+@pytest.fixture(scope="session")
+def fitted_shallow(shallow_models):
+    """The same, of networks with one layer."""
+    return fit_once(shallow_models)
 
 
 @pytest.fixture(scope="session")

@@ -58,12 +58,12 @@ def state_of(estimator):
 
 
 @pytest.fixture(scope="module")
-def exported(fitted, tmp_path_factory):
+def exported(fitted_shallow, tmp_path_factory):
     """Return a fitted estimator, its X, and the file, by case and family."""
 
     @functools.cache
     def export(case, family):
-        estimator, X, _ = fitted(case, family)
+        estimator, X, _ = fitted_shallow(case, family)
         path = tmp_path_factory.mktemp("onnx") / "model.onnx"
         estimator.net_.module_.train()  # To see that dropout is off in the file, and on after it.
         before = state_of(estimator)
@@ -253,14 +253,14 @@ class TestMetadata:
         assert text.isascii()
         assert json.loads(text) == (sorted(labels) if classes is None else classes)
 
-    def test_thresholds_of_labels(self, fitted, said):
-        estimator = copy.copy(fitted("labels")[0])
+    def test_thresholds_of_labels(self, fitted_shallow, said):
+        estimator = copy.copy(fitted_shallow("labels")[0])
         estimator.threshold_ = np.array([0.5, -1.0])
         assert json.loads(said(estimator)["decision"]) == {"threshold_": [0.5, -1.0]}
 
     @pytest.mark.parametrize("value, shown", [(math.inf, "inf"), (-math.inf, "-inf"), (1.5, 1.5)])
-    def test_extractor(self, fitted, said, value, shown):
-        estimator = copy.copy(fitted("questions")[0])
+    def test_extractor(self, fitted_shallow, said, value, shown):
+        estimator = copy.copy(fitted_shallow("questions")[0])
         estimator.null_threshold_ = value
         given = said(estimator)
         assert json.loads(given["decision"]) == {"null_threshold_": shown}
@@ -290,23 +290,23 @@ class TestRefused:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("path", [None, 3, "", b"model.onnx"])
-    def test_no_path(self, fitted, path):
+    def test_no_path(self, fitted_shallow, path):
         with pytest.raises(TypeError, match="path must be a path"):
-            fitted("tagger")[0].export_onnx(path)
+            fitted_shallow("tagger")[0].export_onnx(path)
 
     @pytest.mark.parametrize("name", ["model", "model.pt", "model.onnx/"])
-    def test_wrong_path(self, fitted, tmp_path, name):
+    def test_wrong_path(self, fitted_shallow, tmp_path, name):
         (tmp_path / "model.onnx").mkdir()
         with pytest.raises(ValueError, match=r"must end in '.onnx'; got|is a directory; pass"):
-            fitted("tagger")[0].export_onnx(f"{tmp_path}/{name}")
+            fitted_shallow("tagger")[0].export_onnx(f"{tmp_path}/{name}")
 
-    def test_missing_directory(self, fitted, tmp_path):
+    def test_missing_directory(self, fitted_shallow, tmp_path):
         with pytest.raises(FileNotFoundError, match="directory of the ONNX file") as caught:
-            fitted("tagger")[0].export_onnx(tmp_path / "missing" / "model.onnx")
+            fitted_shallow("tagger")[0].export_onnx(tmp_path / "missing" / "model.onnx")
         assert caught.value.errno == errno.ENOENT
         assert caught.value.filename == str(tmp_path / "missing")
 
-    def test_architecture(self, fitted, tmp_path, monkeypatch):
+    def test_architecture(self, fitted_shallow, tmp_path, monkeypatch):
         def fail(*args, **kwargs):
             try:
                 raise TypeError("no such operator\nline\nline")
@@ -319,20 +319,20 @@ class TestRefused:
             f"BertForTokenClassification to ONNX. It says: TypeError: no such operator"
         )
         with pytest.raises(ValueError) as caught:
-            fitted("tagger")[0].export_onnx(tmp_path / "model.onnx")
+            fitted_shallow("tagger")[0].export_onnx(tmp_path / "model.onnx")
         assert str(caught.value) == message
         assert caught.value.__suppress_context__
         assert list(tmp_path.iterdir()) == []
         assert logging.root.manager.disable == logging.NOTSET
 
-    def test_missing_packages(self, fitted, tmp_path, monkeypatch):
+    def test_missing_packages(self, fitted_shallow, tmp_path, monkeypatch):
         find = importlib.util.find_spec
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name: None if "onnx" in name else find(name)
         )
         message = r"needs onnx and onnxscript, not installed here: pip .*skdice\[onnx\]"
         with pytest.raises(ImportError, match=message):
-            fitted("tagger")[0].export_onnx(tmp_path / "model.onnx")
+            fitted_shallow("tagger")[0].export_onnx(tmp_path / "model.onnx")
 
 
 class TestReplacing:
