@@ -62,6 +62,7 @@ def check_predictions(fitted, X, y):
         np.testing.assert_allclose(p.sum(1), 1)
 
 
+@pytest.mark.parametrize("case", ["pairs of str", "texts"], indirect=True)
 @pytest.mark.parametrize(
     "wrap",
     [
