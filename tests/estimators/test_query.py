@@ -116,12 +116,12 @@ class TestLearning:
         tagger = make(tiny_bert, max_epochs=1, span_weights=[1, 2, 3]).fit(*few)
         assert tagger.net_.criterion_.span_weights == (1, 2, 3)
 
-    def test_tags_and_spans_are_the_same_data(self, tiny_bert, few):
+    def test_tags_and_spans_are_the_same_data(self, tiny_bert, few, fitted):
         X, tags = few
         first, second = (make(tiny_bert, max_epochs=2).fit(X, y) for y in (tags, spans_of(tags)))
         assert same_weights(first, second)
         assert first.predict(X).tolist() == second.predict(X).tolist()
-        assert first.score(X, tags) == second.score(X, spans_of(tags))
+        assert fitted.score(X, tags) == fitted.score(X, spans_of(tags)) > 0.5
 
     def test_nested_entities(self, tiny_bert):
         """It gives more than the best choice of entities without overlap could."""
