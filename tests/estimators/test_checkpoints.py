@@ -4,11 +4,13 @@ import errno
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -139,6 +141,18 @@ def test_with_parameters(name, tiny_bert, tmp_path):
     assert_same_fit(again, plain)
 
 
+@pytest.fixture(scope="module")
+def never_stopped(tiny_bert):
+    """Return a fit that was never stopped, with its rows, by case."""
+
+    @cache
+    def fit(case):
+        plain, X, y = make(case, tiny_bert, **DROPOUT_MATTERS)
+        return plain.fit(X, y), X, y
+
+    return fit
+
+
 @pytest.mark.parametrize(
     ("epoch", "event", "left"),
     [
@@ -149,9 +163,8 @@ def test_with_parameters(name, tiny_bert, tmp_path):
         (EPOCHS, "on_train_end", 0),
     ],
 )
-def test_wherever_it_stops(epoch, event, left, tiny_bert, tmp_path):
-    plain, X, y = make("texts", tiny_bert, **DROPOUT_MATTERS)
-    plain.fit(X, y)
+def test_wherever_it_stops(epoch, event, left, never_stopped, tmp_path):
+    plain, X, y = never_stopped("texts")
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     killed(kept, X, y, epoch=epoch, event=event)
     again, n_epochs = continued(kept, X, y)
@@ -160,9 +173,8 @@ def test_wherever_it_stops(epoch, event, left, tiny_bert, tmp_path):
     assert_same_fit(again, plain)
 
 
-def test_stopped_again_and_again(tiny_bert, tmp_path):
-    plain, X, y = make("tagger", tiny_bert, **DROPOUT_MATTERS)
-    plain.fit(X, y)
+def test_stopped_again_and_again(never_stopped, tmp_path):
+    plain, X, y = never_stopped("tagger")
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     for epoch in (1, 2, 3, 4):
         killed(kept, X, y, epoch=epoch)
@@ -246,12 +258,32 @@ def test_what_is_only_shown_does_not_matter(tiny_bert, tmp_path):
     assert continued(tagger.set_params(verbose=1, checkpoint_dir=tmp_path), X, y)[1] == 1
 
 
+@pytest.fixture(scope="module")
+def killed_once(tiny_bert, tmp_path_factory):
+    """A directory with the checkpoint of a fit; not to be written into."""
+    directory = tmp_path_factory.mktemp("killed")
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=directory, max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    return directory
+
+
+@pytest.fixture
+def killed_fit(killed_once, tiny_bert, tmp_path):
+    """A fit that was killed, with its rows, and the directory of its own copy of the checkpoint."""
+    shutil.copytree(killed_once, tmp_path, dirs_exist_ok=True)
+    (directory,) = tmp_path.iterdir()
+    return *make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2), directory
+
+
+def test_the_copy_goes_on(killed_fit):
+    tagger, X, y, _ = killed_fit
+    assert continued(tagger, X, y)[1] == 1
+
+
 @pytest.mark.parametrize("name", ["state.json", "tensors.safetensors"])
 @pytest.mark.parametrize("damage", ["cut", "missing", "flipped"])
-def test_damaged(name, damage, tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
-    killed(tagger, X, y, epoch=2)
-    (directory,) = tmp_path.iterdir()
+def test_damaged(name, damage, killed_fit):
+    tagger, X, y, directory = killed_fit
     path = directory / name
     content = path.read_bytes()
     path.unlink()
@@ -290,21 +322,17 @@ ODD_STATES = {
 
 
 @pytest.mark.parametrize("name", ODD_STATES)
-def test_odd_states(name, tiny_bert, tmp_path):
+def test_odd_states(name, killed_fit):
     """With digests that are right, as another program could write them."""
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
-    killed(tagger, X, y, epoch=2)
-    (directory,) = tmp_path.iterdir()
-    checkpoint = DirectoryCheckpoint(tmp_path, directory.name)
+    tagger, X, y, directory = killed_fit
+    checkpoint = DirectoryCheckpoint(directory.parent, directory.name)
     checkpoint.save(ODD_STATES[name](checkpoint.load()))
     with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
         clone(tagger).fit(X, y)
 
 
-def test_no_pickle(tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
-    killed(tagger, X, y, epoch=2)
-    (directory,) = tmp_path.iterdir()
+def test_no_pickle(killed_fit):
+    directory = killed_fit[-1]
     assert sorted(os.listdir(directory)) == ["state.json", "tensors.safetensors"]
     json.loads((directory / "state.json").read_text())
     assert len(load_file(directory / "tensors.safetensors")) > 10

@@ -1,7 +1,7 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
 import pickle
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from skdice.model_selection import tune_decision
 from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
 
 FAST = {"max_epochs": 8, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-LEARNS = {"max_epochs": 8, "lr": 5e-3}
+LEARNS = {"max_epochs": 4, "lr": 5e-3}
 
 
 def make_texts(model, **params):
@@ -38,40 +38,55 @@ def texts(tiny_bert):
 
 
 @pytest.fixture(scope="module")
-def pairs(tiny_bert):
-    return make_pairs(tiny_bert, max_epochs=14).fit(*easy_pairs(160))
+def pairs_with(tiny_bert):
+    """Return a classifier of pairs that has learned with a loss."""
+    how = {"max_epochs": 5, "batch_size": 16}
+    return cache(lambda loss: make_pairs(tiny_bert, loss=loss, **how).fit(*easy_pairs(480)))
 
 
 @pytest.fixture(scope="module")
-def labels(tiny_bert):
-    return make_texts(tiny_bert).fit(*easy_labels(96))
+def pairs(pairs_with):
+    return pairs_with("dice")
+
+
+@pytest.fixture(scope="module")
+def three_classes_with(quick_bert):
+    """Return a classifier of texts that has learned three classes with a loss."""
+    X, y = easy_texts(192, n_classes=3)
+    return cache(lambda loss: make_texts(quick_bert, loss=loss, **LEARNS).fit(X, y))
+
+
+@pytest.fixture(scope="module")
+def labels_with(quick_bert):
+    """Return a classifier of texts that has learned two labels with a loss."""
+    return cache(lambda loss: make_texts(quick_bert, loss=loss, **LEARNS).fit(*easy_labels(192)))
+
+
+@pytest.fixture(scope="module")
+def labels(labels_with):
+    return labels_with("dice")
 
 
 class TestLearning:
     @pytest.mark.parametrize("loss", LEARNING)
-    def test_pairs(self, tiny_bert, loss):
-        classifier = make_pairs(tiny_bert, loss=loss, max_epochs=12, lr=4e-3)
-        classifier.fit(*easy_pairs(160))
-        assert classifier.score(*easy_pairs(40, seed=1)) > 0.75
+    def test_pairs(self, pairs_with, loss):
+        assert pairs_with(loss).score(*easy_pairs(40, seed=1)) > 0.75
 
     @pytest.mark.parametrize("loss", LEARNING)
-    def test_three_classes(self, quick_bert, loss):
-        classifier = make_texts(quick_bert, loss=loss, **LEARNS)
-        classifier.fit(*easy_texts(192, n_classes=3))
-        assert classifier.score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
+    def test_three_classes(self, three_classes_with, loss):
+        assert three_classes_with(loss).score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
 
     @pytest.mark.parametrize("loss", LEARNING)
-    def test_several_labels(self, quick_bert, loss):
-        classifier = make_texts(quick_bert, loss=loss, **LEARNS).fit(*easy_labels(192))
-        assert classifier.score(*easy_labels(40, seed=1)) > 0.75
+    def test_several_labels(self, labels_with, loss):
+        assert labels_with(loss).score(*easy_labels(40, seed=1)) > 0.75
 
     @pytest.mark.parametrize(
         "loss", [DiceLoss(average="macro"), DiceLoss(level="example"), DiceLoss(ohem_ratio=3.0)]
     )
     def test_several_labels_with_a_loss_object(self, quick_bert, loss):
-        how = {"max_epochs": 12, "lr": 5e-3, "accumulate": 2, "random_state": 4}
+        how = {"max_epochs": 16, "lr": 3e-3, "accumulate": 2}
         classifier = make_texts(quick_bert, loss=loss, **how)
-        assert classifier.fit(*easy_labels(192)).score(*easy_labels(40, seed=1)) > 0.75
+        assert classifier.fit(*easy_labels(96)).score(*easy_labels(40, seed=1)) > 0.75
 
     def test_both_texts_of_a_pair_are_read(self, pairs):
         both = pairs.decision_function([("in oslo", "in paris")])
@@ -132,9 +147,8 @@ class TestLabels:
         assert set(classifier.classes_) == set(y)
         assert classifier.score(X, y) == accuracy_score(list(y), list(classifier.predict(X)))
 
-    def test_columns_have_the_order_of_classes(self, tiny_bert):
-        X, y = easy_texts(96, n_classes=3)
-        classifier = make_texts(tiny_bert, loss="ce", max_epochs=14).fit(X, y)
+    def test_columns_have_the_order_of_classes(self, three_classes_with):
+        classifier = three_classes_with("ce")
         assert classifier.classes_.tolist() == ["neither", "person", "place"]
         p = classifier.predict_proba(["the saw in", "john said", "by oslo"])
         assert p.argmax(1).tolist() == [0, 1, 2]

@@ -286,6 +286,29 @@ def compared_and_decided(estimator, X, y):
     return frame.drop(columns="fit_seconds"), [getattr(tuned, name, 0) for name in names]
 
 
+@pytest.fixture(scope="module")
+def shared_folds(tiny_bert):
+    """Return the probabilities of tags of a cross-validation, and what a search finds, on lists."""
+    _, X, y, _, _ = words(*CONTAINERS["polars"])
+    return predicted_in_folds(tiny_bert, X, y), make_search(tiny_bert).fit(X, y)
+
+
+def predicted_in_folds(model, X, y):
+    options = {"cv": StratifiedTagKFold(2), "sample_weight": [1, 2] * 6}
+    return cross_val_predict_proba(DiceTokenTagger(model, **FAST), X, y, **options)
+
+
+def make_search(model):
+    return DiceSearchCV(
+        DiceTokenTagger(model, **FAST),
+        lambda trial: {"lr": trial.suggest_categorical("lr", [1e-3])},
+        n_trials=1,
+        cv=StratifiedTagKFold(2),
+        random_state=0,
+        verbose=0,
+    )
+
+
 @every_container
 @pytest.mark.parametrize("task", TASKS)
 def test_the_same_as_lists(task, container, tiny_bert, by_lists):
@@ -327,7 +350,7 @@ class TestAround:
         assert got.equals(squad_report(gold, gold, no_answer_score=numbers))
         np.testing.assert_array_equal(check_sample_weight(column(numbers), 12), np.float32(numbers))
 
-    def test_folds(self, container, tiny_bert):
+    def test_folds(self, container, tiny_bert, shared_folds):
         _, X, y, X_in, y_in = words(*CONTAINERS[container])
         if container != "array":  # Splitters of scikit-learn ask for a length.
             got, expected = (
@@ -335,10 +358,7 @@ class TestAround:
                 for data in ((X_in, y_in), (X, y))
             )
             assert got == expected
-        tagger = DiceTokenTagger(tiny_bert, **FAST)
-        options = {"cv": StratifiedTagKFold(2), "sample_weight": [1, 2] * 6}
-        got = cross_val_predict_proba(tagger, X_in, y_in, **options)
-        for p, q in zip(got, cross_val_predict_proba(tagger, X, y, **options), strict=True):
+        for p, q in zip(predicted_in_folds(tiny_bert, X_in, y_in), shared_folds[0], strict=True):
             np.testing.assert_array_equal(p, q)
 
     @pytest.mark.parametrize("task", [words, spans, pairs, questions])
@@ -368,17 +388,9 @@ class TestAround:
         assert frame.equals(expected_frame)
         assert decision == expected_decision
 
-    def test_search(self, container, tiny_bert):
+    def test_search(self, container, tiny_bert, shared_folds):
         _, X, y, X_in, y_in = words(*CONTAINERS[container])
-        search = DiceSearchCV(
-            DiceTokenTagger(tiny_bert, **FAST),
-            lambda trial: {"lr": trial.suggest_categorical("lr", [1e-3])},
-            n_trials=1,
-            cv=StratifiedTagKFold(2),
-            random_state=0,
-            verbose=0,
-        )
-        got, expected = clone(search).fit(X_in, y_in), clone(search).fit(X, y)
+        got, expected = make_search(tiny_bert).fit(X_in, y_in), shared_folds[1]
         assert got.best_score_ == expected.best_score_
         assert got.predict(X_in).tolist() == expected.predict(X).tolist()
         assert got.score(X_in, y_in) == expected.score(X, y)
@@ -551,28 +563,44 @@ def same(one, other):
 # -- inside scikit-learn ---------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def among_sklearn_by_lists(tiny_bert):
+    """Return the scores of folds, and the probabilities of the last rows, on the lists of a task.
+
+    The texts may have numbers for labels.
+    """
+
+    @cache
+    def get(task, has_numbers):
+        cls, X, y, _, numbers = task(*CONTAINERS["datasets" if has_numbers else "polars"])
+        y = list(numbers) if has_numbers else y
+        scores = cross_val_score(cls(tiny_bert, **FAST), X, y, cv=2, error_score="raise")
+        train, test, y_train, _ = train_test_split(X, y, shuffle=False)
+        return scores, cls(tiny_bert, **FAST).fit(train, y_train).predict_proba(test)
+
+    return get
+
+
 @every_container
 @pytest.mark.parametrize("task", [texts, pairs])
-def test_scikit_learn_takes_rows(task, container, tiny_bert):
-    cls, X, y, X_in, y_in = task(*CONTAINERS[container])
+def test_scikit_learn_takes_rows(task, container, tiny_bert, among_sklearn_by_lists):
+    cls, _, y, X_in, y_in = task(*CONTAINERS[container])
     if container == "array" and task is texts:
         pytest.skip("scikit-learn asks for a length, which __array__ alone is not")
     if task is pairs and container in ("chunked", "datasets"):
         pytest.skip("scikit-learn takes no rows from a RecordBatch or a Dataset")
-    if container == "datasets":
-        y = list(y_in)  # scikit-learn takes the numbers of a column and loses their names.
+    # scikit-learn takes the numbers of a column and loses their names.
+    scores, proba = among_sklearn_by_lists(task, has_numbers=container == "datasets")
     if container == "array":
         y_in = y
     estimator = cls(tiny_bert, **FAST)
     options = {"cv": 2, "error_score": "raise"}
-    expected = cross_val_score(estimator, X, y, **options)
-    np.testing.assert_array_equal(cross_val_score(estimator, X_in, y_in, **options), expected)
-    grid = GridSearchCV(estimator, {"lr": ["auto"]}, **options).fit(X_in, y_in)
-    assert grid.best_score_ == expected.mean()
+    np.testing.assert_array_equal(cross_val_score(estimator, X_in, y_in, **options), scores)
+    grid = GridSearchCV(estimator, {"lr": ["auto"]}, **options, refit=False).fit(X_in, y_in)
+    assert grid.best_score_ == scores.mean()
     train, test, y_train, _ = train_test_split(X_in, y_in, random_state=0, shuffle=False)
     fitted = make_pipeline(FunctionTransformer(), estimator).fit(train, y_train)
-    again = clone(estimator).fit(*train_test_split(X, y, shuffle=False)[::2])
-    np.testing.assert_array_equal(fitted.predict_proba(test), again.predict_proba(X[9:]))
+    np.testing.assert_array_equal(fitted.predict_proba(test), proba)
 
 
 @needs_datasets

@@ -215,7 +215,7 @@ def test_sentences_longer_than_the_window(model):
         for rows in (X, y)
     )
     tagger = DiceTokenTagger(
-        model, max_length=16, stride=4, **{**FAST, "max_epochs": 8, "batch_size": 4}
+        model, max_length=16, stride=4, **{**FAST, "max_epochs": 6, "batch_size": 4}
     )
     tagger.fit(long_X, long_y)
     assert len(tagger._encode(long_X)) > 3 * len(long_X)
@@ -226,7 +226,7 @@ def test_sentences_longer_than_the_window(model):
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision(model, precision):
     tagger = DiceTokenTagger(model, precision=precision, **{**FAST, "max_epochs": 2})
-    history = tagger.fit(*easy_corpus(48)).history_
+    history = tagger.fit(*easy_corpus(24)).history_
     assert history.train_loss.iloc[1] < history.train_loss.iloc[0]
 
 

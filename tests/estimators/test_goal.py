@@ -31,7 +31,8 @@ class Rows:
             self.scored.append(scored)
 
     def decide(self, lowest):
-        return [[s for x, s in row if x > by_label(lowest, LABELS)[s[2]]] for row in self.scored]
+        lowest = by_label(lowest, LABELS)
+        return [[s for x, s in row if x > lowest[s[2]]] for row in self.scored]
 
     def choose(self, goal, decide=None):
         return choose_decision(self.gold, decide or self.decide, CANDIDATES, LABELS, goal)

@@ -68,26 +68,26 @@ def rare_positives(n):
         (DiceQueryTagger, "dice", easy_corpus(80), 10),
     ],
 )
-def test_auto_in_each_estimator(estimator, loss, rows, expected, tiny_bert):
-    fitted = estimator(tiny_bert, loss=loss, **FAST).fit(*rows)
+def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
+    fitted = estimator(quick_bert, loss=loss, **FAST).fit(*rows)
     assert fitted.loss_.memory == expected
     if not isinstance(loss, str):
         assert fitted.get_params()["loss"].memory == loss.memory
 
 
-def test_common_positives_need_none(tiny_bert):
+def test_common_positives_need_none(quick_bert):
     X = [["mary", "saw"] * 15] * 64
     y = [["B-PER", "O"] * 15] * 64
     size = {**FAST, "batch_size": 8}
-    assert DiceTokenTagger(tiny_bert, loss="dice", **size).fit(X, y).loss_.memory == 0
+    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 0
 
 
-def test_steps_are_those_of_the_optimiser(tiny_bert):
+def test_steps_are_those_of_the_optimiser(quick_bert):
     X, y = sparse(80, 1)
     size = {**FAST, "accumulate": 2}
-    assert DiceTokenTagger(tiny_bert, loss="dice", **size).fit(X, y).loss_.memory == 5
+    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 5
     tokens = {**FAST, "batch_tokens": 12}
-    assert DiceTokenTagger(tiny_bert, loss="dice", **tokens).fit(X, y).loss_.memory == 10
+    assert DiceTokenTagger(quick_bert, loss="dice", **tokens).fit(X, y).loss_.memory == 10
 
 
 def weights(estimator, X, y):
@@ -95,8 +95,8 @@ def weights(estimator, X, y):
     return [weight.clone() for weight in fitted.net_.module_.state_dict().values()]
 
 
-def test_it_matters_and_starts_empty(tiny_bert):
-    tagger = DiceTokenTagger(tiny_bert, loss="dice", memory=5, **FAST)
+def test_it_matters_and_starts_empty(quick_bert):
+    tagger = DiceTokenTagger(quick_bert, loss="dice", memory=5, **FAST)
     X, y = sparse(16, 4)
     first, again = weights(tagger, X, y), weights(tagger, X, y)
     assert all(map(torch.equal, first, again))
@@ -104,12 +104,12 @@ def test_it_matters_and_starts_empty(tiny_bert):
     assert not all(map(torch.equal, first, alone))
 
 
-def test_a_fit_in_micro_batches_is_that_of_whole_steps(tiny_bert):
+def test_a_fit_in_micro_batches_is_that_of_whole_steps(quick_bert):
     """4 x 4 = 1 x 16, without dropout of its own for each cut: at so small a rate, nearly."""
     X, y = sparse(48, 3)
     losses = [
         DiceTokenTagger(
-            tiny_bert,
+            quick_bert,
             loss="dice",
             memory=3,
             **{**FAST, "lr": 1e-7, "max_epochs": 2, "batch_size": size, "accumulate": n},
@@ -122,11 +122,11 @@ def test_a_fit_in_micro_batches_is_that_of_whole_steps(tiny_bert):
 
 
 @pytest.mark.parametrize("loss", ["ce", "wce", "focal", "dsc-paper", "recommended"])
-def test_losses_that_take_none(loss, tiny_bert):
+def test_losses_that_take_none(loss, quick_bert):
     with pytest.raises(ValueError, match=rf"memory=5 cannot be used with loss='{loss}'"):
-        DiceTokenTagger(tiny_bert, loss=loss, memory=5).fit(*easy_corpus(8))
+        DiceTokenTagger(quick_bert, loss=loss, memory=5).fit(*easy_corpus(8))
 
 
-def test_a_loss_object_has_its_own(tiny_bert):
+def test_a_loss_object_has_its_own(quick_bert):
     with pytest.raises(ValueError, match="'memory' must be None with a loss object"):
-        DiceTokenTagger(tiny_bert, loss=DiceLoss(), memory=5).fit(*easy_corpus(8))
+        DiceTokenTagger(quick_bert, loss=DiceLoss(), memory=5).fit(*easy_corpus(8))

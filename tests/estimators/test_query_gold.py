@@ -46,13 +46,13 @@ def joined(n_sentences, seed=3):
 
 
 class TestLongSentences:
-    def test_entities_of_every_window_are_found(self, tiny_bert):
+    def test_entities_of_every_window_are_found(self, quick_bert):
         rows, tags = map(list, easy_corpus(80))
         for seed in (4, 5, 6):
             long, long_tags = joined(40, seed)
             rows, tags = rows + long, tags + long_tags
         parameters = {**FAST, "lr": 5e-3, "random_state": 1, "precision": "fp32"}
-        tagger = DiceQueryTagger(tiny_bert, max_length=16, stride=3, **parameters).fit(rows, tags)
+        tagger = DiceQueryTagger(quick_bert, max_length=16, stride=3, **parameters).fit(rows, tags)
         X, y = joined(40)
         windows = tagger._encode(X).dataset
         assert len(windows) > 30

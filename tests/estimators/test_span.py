@@ -68,9 +68,10 @@ def exact_bert(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def answers(tiny_bert):
+def answers(quick_bert):
     """Learned; all questions have answers; long contexts lie in several windows."""
-    return make(tiny_bert, loss="dice", max_length=24, **LEARNS).fit(*easy_questions(160))
+    extractor = make(quick_bert, loss="dice", max_length=24, max_epochs=6)
+    return extractor.fit(*easy_questions(160))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def tuned(tiny_bert):
 class TestLearning:
     @pytest.mark.parametrize("loss", LEARNING)
     def test_every_loss(self, quick_bert, loss):
-        extractor = make(quick_bert, loss=loss, max_epochs=8, lr=4e-3).fit(*easy_questions(160))
+        extractor = make(quick_bert, loss=loss, max_epochs=6).fit(*easy_questions(160))
         assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9
 
     def test_loss_object_is_not_changed(self, tiny_bert):
@@ -157,19 +158,20 @@ class TestForms:
             np.testing.assert_array_equal(numbers(answers, same), numbers(answers, X))
 
     def test_answers(self, tiny_bert):
-        X, y = easy_questions(24, unanswerable=0.25)
+        X, y = easy_questions(12, unanswerable=0.25)
         texts = [(row["text"] or [""])[0] for row in y]
+        assert "" in texts
         expected = numbers(make(tiny_bert).fit(X, y), X)
         mixed = [
             [row, text, [text], {"text": [text]}][i % 4]
             for i, (row, text) in enumerate(zip(y, texts))
         ]
-        objects = np.empty(24, dtype=object)
+        objects = np.empty(12, dtype=object)
         objects[:] = y
         for same in (
             texts,
             np.array(texts),
-            pd.Series(texts, index=range(24, 0, -1)),
+            pd.Series(texts, index=range(12, 0, -1)),
             [[text] if text else [] for text in texts],
             [(text, "no such text") if text else () for text in texts],
             pd.Series(y),
@@ -387,15 +389,15 @@ class TestLongContexts:
         extractor = make(quick_bert, loss="ce", max_length=18, max_epochs=8, lr=4e-3)
         assert extractor.fit(X[:160], y[:160]).exact_match(X[160:], y[160:]) > 0.9
 
-    def test_100_000_words(self, answers):
-        n_before = 99_997
+    def test_30_000_words(self, answers):
+        n_before = 29_997
         context = "the " * n_before + "oslo said mary"
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.perf_counter()
         X = [(ASKED["LOC"], context), (ASKED["PER"], context)]
         spans = answers.predict_spans(X)
         assert time.perf_counter() - start < 60
-        # Kilobytes; a table of all spans of all pairs of pieces would have 80 gigabytes.
+        # Kilobytes; a table of all spans of all pairs of pieces would have 7 gigabytes.
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
         assert [row[0].text for row in spans] == ["oslo", "mary"]
         assert [row[0].start for row in spans] == [4 * n_before, 4 * n_before + 10]

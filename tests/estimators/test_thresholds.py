@@ -15,6 +15,17 @@ def two_classes(n, seed):
     return rng.normal(y - 2.0, 1).round(1), y
 
 
+def macro_f1(y, predicted):
+    """F1 of the columns of two 0/1 matrices, and their mean; quicker than scikit-learn's."""
+    return np.mean(2 * (y & predicted).sum(0) / np.maximum(y.sum(0) + predicted.sum(0), 1))
+
+
+def test_macro_f1():
+    y, predicted = np.random.default_rng(0).integers(0, 2, (2, 30, 3))
+    assert macro_f1(y, predicted) == pytest.approx(f1_score(y, predicted, average="macro"))
+    assert macro_f1(y[:, 0], predicted[:, 0]) == pytest.approx(f1_score(y[:, 0], predicted[:, 0]))
+
+
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("metric", [f1_score, accuracy_score])
 def test_two_classes_are_as_good_as_can_be(seed, metric):
@@ -40,9 +51,9 @@ def test_many_rows_are_searched_where_it_matters():
     rng = np.random.default_rng(0)
     y = (np.arange(20_000) % 200 == 0).astype(int)  # One in 200: rank alone would be too coarse.
     decision = rng.normal(0, 1, len(y)) + 4 * y
-    best = tune_thresholds(decision, lambda t: f1_score(y, decision > t), is_multilabel=False)
-    exact = max(f1_score(y, decision > t) for t in np.sort(decision)[-300:])
-    assert f1_score(y, decision > best) > exact - 0.02
+    best = tune_thresholds(decision, lambda t: macro_f1(y, decision > t), is_multilabel=False)
+    exact = max(macro_f1(y, decision > t) for t in np.sort(decision)[-300:])
+    assert macro_f1(y, decision > best) > exact - 0.02
 
 
 def test_several_labels():
@@ -51,13 +62,13 @@ def test_several_labels():
     decision = rng.normal(2.0 * y - [0, 2, 3], 1)
 
     def score(thresholds):
-        return f1_score(y, decision > thresholds, average="macro")
+        return macro_f1(y, decision > thresholds)
 
     best = tune_thresholds(decision, score, is_multilabel=True)
     alone = [
         tune_thresholds(
             decision[:, k],
-            lambda t, k=k: f1_score(y[:, k], decision[:, k] > t),
+            lambda t, k=k: macro_f1(y[:, k], decision[:, k] > t),
             is_multilabel=False,
         )
         for k in range(3)
@@ -72,8 +83,10 @@ def test_more_classes():
     y = rng.choice(3, 60, p=[0.7, 0.2, 0.1])
     decision = rng.normal(np.eye(3)[y] * 1.5 - [0, 2.5, 3], 1)
 
+    classes = np.eye(3, dtype=int)
+
     def score(thresholds):
-        return f1_score(y, (decision - thresholds).argmax(1), average="macro")
+        return macro_f1(classes[y], classes[(decision - thresholds).argmax(1)])
 
     best = tune_thresholds(decision, score, is_multilabel=False)
     grid = [

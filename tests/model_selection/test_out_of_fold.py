@@ -129,7 +129,8 @@ def test_contexts_stay_together(tiny_bert, monkeypatch):
     rows = list(zip(X["question"], contexts, strict=True))
     y = [answer["text"][:1] for answer in y]
     seen = fitted_rows(monkeypatch, DiceSpanExtractor)
-    extractor = DiceSpanExtractor(tiny_bert, null_threshold="cv", **FAST).fit(rows, y)
+    fast = {**FAST, "max_epochs": 1}
+    extractor = DiceSpanExtractor(tiny_bert, null_threshold="cv", **fast).fit(rows, y)
     assert len(seen) == 6
     assert np.isfinite(extractor.null_threshold_)
     for trained_on in seen[1:]:
@@ -137,7 +138,7 @@ def test_contexts_stay_together(tiny_bert, monkeypatch):
         assert len(trained_on) == sum(context not in unseen for _, context in rows)
     seen.clear()
     answered = [i for i, answer in enumerate(y) if answer]
-    always = DiceSpanExtractor(tiny_bert, null_threshold="cv", **FAST)
+    always = DiceSpanExtractor(tiny_bert, null_threshold="cv", **fast)
     always.fit([rows[i] for i in answered], [y[i] for i in answered])
     assert len(seen) == 1
     assert always.null_threshold_ == np.inf

@@ -1,8 +1,9 @@
-"""What each process of a job runs: python -m tests.nn.rank_job <part> <directory>.
+"""What each process of a job runs: python -m tests.nn.rank_job <directory> <free port>.
 
 Each writes what it found to a file of its own.
 """
 
+import multiprocessing
 import os
 import pickle
 import sys
@@ -45,11 +46,25 @@ def fitted(estimator, X, y):
 
 
 def killed(models, directory):
-    """Fit until process 1 is killed in the third epoch."""
+    """Return how two processes ended that were started by hand; 1 is killed in the third epoch."""
+    process = multiprocessing.get_context("fork").Process(
+        target=run_until_killed, args=(models, directory)
+    )
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def run_until_killed(models, directory):
+    for name in list(os.environ):
+        if name.startswith(("ACCELERATE_", "GROUP_", "LOCAL_", "ROLE_", "TORCHELASTIC_")):
+            del os.environ[name]
+    os.environ["MASTER_PORT"] = sys.argv[2]
     estimator, X, y = resumable(models["dropout"], directory / "checkpoints")
     if RANK == 1:
         estimator.set_params(callbacks=[At(3, 2, die)])
-    return {"error": error_of(lambda: estimator.fit(X, y))}
+    error = error_of(lambda: estimator.fit(X, y))
+    (directory / "killed.pickle").write_bytes(pickle.dumps(error))
 
 
 def resumed(models, directory):
@@ -201,26 +216,24 @@ def left(models, directory):
     }
 
 
-PARTS = {
-    "killed": [killed],
-    "launched": [
-        launched,
-        exact,
-        alike,
-        generators,
-        validated,
-        writes,
-        workers,
-        faults,
-        own_directories,
-        resumed,
-        left,
-    ],
-}
+PARTS = [
+    killed,
+    launched,
+    exact,
+    alike,
+    generators,
+    validated,
+    writes,
+    workers,
+    faults,
+    own_directories,
+    resumed,
+    left,
+]
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    part, where = sys.argv[1], Path(sys.argv[2])
+    where = Path(sys.argv[1])
     models = {name: str(where / name) for name in ("plain", "dropout")}
-    found = {function.__name__: function(models, where) for function in PARTS[part]}
-    (where / f"{part}-{RANK}.pickle").write_bytes(pickle.dumps(found))
+    found = {part.__name__: part(models, where) for part in PARTS}
+    (where / f"{RANK}.pickle").write_bytes(pickle.dumps(found))

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pickle
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -27,35 +28,10 @@ HAS_ACCELERATE = importlib.util.find_spec("accelerate") is not None
 rank_0_and_1 = pytest.mark.parametrize("rank", [0, 1])
 
 
-def run(processes, **environment):
-    """Run programs side by side; return their exit codes and what they print."""
-    running = [
-        subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**ENVIRONMENT, **environment, **more},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for command, more in processes
-    ]
-    try:
-        outputs = [process.communicate(timeout=SECONDS)[0] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    return [process.returncode for process in running], outputs
-
-
 def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return str(free.getsockname()[1])
-
-
-def found_by(part, rank, directory):
-    return pickle.loads((directory / f"{part}-{rank}.pickle").read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -69,28 +45,23 @@ def directory(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def killed(directory):
-    """What process 0 found in a job whose process 1 was killed; the two were started by hand."""
-    command = [sys.executable, "-m", JOB, "killed", str(directory)]
-    processes = [(command, {"RANK": rank}) for rank in ("0", "1")]
-    codes, outputs = run(
-        processes, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port()
-    )
-    assert codes == [0, -9], "\n".join(outputs)
-    return found_by("killed", 0, directory)["killed"]
-
-
-@pytest.fixture(scope="module")
-def ranks(directory, killed):
+def ranks(directory):
     """What the two processes of a job found that was launched."""
     launcher = ["torch.distributed.run", "--nproc_per_node=2", "--master_port", free_port()]
     if HAS_ACCELERATE:
         launcher = ["accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
         launcher += ["--main_process_port", free_port()]
-    command = [sys.executable, "-m", *launcher, "--module", JOB, "launched", str(directory)]
-    codes, outputs = run([(command, {})])
-    assert codes == [0], outputs[0]
-    return [found_by("launched", rank, directory) for rank in (0, 1)]
+    job = subprocess.run(
+        [sys.executable, "-m", *launcher, "--module", JOB, str(directory), free_port()],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert job.returncode == 0, job.stdout
+    return [pickle.loads((directory / f"{rank}.pickle").read_bytes()) for rank in (0, 1)]
 
 
 @pytest.mark.skipif(not HAS_ACCELERATE, reason="needs accelerate")
@@ -210,8 +181,9 @@ def test_checkpoints_that_not_all_see(rank, ranks):
     assert "process 1 has other saved state (checkpoint_dir must be one directory" in text
 
 
-def test_a_killed_process_ends_the_job(killed, directory):
-    kind, text = killed["error"]
+def test_a_killed_process_ends_the_job(ranks, directory):
+    assert [rank["killed"] for rank in ranks] == [0, -signal.SIGKILL]
+    kind, text = pickle.loads((directory / "killed.pickle").read_bytes())
     assert kind == "LostProcessError"
     assert re.fullmatch(
         r"Another process of this job ended .* Start the job again\. "

@@ -98,7 +98,6 @@ def test_denormals_are_flushed_inside_only(not_flushing, before, error):
 
 THREADS = """
 import os
-import sys
 import torch
 from skdice.nn import _runtime
 
@@ -108,8 +107,8 @@ def share_flushed():
     x = torch.full((4_000_000,), 1e-310, dtype=torch.float64)
     return float((x * 1 == 0).double().mean())
 
-def shares():
-    before = [share_flushed()] if "used before" in sys.argv else []
+def shares(used_before=False):
+    before = [share_flushed()] if used_before else []
     with _runtime.denormals_flushed():
         inside = share_flushed()
         with _runtime.denormals_flushed():
@@ -119,40 +118,46 @@ def shares():
 """
 
 
-def run_threads(script, *argv):
+def run_threads(script):
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    command = [sys.executable, "-c", THREADS + script, *argv]
+    command = [sys.executable, "-c", THREADS + script]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("argv, expected", [([], "1.0 0.0"), (["used before"], "0.0 1.0 0.0")])
-def test_denormals_in_all_threads_of_torch(not_flushing, argv, expected):
+@pytest.fixture(scope="module")
+def of_one_process():
+    """What a process prints of threads that start in the block, of older ones, and of a fork."""
+    return run_threads("""
+print(*shares())
+print(*shares(used_before=True))
+if hasattr(os, "fork"):
+    child = os.fork()
+    with _runtime.denormals_flushed():
+        flushes = bool(torch.tensor([1e-310], dtype=torch.float64) * 1 == 0)
+    if not child:
+        os._exit(0 if flushes else 1)
+    print(os.waitpid(child, 0)[1])
+""")
+
+
+def test_denormals_in_all_threads_of_torch(not_flushing, of_one_process):
     """Those that exist take over the mode, and those that start in the block give it up again."""
     if _mode_sharer() is None:
         pytest.skip("torch has no OpenMP library with GNU's interface")
-    assert run_threads("print(*shares())", *argv) == expected.split()
+    assert of_one_process[:2] == ["1.0 0.0", "0.0 1.0 0.0"]
 
 
 def test_without_a_way_to_the_threads_they_stay_as_they_are(not_flushing):
     """Inside the block one of the two flushes."""
     script = "_runtime._mode_sharer = lambda: None; print(*shares())"
-    assert run_threads(script) == ["0.5", "0.0"]
+    assert run_threads(script) == ["0.5 0.0"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent(not_flushing):
-    script = """
-shares()
-child = os.fork()
-with _runtime.denormals_flushed():
-    flushes = bool(torch.tensor([1e-310], dtype=torch.float64) * 1 == 0)
-if not child:
-    os._exit(0 if flushes else 1)
-print(os.waitpid(child, 0)[1])
-"""
-    assert run_threads(script) == ["0"]
+def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent(not_flushing, of_one_process):
+    assert of_one_process[2] == "0"
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps"])
