@@ -31,13 +31,13 @@ $(VENV)/.docs-installed: $(SOURCES) | $(BIN)/python
 demo: $(VENV)/.demo-installed
 	$(BIN)/python examples/demo.py $(if $(DATA),--data "$(DATA)")
 
-# A thread for each of two processes, and for those that they start.
+# A thread for each of two processes, and for those that they start, which find modules compiled.
 test: $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The floors of pyproject.toml as pins, so each floor has to be a release. Only torch keeps its version of
 # constraints.txt: few indexes have older builds for the CPU, and those for CUDA are gigabytes.
@@ -51,7 +51,7 @@ test-lowest: build/lowest.txt
 	rm -rf build/lowest-env
 	$(PYTHON) -m venv build/lowest-env
 	build/lowest-env/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e ".[dev]"
-	build/lowest-env/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::FutureWarning
+	OMP_NUM_THREADS=1 build/lowest-env/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::FutureWarning
 
 docs: $(VENV)/.docs-installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html

@@ -1,6 +1,7 @@
 """Tiny random models, built once per session; nothing is downloaded."""
 
 import functools
+import gc
 import os
 import shutil
 import signal
@@ -22,6 +23,12 @@ torch.set_num_threads(1)
 _runtime._LEAST_GAIN = float("inf")
 # A shell has it ignored in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """Leave the modules, which stay, out of the searches for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

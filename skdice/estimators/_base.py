@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .._inputs import list_some
 from .._parameters import check_option
+from .._pretrained import quiet_transformers
 from ..io._checkpoint import DirectoryCheckpoint
 from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..nn._adapters import changed, fields_of
@@ -284,7 +285,8 @@ class TextEstimator(SavedEstimator):
 
     def _fit_member(self, lesson: Lesson, member: Member) -> tuple[TextNet, pd.DataFrame, int]:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
-        begun = self._start(lesson, member)
+        with quiet_transformers():
+            begun = self._start(lesson, member)
         self.net_ = begun.net
         training = self._train(begun, lesson, member.rng)
         self.history_, self.best_epoch_ = training.history, training.best_epoch
