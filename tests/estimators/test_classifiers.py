@@ -84,7 +84,7 @@ class TestLearning:
         "loss", [DiceLoss(average="macro"), DiceLoss(level="example"), DiceLoss(ohem_ratio=3.0)]
     )
     def test_several_labels_with_a_loss_object(self, quick_bert, loss):
-        how = {"max_epochs": 16, "lr": 3e-3, "accumulate": 2}
+        how = {"max_epochs": 16, "lr": 3e-3, "batch_size": 4, "accumulate": 2}
         classifier = make_texts(quick_bert, loss=loss, **how)
         assert classifier.fit(*easy_labels(96)).score(*easy_labels(40, seed=1)) > 0.75
 
