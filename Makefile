@@ -50,7 +50,7 @@ build/lowest.txt: $(SOURCES)
 test-lowest: build/lowest.txt
 	rm -rf build/lowest-env
 	$(PYTHON) -m venv build/lowest-env
-	build/lowest-env/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e ".[dev]"
+	build/lowest-env/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e ".[offline,dev]"
 	OMP_NUM_THREADS=1 build/lowest-env/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::FutureWarning
 
 docs: $(VENV)/.docs-installed
