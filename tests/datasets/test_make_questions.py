@@ -115,7 +115,7 @@ def test_ratio_of_few_samples(n_samples, ratio, random_state):
 @settings(max_examples=60, deadline=None)
 @given(
     n_samples=st.integers(1, 40),
-    ratio=st.floats(30, 150),
+    ratio=st.floats(33, 150),
     share=st.floats(0, 0.5),
     random_state=st.integers(0, 2**40),
 )
