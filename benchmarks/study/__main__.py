@@ -6,7 +6,7 @@
 Every run is a row of scores.csv; a finished one is not run again, so the study may be stopped at
 any time and shared out to machines whose tables are then put together. Rows, initial weights and
 order of the rows have seeds of their own; the draws that choose settings are not those of the
-tables. All runs of a table are in one precision.
+tables. All runs of a file are in one precision, the faster one of the machine that began it.
 """
 
 import argparse
@@ -15,6 +15,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import pandas as pd
+
+from skdice.nn._runtime import resolve_device, resolve_precision
 
 from .plan import PARTS
 from .report import forest_plot, report
@@ -43,15 +45,19 @@ def carry_out(parts: list[str], data: Path, file: Path, jobs: int, minutes: floa
     """Do runs until none is left or the time is over; a run that has begun is finished."""
     end = time.monotonic() + 60 * minutes
     done = read(file)
+    precision = resolve_precision("auto", resolve_device("auto"))
+    if len(done):
+        precision = done["precision"].iloc[0]
     with ProcessPoolExecutor(jobs) as pool:
         while left := pending(done, parts):
             # What comes next may depend on these.
             for batch in (left[i : i + jobs] for i in range(0, len(left), jobs)):
                 if time.monotonic() > end:
                     return
-                for future in as_completed([pool.submit(execute, run, data) for run in batch]):
+                futures = [pool.submit(execute, run, data, precision) for run in batch]
+                for future in as_completed(futures):
                     row = future.result()
-                    done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
+                    done = pd.DataFrame([*done.to_dict("records"), row])
                     done.to_csv(file, index=False)
                     print(row, flush=True)
 

@@ -154,12 +154,12 @@ def others(done: pd.DataFrame) -> list[Run]:
         "Quoref": ("450", DEFAULT_RATE, 3, ("ce", "dice")),
         "NCBI-disease": ("all", DEFAULT_RATE, 3, ("ce", "dice")),
     }
-    return [
-        Run(corpus, regime, name, lr, epochs, draw, draw)
-        for draw in final_draws(2)
-        for corpus, (regime, lr, epochs, names) in fits.items()
-        for name in (*names, "recommended")
-    ]
+    runs = []
+    for draw in final_draws(2):
+        for corpus, (regime, lr, epochs, names) in fits.items():
+            runs += [Run(corpus, regime, name, lr, epochs, draw, draw) for name in names]
+            runs.append(Run(corpus, regime, "recommended", 0.0, 0, draw, draw))
+    return runs
 
 
 PARTS: dict[str, Callable[[pd.DataFrame], list[Run]]] = {

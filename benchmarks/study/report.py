@@ -26,8 +26,8 @@ LEVEL = 0.95
 def differences(done: pd.DataFrame) -> pd.DataFrame:
     """Return a row for every contender, cell and decision: scores and differences by draw.
 
-    A contender is compared with cross-entropy of the same epochs, where the cell has several, with
-    the same rows, initial weights and decision.
+    A contender is compared with cross-entropy on the same rows, with the same initial weights and
+    decision; where a cell has it with several numbers of epochs, with that of the fewest.
     """
     final = done[done["draw"] >= FIRST_FINAL_DRAW]
     rows = []
@@ -91,10 +91,11 @@ def mean_interval(groups: Sequence[np.ndarray]) -> tuple[float, float, float]:
     """Return the mean of the means of corpora and its t-interval (Welch, Satterthwaite)."""
     means = [group.mean() for group in groups]
     squares = np.array([stats.sem(group) ** 2 for group in groups]) / len(groups) ** 2
-    error = squares.sum()
+    error, mean = squares.sum(), float(np.mean(means))
+    if error == 0:
+        return mean, mean, mean
     degrees = error**2 / sum(s**2 / (len(g) - 1) for s, g in zip(squares, groups))
     half = np.sqrt(error) * stats.t.ppf((1 + LEVEL) / 2, degrees)
-    mean = float(np.mean(means))
     return mean, mean - float(half), mean + float(half)
 
 

@@ -1,7 +1,6 @@
 """One run: fit, decide, and score; a run is a row of a table."""
 
 import json
-import platform
 import shutil
 import tempfile
 import time
@@ -55,7 +54,8 @@ class Contender(NamedTuple):
     parameters : mapping
         What is set on the estimator.
     as_called : bool
-        Whether nothing else is set, so that the estimator's own recipe is measured.
+        Whether nothing else is set that is learned with (the ``lr`` and ``epochs`` of the run are
+        0), so that the estimator's own recipe is measured.
     resamples : bool
         Whether sentences with entities are seen twice.
     dropout : float or None
@@ -106,13 +106,13 @@ class Run(NamedTuple):
     seed: int
 
 
-def execute(run: Run, data: Path) -> dict[str, Any]:
-    """Do a run and return its row.
+def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
+    """Do a run and return its row; fits and predictions are in one precision.
 
     Returns
     -------
     dict
-        The fields of the run, ``precision``, ``machine``, ``seconds``, ``own`` and ``tuned``: the
+        The fields of the run, ``precision``, ``device``, ``seconds``, ``own`` and ``tuned``: the
         score in percent with the decision as fitted and with one tuned on 100 dev rows. Of several
         members also that of the first alone (``own, one``); where a ratio makes positives rare,
         also that of test rows weighted so that they are as rare (``own, as rare``). The first
@@ -132,11 +132,11 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
     with _encoder(how.dropout) as model, warnings.catch_warnings():
         # Fits that find nothing are results.
         warnings.simplefilter("ignore", UserWarning)
-        estimator = make_estimator(run, model)
+        estimator = make_estimator(run, model, precision)
         start = time.perf_counter()
         estimator.fit(train.X, train.y)
         seconds = time.perf_counter() - start
-    row = run._asdict() | {"precision": estimator.net_.precision, "machine": platform.machine()}
+    row = run._asdict() | {"precision": precision, "device": _device_name()}
     row |= {"seconds": round(seconds, 1), "n_train": len(train.y)}
     who = {"": estimator}
     if len(estimator.net_.module_.members):
@@ -155,12 +155,13 @@ def execute(run: Run, data: Path) -> dict[str, Any]:
     return row
 
 
-def make_estimator(run: Run, model: str) -> Any:
+def make_estimator(run: Run, model: str, precision: str) -> Any:
     """Return the estimator of a run, which is not fitted."""
     corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
     estimator = ESTIMATORS[corpus.task](
         model,
         max_length=MAX_LENGTH.get(corpus.task),
+        precision=precision,
         random_state=run.seed,
         verbose=0,
         **how.parameters,
@@ -168,6 +169,10 @@ def make_estimator(run: Run, model: str) -> Any:
     if how.as_called:
         return estimator
     return estimator.set_params(**RECIPE, lr=run.lr, max_epochs=run.epochs)
+
+
+def _device_name() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 @contextmanager

@@ -242,18 +242,7 @@ class TextEstimator(SavedEstimator):
     ) -> None:
         """Set ``net_``, all members in it, and what is known of its training.
 
-        Parameters
-        ----------
-        dataset : EncodedDataset
-            To train on.
-        loss : Loss, or a criterion that forms several
-        n_outputs : int
-        seed, rng : int, Generator
-            Of the first member; the others have their own.
-        held_out : object
-            What validation looks at, by which a checkpoint is found to be of this fit.
-        validate : callable, optional
-            Gives the validation score of the network that is being trained.
+        ``seed`` and ``rng`` are those of the first member; for the rest see :class:`Lesson`.
         """
         ranks = current_ranks(resolve_device(self.device))
         precision = self._common_precision(ranks)

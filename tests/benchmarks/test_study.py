@@ -16,8 +16,16 @@ from benchmarks.study.corpora import (
     rows_with_ratio,
 )
 from benchmarks.study.report import differences, forest_plot, interval, mean_interval, report
-from benchmarks.study.runs import CONTENDERS, Run, execute, remember_logits, repeat_positives
-from skdice import DicePairClassifier
+from benchmarks.study.runs import (
+    CONTENDERS,
+    Run,
+    execute,
+    remember_logits,
+    repeat_positives,
+    score,
+)
+from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.metrics import tag_f1_score
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_pairs
@@ -124,16 +132,17 @@ class TestCarryingOut:
             def __exit__(self, *args):
                 pass
 
-            def submit(self, function, run, data):
+            def submit(self, function, run, data, precision):
                 order.append(run)
-                return run
+                return run, precision
 
         class Done:
-            def __init__(self, run):
-                self.run = run
+            def __init__(self, submitted):
+                self.run, self.precision = submitted
 
             def result(self):
-                return self.run._asdict() | {"own": 1.0, "tuned": 2.0}
+                found = {"own": 1.0, "tuned": 2.0, "precision": self.precision}
+                return self.run._asdict() | found
 
         monkeypatch.setattr(study, "PARTS", {"A": part})
         monkeypatch.setattr(study, "ProcessPoolExecutor", Pool)
@@ -156,6 +165,15 @@ class TestCarryingOut:
         study.read(file).iloc[[0, 2, 3]].to_csv(file, index=False)
         assert [run.draw for run in carry_out()] == [2]
         assert carry_out() == []
+
+    def test_a_file_has_one_precision(self, carry_out, tmp_path, monkeypatch):
+        monkeypatch.setattr(study, "resolve_precision", lambda *args: "bf16")
+        carry_out()
+        file = tmp_path / "scores.csv"
+        study.read(file).head(1).to_csv(file, index=False)
+        monkeypatch.setattr(study, "resolve_precision", lambda *args: "fp32")
+        carry_out()
+        assert study.read(file)["precision"].tolist() == ["bf16"] * 4
 
     def test_no_run_starts_after_the_time(self, carry_out):
         assert carry_out(minutes=-1.0) == []
@@ -212,6 +230,17 @@ class TestReport:
         forest_plot(rows, tmp_path / "differences.png")
         assert (tmp_path / "differences.png").stat().st_size > 1000
 
+    def test_mean_over_corpora(self):
+        rows = [
+            (corpus, "250", name, 2e-4, 12, draw, draw, 70.0 + gain, 70.0)
+            for corpus in plan.ENTITIES
+            for draw in (400, 401, 402)
+            for name, gain in [("ce", 0.0), ("wce", draw - 400.0)]
+        ]
+        # Each corpus has 1.0 with an error of 1 / sqrt(3); the mean of three a third of its square.
+        half = 1 / 3 * stats.t.ppf(0.975, 6)
+        assert f"+1.0 [{1 - half:+.1f}, {1 + half:+.1f}]" in report(table(*rows)).split("Mean")[1]
+
     def test_nothing_run_yet(self):
         assert "not chosen yet" in report(table())
 
@@ -222,25 +251,42 @@ class TestRuns:
         monkeypatch.setattr(runs, "get_model_path", lambda: str(quick_bert))
 
     def test_tuning_is_scored_on_dev_rows_that_decide_nothing(self, data):
-        row = execute(Run("CoNLL03", "smoke", "ce", 2e-3, 1, 300, 0), data)
+        row = execute(Run("CoNLL03", "smoke", "ce", 2e-3, 1, 300, 0), data, "fp32")
         assert row["draw"] == 300
         assert row["n_train"] == 20
         assert np.isnan(row["own"]) or 0 <= row["own"] <= 100
 
     def test_first_of_two_members_is_the_single_fit(self, data, monkeypatch):
         monkeypatch.setattr(runs, "N_DECISION", 20)
-        two = execute(Run("CoNLL03", "250", "ce, two members", 5e-3, 12, 400, 7), data)
-        one = execute(Run("CoNLL03", "250", "ce", 5e-3, 12, 400, 7), data)
+        two = execute(Run("CoNLL03", "250", "ce, two members", 5e-3, 12, 400, 7), data, "fp32")
+        one = execute(Run("CoNLL03", "250", "ce", 5e-3, 12, 400, 7), data, "fp32")
         assert one["own"] > 0
         assert (two["own, one"], two["tuned, one"]) == (one["own"], one["tuned"])
         assert "own, one" not in one
 
     def test_the_preset_is_run_as_a_user_calls_it(self, tiny_bert):
         estimator = runs.make_estimator(
-            Run("CoNLL03", "250", "recommended", 0.0, 0, 400, 3), str(tiny_bert)
+            Run("CoNLL03", "250", "recommended", 0.0, 0, 400, 3), str(tiny_bert), "fp32"
         )
-        changed = {"loss": "recommended", "random_state": 3, "verbose": 0}
+        changed = {"loss": "recommended", "precision": "fp32", "random_state": 3, "verbose": 0}
         assert estimator.get_params() == type(estimator)(str(tiny_bert), **changed).get_params()
+
+    def test_scores_of_weighted_rows_and_of_tags(self, tiny_bert):
+        tagger = DiceTokenTagger(str(tiny_bert), max_epochs=1, verbose=0)
+        part = Part(*easy_corpus(20))
+        tagger.fit(*part)
+        tags = [list(row) for row in part.y]
+        tags[0] = ["O"] * len(tags[0])
+        tagger.predict = lambda X: tags
+        weight = np.r_[3.0, np.ones(19)]
+        n = np.array([sum(tag != "O" for tag in row) for row in part.y])
+        for given, missed in [(None, n[0]), (weight, 3 * n[0])]:
+            found = n[1:].sum()
+            expected = 2 * found / (2 * found + missed)
+            assert score(tagger, CORPORA["CoNLL03"], part, given) == pytest.approx(expected)
+        expected = tag_f1_score(part.y, tags, average="macro")
+        assert score(tagger, CORPORA["EWT"], part) == pytest.approx(expected)
+        assert 0 < expected < 1
 
     def test_dropout_is_that_of_the_encoder(self, tiny_bert):
         with runs._encoder(0.2) as model:

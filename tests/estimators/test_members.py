@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skorch.callbacks import Callback
 
 from skdice import DiceQueryTagger
+from skdice.estimators import _base
 from skdice.estimators._persistence import _load_head
 from skdice.losses._query import match_scores
 from skdice.nn import _net
@@ -315,3 +316,20 @@ class TestMerged:
         estimator, X, y = make("texts", shallow_models("bert"), n_members=2, merge_members=True)
         estimator.set_params(callbacks=[Look()]).fit(X, y)
         assert not torch.equal(*states)
+
+
+def test_members_share_the_precision_that_was_measured(shallow_models, monkeypatch):
+    """Another process, or another time, may find another one the faster."""
+    measured = iter(["bf16", "fp32", "fp32"])
+    monkeypatch.setattr(_base, "resolve_precision", lambda *args: next(measured))
+    estimator, X, y = make("texts", shallow_models("bert"), n_members=2)
+    fit_member, precisions = type(estimator)._fit_member, []
+
+    def remember(self, *args):
+        fit = fit_member(self, *args)
+        precisions.append(fit[0].precision)
+        return fit
+
+    monkeypatch.setattr(type(estimator), "_fit_member", remember)
+    estimator.fit(X, y)
+    assert precisions == ["bf16", "bf16"]

@@ -372,7 +372,7 @@ def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
     snapshot.mkdir(parents=True)
     for path in blobs.iterdir():
         (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
-    load_pretrained(snapshot)
+    assert type(load_pretrained(snapshot)) is type(load_pretrained(saved_tagger))
 
 
 @pytest.mark.parametrize("entry", [{"num_hidden_layers": 10**9}, {"attn_implementation": "a/b"}])

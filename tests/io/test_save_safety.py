@@ -74,7 +74,7 @@ class TestReplacing:
         (tmp_path / "empty").mkdir()
         for name in ("empty", "new", "a/b/c", f"{tmp_path}/absolute"):
             fitted("tagger")[0].save_pretrained(kind(name))
-            load_pretrained(kind(name))
+            assert load_pretrained(kind(name)).scheme_ == fitted("tagger")[0].scheme_
 
     def test_behind_a_link(self, copied_tagger, other, tmp_path):
         (tmp_path / "link").symlink_to(copied_tagger)
