@@ -41,7 +41,7 @@ rng = np.random.default_rng(arguments.seed)
 
 def make_products(n: int) -> pd.DataFrame:
     """Return pairs of made products; other products may have the same maker, or a like price."""
-    pairs, is_same = make_pairs(n, positive_share=0.2, hard_share=0.3, random_state=arguments.seed)
+    pairs, is_same = make_pairs(n, positive_share=0.2, hard_share=0.1, random_state=arguments.seed)
     price = np.exp(rng.normal(4, 1, n))
     noise = np.exp(rng.normal(0, np.where(is_same == 1, 0.2, 0.6)))
     table = pd.DataFrame(pairs, columns=NAMES)
