@@ -13,15 +13,26 @@ from typing import Any
 
 import pandas as pd
 import torch
+from skorch.callbacks import Callback
 
 from skdice.metrics import squad_report
 
 from ._runs import finish
 from .extractors import TASKS, load, make_extractor
+from .few_rows import drop_after_attention
 
 OUT = Path(__file__).parent / "results" / "attention_dropout.csv"
 NAMES = ("task", "loss", "attention dropout", "seed")
 N_TRAIN = 500
+# The last drops parts of what attention gives, in place of its weights.
+DROPOUTS: dict[str, float | None] = {"model's own": None, "0": 0.0, "0, after attention .1": 0.0}
+
+
+class DropAfterAttention(Callback):
+    """Drops parts of what attention gives."""
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        drop_after_attention(net.module_, 0.1)
 
 
 def run(key: tuple[str, str, str, int], data: Path) -> dict[str, Any]:
@@ -29,8 +40,11 @@ def run(key: tuple[str, str, str, int], data: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     task, loss, dropout, seed = key
     train, _, test = load(task, data, seed)
-    value = None if dropout == "model's own" else float(dropout)
-    extractor = make_extractor(loss, seed).set_params(attention_dropout=value, max_epochs=4)
+    extractor = make_extractor(loss, seed).set_params(
+        attention_dropout=DROPOUTS[dropout],
+        max_epochs=4,
+        callbacks=[DropAfterAttention()] if "after" in dropout else None,
+    )
     cpu, start = time.process_time(), time.perf_counter()
     extractor.fit(train.X[:N_TRAIN], train.y[:N_TRAIN])
     row = dict(zip(NAMES, key)) | {
@@ -56,7 +70,7 @@ def main() -> None:
         ("SQuAD 1.1", loss, dropout, seed)
         for seed in args.seeds
         for loss in args.losses
-        for dropout in ("model's own", "0")
+        for dropout in DROPOUTS
     ]
     done = finish(keys, NAMES, run, args.data, OUT, args.jobs)
     scores = done.pivot_table(["F1", "EM", "CPU seconds"], ["loss", "seed"], "attention dropout")

@@ -45,7 +45,6 @@ N_DEV = 100
 # Of the exponential mean: one in so many of all steps.
 EMA_SHARES = {"ema 1/20": 20, "ema 1/5": 5}
 LAST = {"last 2": 2, "last 4": 4}
-SHAPES = 8
 MEMBERS = 3
 
 # What is changed, by name: parameters of the estimator, and how the network is trained.
@@ -59,9 +58,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "r-drop": {"r_drop": 1.0},
     "swap": {"swap": True},
     "crf": {"crf": True},
-    "shapes": {"shapes": True},
+    "shapes": {"params": {"word_shapes": True}},
     "dropout .2": {"dropout": 0.2},
     "no attention dropout": {"attention_dropout": 0.0},
+    "dropout after attention": {"attention_dropout": 0.0, "after_attention": 0.1},
 }
 
 
@@ -79,7 +79,7 @@ class Arm(TextNet):
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(self.head_seed)
             for name, weight in transformer.named_parameters():
-                if weight in module.head_parameters():
+                if weight in module.head_parameters() and "token_type" not in name:
                     weight.normal_(std=0.02) if name.endswith("weight") else weight.zero_()
             layers = list(_layers(transformer))
             for layer in layers[len(layers) - self.how.get("n_new_layers", 0) :]:
@@ -93,17 +93,14 @@ class Arm(TextNet):
         if self.how.get("crf"):
             n = self.module__n_classes
             module.register_parameter("transitions", nn.Parameter(torch.zeros(n + 2, n + 2)))
-        if self.how.get("shapes"):
-            table = transformer.base_model.embeddings.token_type_embeddings
-            new = nn.Embedding(SHAPES, table.embedding_dim)
-            new.weight.data[:] = table.weight.data[0]
-            transformer.base_model.embeddings.token_type_embeddings = new
         for part in self.module_.modules():
             if isinstance(part, nn.Dropout) and "dropout" in self.how:
                 part.p = self.how["dropout"]
         for name, part in self.module_.named_modules():
             if name.endswith("attention.self.dropout") and "attention_dropout" in self.how:
                 part.p = self.how["attention_dropout"]
+        if "after_attention" in self.how:
+            drop_after_attention(self.module_, self.how["after_attention"])
         return self
 
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "Arm":
@@ -114,10 +111,6 @@ class Arm(TextNet):
         head = module.head_parameters()
         if hasattr(module, "transitions"):
             head = head | {module.transitions}
-        if self.how.get("shapes"):
-            head = head | set(
-                module.transformer.base_model.embeddings.token_type_embeddings.parameters()
-            )
         groups = []
         for parameter in module.parameters():
             if parameter.requires_grad:
@@ -152,6 +145,17 @@ class Arm(TextNet):
         self.optimizer_.step()
         self.scheduler_.step()
         return loss.detach()
+
+
+def drop_after_attention(module: nn.Module, p: float) -> None:
+    """Drop parts of what attention gives, in place of its weights."""
+
+    def drop(part: nn.Module, args: Any, output: Any) -> Any:
+        return (nn.functional.dropout(output[0], p, part.training), *output[1:])
+
+    for name, part in module.named_modules():
+        if name.endswith("attention.self"):
+            part.register_forward_hook(drop)
 
 
 def crf_loss(
@@ -235,21 +239,6 @@ class Tagger(DiceTokenTagger):
             net.allowed = allowed_matrix(self.classes_.tolist(), self.scheme_)
         return net
 
-    def _encode(self, sentences: Any, tags: Any = None, weight: Any = None) -> Any:
-        dataset = super()._encode(sentences, tags, weight)
-        if self.how.get("shapes"):
-            of_words = np.array([shape(word) for words in sentences for word in words])
-            types = dataset.token_type_ids.values
-            types[:] = 0
-            starts = dataset.input_ids.offsets[:-1]
-            for i in range(len(dataset)):
-                span = slice(dataset.items.offsets[i], dataset.items.offsets[i + 1])
-                first = dataset.items.values[span]
-                last = np.append(first[1:], dataset.input_ids.lengths[i] - 1)
-                for word, (a, b) in zip(range(span.start, span.stop), zip(first, last)):
-                    types[starts[i] + a : starts[i] + b] = of_words[word]
-        return dataset
-
 
 def allowed_matrix(classes: list[str], scheme: str) -> Tensor:
     """Return which tag may follow which; behind the tags come the start and the end."""
@@ -258,19 +247,6 @@ def allowed_matrix(classes: list[str], scheme: str) -> Tensor:
     matrix = np.ones((n + 2, n + 2), dtype=bool)
     matrix[:n, :n], matrix[n, :n], matrix[:n, n + 1] = follow, start, end
     return torch.from_numpy(matrix)
-
-
-def shape(word: str) -> int:
-    """Return the kind of a word, by its case and digits; 0 is none of them."""
-    if any(c.isdigit() for c in word):
-        return 1 if word.isdigit() else 2
-    if not any(c.isalpha() for c in word):
-        return 3
-    if word.islower():
-        return 4
-    if word.isupper():
-        return 5 if len(word) > 1 else 6
-    return 7 if word[0].isupper() and word[1:].islower() else 0
 
 
 def swapped(part: Part, seed: int) -> Part:
@@ -523,7 +499,7 @@ def main() -> None:
     if args.report:
         found = judge([key for key in keys if path_of(*key).exists()], args.data)
         known = pd.concat([known, found]).drop_duplicates([*KEYS, "arm", "member"], keep="last")
-        known.round(3).to_csv(SCORES, index=False)
+        known.round({"seconds": 1, "as fitted": 3, "tuned": 3}).to_csv(SCORES, index=False)
         print(report(known))
         return
     torch.set_num_threads(1)

@@ -16,7 +16,7 @@ N_KEPT = 3
 TUNED = {
     "ce": "ce",
     "ce, two members": "ce",
-    "wce": "wce",
+    "wce": "ce",
     "dice": "dice",
     "dice, two members": "dice",
     "dice, memory": "dice",

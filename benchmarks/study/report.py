@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from .plan import ENTITIES, PARTS, best_setting
+from .plan import ENTITIES, PARTS, TUNED, best_setting
 from .runs import FIRST_FINAL_DRAW
 
 BASELINE = "ce"
@@ -122,7 +122,7 @@ def settings_table(done: pd.DataFrame) -> str:
     rows = []
     for corpus in ENTITIES:
         row = {"corpus": corpus}
-        for loss in ("ce", "wce", "dice"):
+        for loss in dict.fromkeys(TUNED.values()):
             setting = best_setting(done, corpus, loss)
             row[loss] = f"{setting[0]:g}, {setting[1]} epochs" if setting else "not chosen yet"
         rows.append(row)

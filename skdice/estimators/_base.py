@@ -388,6 +388,7 @@ class TextEstimator(SavedEstimator):
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
             module__attention_dropout=self.attention_dropout,
+            module__n_token_types=self._n_token_types(),
             module__peft_config=self.peft_config,
             module__config=None,
             lr=pace.lr,
@@ -405,6 +406,10 @@ class TextEstimator(SavedEstimator):
             verbose=is_shown,  # Whether callbacks of skorch print.
             **{f"criterion__{name}": value for name, value in loss.get_params(deep=False).items()},
         )
+
+    def _n_token_types(self) -> int | None:
+        """Return how many types of pieces are told apart, None for those of the model."""
+        return None
 
     # -- batches -----------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ..losses import Loss
 from ..nn._modules import TRANSFORMER, TextModule, size_of_network
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
+from ..text._shapes import SHAPES
 from ..text._tokenizer import WordTokenizer
 from ._pace import Pace
 from ._saved_state import check_saved_state
@@ -102,6 +103,8 @@ def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
         metadata["classes"] = classes
     if "queries_" in vars(estimator):
         metadata["queries"] = estimator.queries_
+    if getattr(estimator, "word_shapes_", False):
+        metadata["word_shapes"] = SHAPES
     export(path, estimator.net_.module_, max_length=estimator.max_length_, metadata=metadata)
 
 
@@ -251,6 +254,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         classes=estimator._class_names(),
         is_context_first=estimator.tokenizer_.pads_left,
         has_adapters=bool(manifest.network["base_digest"]),
+        word_shapes=getattr(estimator, "word_shapes_", False),
     )
 
 

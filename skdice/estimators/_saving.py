@@ -184,8 +184,10 @@ class SavedEstimator(SharedParameters):
 
         ``metadata_props`` say how to read them: ``estimator``, ``skdice_version``, ``max_length``
         and, as JSON, ``classes`` (of the tagger and the classifiers, and the types of the query
-        tagger), ``queries`` (of the query tagger) and ``decision`` (thresholds, as the attributes
-        of the same names; "inf" if infinite).
+        tagger), ``queries`` (of the query tagger), ``decision`` (thresholds, as the attributes of
+        the same names; "inf" if infinite) and, of a tagger with ``word_shapes_``, ``word_shapes``:
+        the token type of a piece is the place of its word's shape among them, counted from 1, and 0
+        for special tokens.
 
         In a job of several processes the first one writes, and the call does nothing in the others.
 

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import Span, check_sample_weight, check_tags, check_token_lists, list_some
-from .._parameters import check_number
+from .._parameters import check_bool, check_number
 from .._typing import TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
@@ -21,6 +21,7 @@ from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity, by_label, keep_above
+from ..text._shapes import SHAPES
 from ..text._tags import are_chunk_tags, infer_scheme
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._loss import check_loss_classes, make_training_loss, recommended_for_entities
@@ -40,6 +41,13 @@ _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by de
 _DECODE = """
 "constrained" gives the best sequence that is well-formed in the scheme of the training tags;
 "argmax" the best tag of each word.
+"""
+_WORD_SHAPES = """
+Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
+as its token type: for entities, and encoders that do not see case ("uncased"). The encoder must
+have a table of token types (BERT, ELECTRA, MiniLM), which is trained with the head, so
+``n_frozen_layers`` must be None or 0. Other programs do not know the shapes when they load a saved
+model.
 """
 _BIAS = """
 Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
@@ -85,6 +93,7 @@ class DiceTokenTagger(WordTagger):
     threshold_ : float, or dict of label to float
         Entities with a lower score are dropped: 0 after ``fit``, other values are tuned.
     stride_ : int
+    word_shapes_ : bool
     %(attributes)s
 
     See Also
@@ -118,6 +127,7 @@ class DiceTokenTagger(WordTagger):
         count_rows=count_tagged,
         state={
             "stride_": int,
+            "word_shapes_": bool,
             "classes_": np.ndarray,
             "scheme_": (str, NoneType),
             "splitter_": str,
@@ -141,6 +151,7 @@ class DiceTokenTagger(WordTagger):
     )
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
+    word_shapes: Annotated[bool, Parameter("bool", _WORD_SHAPES, check_bool)] = False
     background_bias: Annotated[
         float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias)
     ] = 0.0
@@ -211,6 +222,7 @@ class DiceTokenTagger(WordTagger):
         self.tokenizer_ = self._load_tokenizer()
         self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
         self.stride_ = shared_pieces(self, self.max_length_, self._frame())
+        self.word_shapes_ = self.word_shapes
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
         self._learn_splitter(sentences)
@@ -383,8 +395,14 @@ class DiceTokenTagger(WordTagger):
             index = {tag: i for i, tag in enumerate(self.classes_.tolist())}
             target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
         dataset = self._encode_once(
-            (self.stride_, sentences),
-            lambda: encode_words(sentences, self.tokenizer_, self.max_length_, self.stride_),
+            (self.stride_, self.word_shapes_, sentences),
+            lambda: encode_words(
+                sentences,
+                self.tokenizer_,
+                self.max_length_,
+                self.stride_,
+                with_shapes=self.word_shapes_,
+            ),
         )
         return replace(dataset, target=target, weight=weight)
 
@@ -400,6 +418,20 @@ class DiceTokenTagger(WordTagger):
         """Return the index of "O" among chunk tags."""
         tags = self.classes_.tolist()
         return None if self.scheme_ is None or "O" not in tags else tags.index("O")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, others in (("n_frozen_layers", "None or 0"), ("peft_config", "None")):
+            value = getattr(self, name)
+            if self.word_shapes and value is not None and value != 0:
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must be {others} with "
+                    f"word_shapes=True, whose table lies below all layers and is trained. Got "
+                    f"{value!r} instead."
+                )
+
+    def _n_token_types(self) -> int | None:
+        return 1 + len(SHAPES) if getattr(self, "word_shapes_", False) else None
 
     def _model_config(self) -> dict[str, Any]:
         return label_config(self.classes_.tolist())

@@ -99,6 +99,8 @@ class Run:
         Whether a context comes before its question.
     has_adapters : bool
         Whether the weights are those of adapters and the head alone.
+    word_shapes : bool
+        Whether token types are shapes of words.
     """
 
     texts: CardTexts
@@ -119,6 +121,7 @@ class Run:
     classes: list[Any]
     is_context_first: bool
     has_adapters: bool = False
+    word_shapes: bool = False
 
 
 def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
@@ -233,6 +236,11 @@ def _usage(run: Run, task: CardTexts, name: str) -> str:
             same = (
                 f"That gives the logits of one of {run.n_members} networks; with skdice they "
                 f"predict together. "
+            )
+        if run.word_shapes:
+            same = (
+                "That gives other logits, and worse ones: with skdice the network is told the "
+                "shape of each word, as its token type. "
             )
         parts.append(
             f"{same}Thresholds, biases, well-formed tag sequences and windows "

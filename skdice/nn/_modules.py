@@ -53,6 +53,9 @@ class TextModule(nn.Module):
         Of adapters, which are then trained in place of the encoder.
     config : str or None
         File with a configuration that takes the place of that of the model.
+    n_token_types : int or None
+        Rows of the table of token types. If the model has another number, all begin as its first
+        one, and are trained with the head. None leaves the table as it is.
 
     Attributes
     ----------
@@ -79,6 +82,7 @@ class TextModule(nn.Module):
         attention_dropout: float | None = None,
         peft_config: Any = None,
         config: str | None = None,
+        n_token_types: int | None = None,
     ) -> None:
         import transformers
 
@@ -90,6 +94,8 @@ class TextModule(nn.Module):
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = _load(
             auto_class, model, n_classes, attention_dropout, config
         )
+        if n_token_types is not None:
+            self._new_in_encoder += _replace_token_types(self.transformer, n_token_types)
         self._takes_types = _takes_token_types(self.transformer)
         self._n_frozen_layers = n_frozen_layers or 0
         self._frozen: list[str] = []
@@ -263,7 +269,7 @@ class TextModule(nn.Module):
         for layer in layers[:n_layers]:
             modules.append(layer)
             parameters.update(layer.parameters())
-        for parameter in parameters:
+        for parameter in parameters - self.head_parameters():
             parameter.requires_grad_(False)
         names = {module: name for name, module in self.named_modules()}
         self._frozen = [names[module] for module in dict.fromkeys(modules) if module in names]
@@ -395,8 +401,11 @@ class QueryModule(TextModule):
         attention_dropout: float | None = None,
         peft_config: Any = None,
         config: str | None = None,
+        n_token_types: int | None = None,
     ) -> None:
-        super().__init__(model, n_classes, None, attention_dropout, peft_config, config)
+        super().__init__(
+            model, n_classes, None, attention_dropout, peft_config, config, n_token_types
+        )
         sizes: Any = self.transformer.config
         self.dropout = nn.Dropout(getattr(sizes, "hidden_dropout_prob", 0.1))
         self.head = nn.Linear(sizes.hidden_size, n_classes)
@@ -600,6 +609,30 @@ def _set_attention_dropout(config: Any, value: float) -> None:
             f"configuration has no dropout of attention. Got {value!r} instead."
         )
     setattr(config, names[0], value)
+
+
+def _replace_token_types(transformer: Any, n_types: int) -> list[str]:
+    """Give the table of token types so many rows, each its first one; return its name if new."""
+    tables = {
+        name: table
+        for name, table in transformer.named_modules()
+        if name.endswith("token_type_embeddings") and isinstance(table, nn.Embedding)
+    }
+    if len(tables) != 1:
+        raise ValueError(
+            f"The 'word_shapes' parameter must be False for {type(transformer).__name__}: it has "
+            f"no table of token types that could tell the shapes apart."
+        )
+    ((name, table),) = tables.items()
+    if table.num_embeddings == n_types:
+        return []
+    with torch.no_grad():
+        rows = table.weight[:1].repeat(n_types, 1)
+    parent, _, attribute = name.rpartition(".")
+    new = nn.Embedding.from_pretrained(rows, freeze=False)
+    setattr(transformer.get_submodule(parent), attribute, new)
+    transformer.config.type_vocab_size = n_types
+    return [f"{name}.weight"]
 
 
 def _takes_token_types(transformer: Any) -> bool:

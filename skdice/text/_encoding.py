@@ -8,6 +8,7 @@ import numpy as np
 
 from ._frame import Frame
 from ._ragged import Ragged, offsets_from_lengths, ranges
+from ._shapes import word_shapes
 from ._tokenizer import WordTokenizer
 from ._truncation import truncated_lengths
 from ._windows import central_window, cut_windows
@@ -97,6 +98,7 @@ def encode_words(
     max_length: int,
     stride: int,
     *,
+    with_shapes: bool = False,
     target: np.ndarray | None = None,
     weight: np.ndarray | None = None,
 ) -> EncodedDataset:
@@ -113,6 +115,8 @@ def encode_words(
         Longest window in pieces, special ones included.
     stride : int
         Pieces that neighbouring windows share.
+    with_shapes : bool
+        Whether the token type of a piece is the shape of its word (of a special token 0).
     target : ndarray of shape (n_words,), optional
         Class index of each word.
     weight : ndarray of shape (n_sentences,), optional
@@ -147,6 +151,10 @@ def encode_words(
     start, stop = start[scored], stop[scored]
     windows = Ragged(pieces.values[ranges(start, stop)], offsets_from_lengths(stop - start))
     input_ids, token_type_ids = tokenizer.frame.put_around(windows)
+    if with_shapes:
+        of_pieces = np.repeat(word_shapes(words), pieces.lengths)
+        shapes = Ragged(of_pieces[ranges(start, stop)], windows.offsets)
+        token_type_ids = tokenizer.frame.of_zeros().put_around(shapes)[0]
     return EncodedDataset(
         input_ids=input_ids,
         token_type_ids=token_type_ids,

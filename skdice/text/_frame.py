@@ -1,6 +1,6 @@
 """The special tokens around one text, or around and between two."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,10 @@ class Frame:
     def n_before(self) -> int:
         """Number of special tokens before the first text."""
         return len(self.special[0])
+
+    def of_zeros(self) -> "Frame":
+        """Return a frame with zeros in the places of the special tokens."""
+        return replace(self, special=tuple((0,) * len(tokens) for tokens in self.special))
 
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Join the first, the second, ... text of each row with the special tokens.

@@ -1,0 +1,147 @@
+"""Taggers whose uncased encoder is told the shapes of words."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skdice import DiceTokenTagger
+from skdice.estimators import load_pretrained
+from skdice.text._shapes import SHAPES
+
+PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
+# The encoder sees the same sentence twice; the tags depend on the case of a word alone.
+X = [["the", "Rome", "met", "john"], ["the", "rome", "met", "John"]] * 16
+Y = [["O", "B-X", "O", "O"], ["O", "O", "O", "B-X"]] * 16
+
+
+@pytest.fixture(scope="module")
+def fitted(quick_bert):
+    return DiceTokenTagger(quick_bert, max_epochs=8, word_shapes=True, **PARAMETERS).fit(X, Y)
+
+
+def scores(tagger):
+    return np.concatenate(list(tagger.predict_proba(X)))
+
+
+def table(tagger):
+    return tagger.net_.module_.transformer.base_model.embeddings.token_type_embeddings
+
+
+def test_only_the_shapes_tell(quick_bert, fitted):
+    assert fitted.score(X, Y) == 1.0
+    plain = DiceTokenTagger(quick_bert, max_epochs=8, **PARAMETERS).fit(X, Y)
+    assert plain.score(X, Y) < 0.7
+
+
+def test_shapes_begin_alike(quick_bert):
+    """Before the first step the network is what it is without them."""
+    plain, shaped = (
+        DiceTokenTagger(
+            quick_bert, max_epochs=1, warmup=0.9, word_shapes=shapes, **(PARAMETERS | {"lr": 1e-12})
+        )
+        .set_params(head_lr=1e-12)
+        .fit(X, Y)
+        for shapes in (False, True)
+    )
+    np.testing.assert_allclose(scores(shaped), scores(plain), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_frozen_layers", [None, 0])
+def test_table_is_trained(fitted, n_frozen_layers):
+    tagger = clone(fitted).set_params(n_frozen_layers=n_frozen_layers, max_epochs=1).fit(X, Y)
+    assert table(tagger).num_embeddings == 1 + len(SHAPES)
+    assert float(table(tagger).weight.detach().std(0).max()) > 1e-3
+    words = tagger.net_.module_.get_input_embeddings().weight
+    assert words.requires_grad == (n_frozen_layers is None)
+
+
+def test_saved_and_loaded(fitted, tmp_path):
+    fitted.save_pretrained(tmp_path / "saved")
+    loaded = load_pretrained(tmp_path / "saved")
+    assert loaded.word_shapes_
+    np.testing.assert_array_equal(scores(loaded), scores(fitted))
+    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted))), scores(fitted))
+    card = (tmp_path / "saved" / "README.md").read_text()
+    assert "told the shape of each word" in card
+    assert "same logits" not in card
+
+
+def test_going_on(fitted, tmp_path):
+    """A saved model keeps its table."""
+    fitted.save_pretrained(tmp_path / "saved")
+    model = str(tmp_path / "saved")
+    tagger = clone(fitted).set_params(model=model, max_epochs=1, lr=1e-12, head_lr=1e-12).fit(X, Y)
+    assert torch.allclose(table(tagger).weight, table(fitted).weight, atol=1e-6)
+    assert tagger.score(X, Y) == 1.0
+
+
+def test_parameter_of_a_fitted_tagger(fitted):
+    """It says how to fit; what was fitted stays as it is."""
+    other = pickle.loads(pickle.dumps(fitted)).set_params(word_shapes=False)
+    np.testing.assert_array_equal(scores(other), scores(fitted))
+    plain = DiceTokenTagger(fitted.model, max_epochs=1, **PARAMETERS).fit(X, Y)
+    before = scores(plain)
+    np.testing.assert_array_equal(scores(plain.set_params(word_shapes=True)), before)
+
+
+def test_runtime(fitted):
+    pytest.importorskip("onnxruntime")
+    other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
+    np.testing.assert_allclose(scores(other), scores(fitted), atol=1e-4)
+
+
+def test_exported(fitted, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    fitted.export_onnx(tmp_path / "tagger.onnx")
+    properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
+    found = {entry.key: entry.value for entry in properties}
+    assert json.loads(found["word_shapes"]) == list(SHAPES)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_members(fitted, merge):
+    tagger = clone(fitted).set_params(n_members=2, merge_members=merge).fit(X, Y)
+    assert tagger.score(X, Y) == 1.0
+
+
+def test_in_a_search(fitted):
+    """Encoded texts are kept for each."""
+    search = GridSearchCV(fitted, {"word_shapes": [False, True]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"word_shapes": True}
+    assert search.cv_results_["mean_test_score"][0] < 0.7
+
+
+def test_raw_texts(fitted):
+    (found,) = fitted.predict_entities(["the Rome met john"])
+    assert [(entity.start, entity.end) for entity in found] == [(4, 8)]
+
+
+class TestErrors:
+    @pytest.mark.parametrize("family", ["distilbert", "modernbert", "xlnet"])
+    def test_no_table(self, tiny_models, family):
+        tagger = DiceTokenTagger(tiny_models(family), word_shapes=True, **PARAMETERS)
+        with pytest.raises(ValueError, match=r"'word_shapes' parameter must be False for \w+"):
+            tagger.fit(X, Y)
+
+    def test_frozen_layers(self, fitted):
+        tagger = clone(fitted).set_params(n_frozen_layers=1)
+        with pytest.raises(ValueError, match=r"'n_frozen_layers' .* be None or 0 .* Got 1"):
+            tagger.fit(X, Y)
+
+    def test_adapters(self, fitted):
+        peft = pytest.importorskip("peft")
+        tagger = clone(fitted).set_params(peft_config=peft.LoraConfig(r=2))
+        with pytest.raises(ValueError, match=r"'peft_config' .* must be None with word_shapes"):
+            tagger.fit(X, Y)
+
+    def test_type(self, quick_bert):
+        tagger = DiceTokenTagger(quick_bert, word_shapes="yes", **PARAMETERS)
+        with pytest.raises(
+            ValueError, match=r"must be one of .True, False.\. Got 'yes'"
+        ):
+            tagger.fit(X, Y)
