@@ -24,7 +24,14 @@ from skdice.model_selection._search._trials import counted_trials
 from .corpora import easy_corpus, easy_pairs
 from .model_selection.searched import X, Y, make_search
 
-FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+FAST = {
+    "max_epochs": 1,
+    "lr": 2e-3,
+    "batch_size": 8,
+    "precision": "fp32",  # As the tests have it in this process.
+    "random_state": 0,
+    "verbose": 0,
+}
 
 
 def test_cross_validation(tiny_bert):

@@ -20,9 +20,19 @@ TUNED = {
     "dice": "dice",
     "dice, two members": "dice",
     "dice, memory": "dice",
+    "ce, word shapes": "ce",
+    "dice, word shapes": "dice",
 }
 # The first of several members is the single fit, which is not run again.
-MAIN = ("ce, two members", "dice, two members", "wce", "dice, memory", "recommended")
+MAIN = (
+    "ce, two members",
+    "dice, two members",
+    "recommended",
+    "ce, word shapes",
+    "dice, word shapes",
+    "wce",
+    "dice, memory",
+)
 DEFAULT_RATE = 2e-4
 
 

@@ -76,6 +76,8 @@ CONTENDERS = {
     "recommended": Contender({"loss": "recommended"}, as_called=True),
     "ce, two members": Contender({"loss": "ce", "n_members": 2}),
     "dice, two members": Contender({"loss": "dice", "memory": 0, "n_members": 2}),
+    "ce, word shapes": Contender({"loss": "ce", "word_shapes": True}),
+    "dice, word shapes": Contender({"loss": "dice", "memory": 0, "word_shapes": True}),
     "ce, resampled": Contender({"loss": "ce"}, resamples=True),
     "ce, dropout .2": Contender({"loss": "ce"}, dropout=0.2),
     "dice, dropout .2": Contender({"loss": "dice", "memory": 0}, dropout=0.2),

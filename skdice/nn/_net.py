@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient
+from ._attention import dropout_after_attention
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._callbacks import asks_to_stop
 from ._compact_embedding import compact_embedding
@@ -179,7 +180,8 @@ class TextNet(NeuralNet):
         self.ranks_ = sampler.ranks
         self.predicted_ = predicted
         try:
-            with compact_embedding(self.module_, pieces):
+            attention = dropout_after_attention(self.module_)
+            with compact_embedding(self.module_, pieces), attention:
                 self.initialize_optimizer()
                 self._run_epochs(sampler, validate, patience, resume_from, save_state)
         finally:

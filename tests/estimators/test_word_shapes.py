@@ -141,7 +141,5 @@ class TestErrors:
 
     def test_type(self, quick_bert):
         tagger = DiceTokenTagger(quick_bert, word_shapes="yes", **PARAMETERS)
-        with pytest.raises(
-            ValueError, match=r"must be one of .True, False.\. Got 'yes'"
-        ):
+        with pytest.raises(ValueError, match=r"must be one of .True, False.\. Got 'yes'"):
             tagger.fit(X, Y)

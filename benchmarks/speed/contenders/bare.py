@@ -11,6 +11,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+from skdice.nn._attention import dropout_after_attention
+
 from .._steps import StepClock
 from .._tasks import (
     CLIP_NORM,
@@ -41,7 +43,7 @@ def train(
     setup: Setup = DEFAULT,
     watch: AbstractContextManager[Any] | None = None,
 ) -> StepClock:
-    """Train with cross-entropy on the given batches."""
+    """Train with cross-entropy on the given batches; attention has dropout as in skdice."""
     from transformers import get_linear_schedule_with_warmup
 
     torch.manual_seed(0)
@@ -60,20 +62,21 @@ def train(
     )
     schedule = get_linear_schedule_with_warmup(optimizer, round(WARMUP * len(steps)), len(steps))
     clock = StepClock(len(steps), n_warmup, watch)
-    for step in steps:
-        optimizer.zero_grad(set_to_none=True)
-        losses = []
-        for batch in step.batches:
-            batch = {name: value.to(device, non_blocking=True) for name, value in batch.items()}
-            loss = _loss(task, model, batch, precision) / step.n_labels
-            loss.backward()
-            losses.append(loss.detach())
-        nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
-        optimizer.step()
-        schedule.step()
-        clock.tick()
-        clock.losses.append(torch.stack(losses).sum())
-        clock.tokens.append(step.n_tokens)
+    with dropout_after_attention(model):
+        for step in steps:
+            optimizer.zero_grad(set_to_none=True)
+            losses = []
+            for batch in step.batches:
+                batch = {name: value.to(device, non_blocking=True) for name, value in batch.items()}
+                loss = _loss(task, model, batch, precision) / step.n_labels
+                loss.backward()
+                losses.append(loss.detach())
+            nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
+            optimizer.step()
+            schedule.step()
+            clock.tick()
+            clock.losses.append(torch.stack(losses).sum())
+            clock.tokens.append(step.n_tokens)
     return clock
 
 

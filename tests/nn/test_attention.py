@@ -1,0 +1,101 @@
+"""Dropout of attention on its output, so that its kernel stays fused."""
+
+import pytest
+import torch
+
+from skdice import DiceTokenTagger
+from skdice.nn._attention import dropout_after_attention
+from skdice.nn._modules import TokenModule
+
+from ..corpora import easy_corpus
+from .test_modules import N_CLASSES, make_inputs
+
+FAMILIES = ["bert", "distilbert", "electra", "roberta", "modernbert"]
+
+
+@pytest.fixture
+def attended(monkeypatch):
+    """What the fused kernel is told to drop of its weights."""
+    attend, seen = torch.nn.functional.scaled_dot_product_attention, []
+
+    def look(*args, dropout_p=0.0, **kwargs):
+        seen.append(dropout_p)
+        return attend(*args, dropout_p=dropout_p, **kwargs)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", look)
+    return seen
+
+
+@pytest.fixture
+def dropped(monkeypatch):
+    """Shares that are dropped of what attention gives."""
+    drop, seen = torch.nn.functional.dropout, []
+
+    def look(input, p=0.5, *args):
+        output = drop(input, p, *args)
+        if input.ndim == 4:  # By heads.
+            seen.append((p, float((output == 0).float().mean())))
+        return output
+
+    monkeypatch.setattr(torch.nn.functional, "dropout", look)
+    return seen
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_output_is_dropped(tiny_models, attended, dropped, family):
+    module = TokenModule(tiny_models(family), N_CLASSES, attention_dropout=0.3)
+    torch.manual_seed(0)
+    with dropout_after_attention(module):
+        module.train()(**make_inputs())
+        assert set(attended) == {0.0}
+        assert {p for p, _ in dropped} == {0.3}
+        shares = [share for _, share in dropped]
+        assert sum(shares) / len(shares) == pytest.approx(0.3, abs=0.05)
+        dropped.clear()
+        module.eval()(**make_inputs())
+        assert {share for _, share in dropped} <= {0.0}
+    attended.clear()
+    module.train()(**make_inputs())
+    assert set(attended) == {0.3}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_else_changes(tiny_models, family):
+    """Without dropout outputs and gradients are the same."""
+    module = TokenModule(tiny_models(family), N_CLASSES, attention_dropout=0.0).train()
+    found = []
+    for part in module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    for block in (torch.enable_grad(), dropout_after_attention(module)):
+        with block:
+            module.zero_grad()
+            logits = module(**make_inputs())
+            logits.square().sum().backward()
+        gradients = [p.grad.clone() for p in module.parameters() if p.grad is not None]
+        found.append([logits.detach(), *gradients])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_own_attention_is_left_alone(tiny_models):
+    """That of XLNet is not torch's fused kernel."""
+    transformer = TokenModule(tiny_models("xlnet"), N_CLASSES).transformer
+    before = transformer.config._attn_implementation
+    with dropout_after_attention(transformer):
+        assert transformer.config._attn_implementation == before != "sdpa"
+
+
+def test_put_back_after_an_error(tiny_bert):
+    transformer = TokenModule(tiny_bert, N_CLASSES).transformer
+    with pytest.raises(KeyError), dropout_after_attention(transformer):
+        raise KeyError
+    assert transformer.config._attn_implementation == "sdpa"
+
+
+def test_in_a_fit(tiny_bert, attended, dropped):
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, random_state=0, verbose=0)
+    tagger.fit(*easy_corpus(8))
+    assert set(attended) == {0.0}
+    assert {p for p, _ in dropped} == {0.1}
+    assert tagger.net_.module_.transformer.config._attn_implementation == "sdpa"
