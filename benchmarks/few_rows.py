@@ -61,7 +61,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "crf": {"crf": True},
     "shapes": {"params": {"word_shapes": True}},
     "dropout .2": {"dropout": 0.2},
-    "no attention dropout": {"attention_dropout": 0.0},
+    "no attention dropout": {"params": {"attention_dropout": 0.0}},
     "dropout after attention": {"after_attention": True},
 }
 
@@ -97,9 +97,6 @@ class Arm(TextNet):
         for part in self.module_.modules():
             if isinstance(part, nn.Dropout) and "dropout" in self.how:
                 part.p = self.how["dropout"]
-        for name, part in self.module_.named_modules():
-            if name.endswith("attention.self.dropout") and "attention_dropout" in self.how:
-                part.p = self.how["attention_dropout"]
         return self
 
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "Arm":
