@@ -11,7 +11,7 @@ tables. All runs of a file are in one precision, the faster one of the machine t
 
 import argparse
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
 import pandas as pd
@@ -48,18 +48,21 @@ def carry_out(parts: list[str], data: Path, file: Path, jobs: int, minutes: floa
     precision = resolve_precision("auto", resolve_device("auto"))
     if len(done):
         precision = done["precision"].iloc[0]
+    running: dict[Future, Run] = {}
     with ProcessPoolExecutor(jobs) as pool:
-        while left := pending(done, parts):
-            # What comes next may depend on these.
-            for batch in (left[i : i + jobs] for i in range(0, len(left), jobs)):
-                if time.monotonic() > end:
-                    return
-                futures = [pool.submit(execute, run, data, precision) for run in batch]
-                for future in as_completed(futures):
-                    row = future.result()
-                    done = pd.DataFrame([*done.to_dict("records"), row])
-                    done.to_csv(file, index=False)
-                    print(row, flush=True)
+        while True:
+            # Asked again after every run: what comes next may depend on it.
+            left = [run for run in pending(done, parts) if run not in running.values()]
+            for run in left[: jobs - len(running)] if time.monotonic() < end else []:
+                running[pool.submit(execute, run, data, precision)] = run
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                del running[future]
+                row = future.result()
+                done = pd.DataFrame([*done.to_dict("records"), row])
+                done.to_csv(file, index=False)
+                print(row, flush=True)
 
 
 def main() -> None:
