@@ -59,6 +59,9 @@ ARMS: dict[str, dict[str, Any]] = {
     "r-drop": {"r_drop": 1.0},
     "swap": {"swap": True},
     "crf": {"crf": True},
+    "crf, fixed": {"crf": True, "fixed": True},
+    "chain": {"chain": True},
+    "chain, fixed": {"chain": True, "fixed": True},
     "shapes": {"params": {"word_shapes": True}},
     "dropout .2": {"dropout": 0.2},
     "no attention dropout": {"params": {"attention_dropout": 0.0}},
@@ -91,9 +94,11 @@ class Arm(TextNet):
                     elif isinstance(part, nn.LayerNorm):
                         part.weight.fill_(1.0)
                         part.bias.zero_()
-        if self.how.get("crf"):
-            n = self.module__n_classes
-            module.register_parameter("transitions", nn.Parameter(torch.zeros(n + 2, n + 2)))
+        if self.allowed is not None:
+            transitions = nn.Parameter(torch.zeros(self.allowed.shape))
+            module.register_parameter(
+                "transitions", transitions.requires_grad_(not self.how.get("fixed"))
+            )
         for part in self.module_.modules():
             if isinstance(part, nn.Dropout) and "dropout" in self.how:
                 part.p = self.how["dropout"]
@@ -116,6 +121,19 @@ class Arm(TextNet):
                 groups.append({"params": [parameter], "lr": rate, "weight_decay": weight_decay})
         self.optimizer_ = self.optimizer(groups, fused=True)
         return self
+
+    def _logits(self, batch: Any) -> Tensor:
+        return self._in_chain(super()._logits(batch), batch)
+
+    def _run_module(self, batch: Any) -> np.ndarray:
+        logits = torch.from_numpy(super()._run_module(batch))
+        return self._in_chain(logits, batch).numpy()
+
+    def _in_chain(self, logits: Tensor, batch: Any) -> Tensor:
+        if not self.how.get("chain"):
+            return logits
+        weights = self.module_.transitions.masked_fill(~self.allowed, -1e4)
+        return log_marginals(logits.float(), batch["row"], weights)
 
     def _train_step(self, step: list[Any], where: str) -> Tensor:
         if not (self.how.get("crf") or self.how.get("r_drop")):
@@ -168,6 +186,25 @@ def crf_loss(
         new = (alpha[:, :, None] + steps).logsumexp(1) + z[:, t]
         alpha = torch.where(here[:, t, None], new, alpha)
     return ((alpha + end).logsumexp(1).sum() - gold) / len(target)
+
+
+def log_marginals(logits: Tensor, row: Tensor, transitions: Tensor) -> Tensor:
+    """Return the log-probabilities of each word's tags in a chain."""
+    lengths = torch.bincount(row)
+    lengths = lengths[lengths > 0]
+    n = logits.shape[1]
+    steps, start, end = transitions[:n, :n], transitions[n, :n], transitions[:n, n + 1]
+    z = nn.utils.rnn.pad_sequence(list(logits.split(lengths.tolist())), batch_first=True)
+    here = torch.arange(z.shape[1]) < lengths[:, None]
+    before = [start + z[:, 0]]
+    for t in range(1, z.shape[1]):
+        before.append((before[-1][:, :, None] + steps).logsumexp(1) + z[:, t])
+    behind = [end.expand(z.shape[0], n)]
+    for t in range(z.shape[1] - 1, 0, -1):
+        new = (steps + (z[:, t] + behind[-1])[:, None]).logsumexp(2)
+        behind.append(torch.where(here[:, t, None], new, end))
+    paths = torch.stack(before, 1) + torch.stack(behind[::-1], 1)
+    return paths[here].log_softmax(1)
 
 
 def crf_tags(logits: np.ndarray, trans: np.ndarray) -> np.ndarray:
@@ -225,7 +262,7 @@ class Tagger(DiceTokenTagger):
         params = plain.get_params(deep=False)
         net = Arm(params.pop("module"), params.pop("criterion"), **params)
         net.how, net.head_seed = self.how, self.head_seed
-        if self.how.get("crf"):
+        if self.how.get("crf") or self.how.get("chain"):
             net.allowed = allowed_matrix(self.classes_.tolist(), self.scheme_)
         return net
 
@@ -478,7 +515,7 @@ def main() -> None:
         for loss in args.losses
         for lr in args.lr
         for member in (range(args.members) if arm == "plain" else range(1))
-        if not (arm == "crf" and loss != "ce")
+        if not (arm.startswith("crf") and loss != "ce")
     ]
     known = (
         pd.read_csv(SCORES) if SCORES.exists() else pd.DataFrame(columns=[*KEYS, "arm", "member"])
