@@ -49,7 +49,13 @@ def differences(done: pd.DataFrame) -> pd.DataFrame:
                         "differences": apart.to_numpy(),
                     }
                 )
-    return pd.DataFrame(rows)
+    names = ["corpus", "regime", "test", "decision", "contender", "scores", "differences"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _of_cells(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    is_there = [cell in cells for cell in zip(found["corpus"], found["regime"])]
+    return found[np.array(is_there, dtype=bool)]
 
 
 def _long(cell: pd.DataFrame) -> pd.DataFrame:
@@ -112,7 +118,11 @@ def report(done: pd.DataFrame) -> str:
                 parts.append(
                     f"Mean over the corpora:\n\n{_markdown(mean_table(found, list(cells)))}"
                 )
-    n = sum(len(row) > 1 for row in found["differences"]) if len(found) else 0
+    cells = {(run.corpus, run.regime): None for part in "AC" for run in PARTS[part](done)}
+    table = left_out_table(found, list(cells))
+    if len(table):
+        parts.append(f"## Chosen by the other corpora\n\n{_markdown(table)}")
+    n = sum(len(row) > 1 for row in found["differences"])
     parts.append(f"{n} differences with an interval; none is corrected for their number.")
     return "\n\n".join(parts)
 
@@ -133,9 +143,7 @@ def part_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.Data
     """Return a row for each contender of each cell."""
     rows = []
     for corpus, regime in cells:
-        if not len(found):
-            continue
-        cell = found[(found["corpus"] == corpus) & (found["regime"] == regime)]
+        cell = _of_cells(found, [(corpus, regime)])
         for (test, name), scores in cell.groupby(["test", "contender"], sort=False):
             where = corpus if regime in ("250", "all") else f"{corpus}, {regime}"
             row = {
@@ -156,11 +164,7 @@ def part_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.Data
 
 def mean_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """Return the mean difference over several corpora, a row for each contender."""
-    if not len(found):
-        return pd.DataFrame()
-    here = found[
-        pd.Series(list(zip(found["corpus"], found["regime"]))).isin(list(cells)).to_numpy()
-    ]
+    here = _of_cells(found, cells)
     rows = []
     for name, scores in here[here["contender"] != BASELINE].groupby("contender", sort=False):
         row = {"fit": name}
@@ -171,6 +175,31 @@ def mean_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.Data
                 row[label] = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*mean_interval(groups))
         rows.append(row)
     return pd.DataFrame(rows).fillna("")
+
+
+def left_out_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Return for each corpus what the others would choose for it, and what that gives.
+
+    The choice is the fit with the best mean difference, decision tuned; cross-entropy if none is
+    above 0.
+    """
+    here = _of_cells(found, cells)
+    here = here[(here["decision"] == "tuned") & (here["differences"].map(len) > 0)]
+    gains = here.assign(gain=here["differences"].map(lambda values: values.mean()))
+    # Of what all corpora have.
+    means = gains.pivot(index="corpus", columns="contender", values="gain").dropna(axis=1)
+    if means.empty or len(means) < len(cells):
+        return pd.DataFrame()
+    by_name = here.set_index(["corpus", "contender"])["differences"]
+    rows = []
+    for corpus in means.index:
+        chosen = means.drop(index=corpus).mean().idxmax()
+        low, high = interval(by_name[corpus, chosen])
+        gain = means.loc[corpus, chosen]
+        rows.append(
+            {"corpus": corpus, "chosen": chosen, "Δ": f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]"}
+        )
+    return pd.DataFrame(rows)
 
 
 def forest_plot(done: pd.DataFrame, file: Path) -> None:

@@ -236,6 +236,23 @@ class TestReport:
         half = 1 / 3 * stats.t.ppf(0.975, 6)
         assert f"+1.0 [{1 - half:+.1f}, {1 + half:+.1f}]" in report(table(*rows)).split("Mean")[1]
 
+    def test_each_corpus_gets_what_the_others_choose(self):
+        # By corpus; WCE is best on average, but not over the three others of WikiGold.
+        gains = {"CoNLL03": (1.0, 2.0), "NCBI-disease": (1.0, 2.0), "BC5CDR": (1.0, -2.0)}
+        gains["WikiGold"] = (-0.5, 4.0)
+        rows = [
+            (corpus, "250", name, 2e-4, 12, draw, draw, 70.0, 70.0 + gain)
+            for corpus, (dice, wce) in gains.items()
+            for draw in (400, 401)
+            for name, gain in [("ce", 0.0), ("dice", dice), ("wce", wce)]
+        ]
+        text = report(table(*rows)).split("Chosen by the other corpora")[1]
+        for corpus, chosen in [("BC5CDR", "wce"), ("CoNLL03", "wce"), ("WikiGold", "dice")]:
+            gain = gains[corpus][("dice", "wce").index(chosen)]
+            row = next(line for line in text.splitlines() if corpus in line)
+            assert chosen in row
+            assert f"{gain:+.1f} [{gain:+.1f}, {gain:+.1f}]" in row
+
     def test_nothing_run_yet(self):
         assert "not chosen yet" in report(table())
 
