@@ -62,6 +62,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "crf, fixed": {"crf": True, "fixed": True},
     "chain": {"chain": True},
     "chain, fixed": {"chain": True, "fixed": True},
+    "chain, free": {"chain": True, "free": True},
     "shapes": {"params": {"word_shapes": True}},
     "dropout .2": {"dropout": 0.2},
     "no attention dropout": {"params": {"attention_dropout": 0.0}},
@@ -264,6 +265,8 @@ class Tagger(DiceTokenTagger):
         net.how, net.head_seed = self.how, self.head_seed
         if self.how.get("crf") or self.how.get("chain"):
             net.allowed = allowed_matrix(self.classes_.tolist(), self.scheme_)
+            if self.how.get("free"):
+                net.allowed[:] = True
         return net
 
 
