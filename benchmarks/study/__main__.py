@@ -57,7 +57,8 @@ def carry_out(parts: list[str], data: Path, file: Path, jobs: int, minutes: floa
                 running[pool.submit(execute, run, data, precision)] = run
             if not running:
                 return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            wait(running, return_when=FIRST_COMPLETED)
+            for future in [future for future in running if future.done()]:
                 del running[future]
                 row = future.result()
                 done = pd.DataFrame([*done.to_dict("records"), row])

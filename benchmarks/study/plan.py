@@ -15,24 +15,15 @@ N_KEPT = 3
 # Whose settings a contender takes.
 TUNED = {
     "ce": "ce",
-    "ce, two members": "ce",
+    "ce, crf": "ce",
     "wce": "ce",
     "dice": "dice",
-    "dice, two members": "dice",
+    "dice, crf": "dice",
+    "dice, crf, two members": "dice",
     "dice, memory": "dice",
-    "ce, word shapes": "ce",
-    "dice, word shapes": "dice",
 }
 # The first of several members is the single fit, which is not run again.
-MAIN = (
-    "ce, two members",
-    "dice, two members",
-    "recommended",
-    "ce, word shapes",
-    "dice, word shapes",
-    "wce",
-    "dice, memory",
-)
+MAIN = ("ce", "dice", "ce, crf", "dice, crf, two members", "recommended", "wce", "dice, memory")
 DEFAULT_RATE = 2e-4
 
 
@@ -141,7 +132,7 @@ def more_rows(done: pd.DataFrame) -> list[Run]:
         Run(corpus, "1000", name, DEFAULT_RATE if name in TUNED else 0.0, epochs, draw, draw)
         for draw in final_draws(3)
         for corpus in ("CoNLL03", "NCBI-disease")
-        for name, epochs in [("ce", 5), ("dice", 5), ("recommended", 0)]
+        for name, epochs in [("ce", 5), ("dice", 5), ("dice, crf", 5), ("recommended", 0)]
     ]
 
 
@@ -162,7 +153,7 @@ def others(done: pd.DataFrame) -> list[Run]:
         "Amazon-Google": ("1000", DEFAULT_RATE, 5, ("ce", "wce", "dice", "dice, memory")),
         "SQuAD 1.1": ("1000", DEFAULT_RATE, 3, ("ce", "dice")),
         "Quoref": ("450", DEFAULT_RATE, 3, ("ce", "dice")),
-        "NCBI-disease": ("all", DEFAULT_RATE, 3, ("ce", "dice")),
+        "NCBI-disease": ("all", DEFAULT_RATE, 3, ("ce", "dice", "dice, crf")),
     }
     runs = []
     for draw in final_draws(2):

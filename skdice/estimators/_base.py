@@ -20,6 +20,7 @@ from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..nn._adapters import changed, fields_of
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
+from ..nn._chain import TagChain
 from ..nn._modules import TextModule, hidden_size
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
@@ -98,6 +99,10 @@ class TextEstimator(SavedEstimator):
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return what is predicted of a batch, for :meth:`_missed`."""
         return predicted_classes(logits, target)
+
+    def _chain(self, dataset: EncodedDataset) -> TagChain | None:
+        """Return by what the items of a text depend on one another, if they do."""
+        return None
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         """Say what a fit never predicted in an epoch, or predicted alone.
@@ -341,6 +346,7 @@ class TextEstimator(SavedEstimator):
             validate=lesson.validate,
             patience=self.patience,
             predicted=self._predicted,
+            chain=self._chain(dataset),
         )
         if isinstance(training.error, KeyboardInterrupt):
             training.error.add_note(_INTERRUPTED)

@@ -105,6 +105,8 @@ def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
         metadata["queries"] = estimator.queries_
     if getattr(estimator, "word_shapes_", False):
         metadata["word_shapes"] = SHAPES
+    if getattr(estimator, "crf_", False):
+        metadata["crf"] = estimator.scheme_
     export(path, estimator.net_.module_, max_length=estimator.max_length_, metadata=metadata)
 
 
@@ -255,6 +257,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         is_context_first=estimator.tokenizer_.pads_left,
         has_adapters=bool(manifest.network["base_digest"]),
         word_shapes=getattr(estimator, "word_shapes_", False),
+        crf=getattr(estimator, "crf_", False),
     )
 
 

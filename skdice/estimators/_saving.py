@@ -187,7 +187,8 @@ class SavedEstimator(SharedParameters):
         tagger), ``queries`` (of the query tagger), ``decision`` (thresholds, as the attributes of
         the same names; "inf" if infinite) and, of a tagger with ``word_shapes_``, ``word_shapes``:
         the token type of a piece is the place of its word's shape among them, counted from 1, and 0
-        for special tokens.
+        for special tokens; of one with ``crf_``, ``crf``: the scheme whose well-formed sequences
+        share the probability, each in proportion to exp of the sum of its logits.
 
         In a job of several processes the first one writes, and the call does nothing in the others.
 

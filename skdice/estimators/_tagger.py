@@ -16,13 +16,14 @@ from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..losses import Loss
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
+from ..nn._chain import TagChain
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
 from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity, by_label, keep_above
 from ..text._shapes import SHAPES
-from ..text._tags import are_chunk_tags, infer_scheme
+from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._loss import check_loss_classes, make_training_loss, recommended_for_entities
 from ._out_of_fold import out_of_fold_scores
@@ -41,6 +42,12 @@ _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by de
 _DECODE = """
 "constrained" gives the best sequence that is well-formed in the scheme of the training tags;
 "argmax" the best tag of each word.
+"""
+_CRF = """
+Whether the tags of a sentence are scored together, as a linear-chain conditional random field whose
+transitions are those of the scheme: the loss, whichever it is, and ``predict_proba`` are then of
+the probability that each tag has among the well-formed sequences. For chunk tags. Other programs
+that load a saved model know the network alone.
 """
 _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
@@ -93,7 +100,7 @@ class DiceTokenTagger(WordTagger):
     threshold_ : float, or dict of label to float
         Entities with a lower score are dropped: 0 after ``fit``, other values are tuned.
     stride_ : int
-    word_shapes_ : bool
+    crf_, word_shapes_ : bool
     %(attributes)s
 
     See Also
@@ -127,6 +134,7 @@ class DiceTokenTagger(WordTagger):
         count_rows=count_tagged,
         state={
             "stride_": int,
+            "crf_": bool,
             "word_shapes_": bool,
             "classes_": np.ndarray,
             "scheme_": (str, NoneType),
@@ -151,6 +159,7 @@ class DiceTokenTagger(WordTagger):
     )
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
+    crf: Annotated[bool, Parameter("bool", _CRF, check_bool)] = False
     word_shapes: Annotated[bool, Parameter("bool", _WORD_SHAPES, check_bool)] = False
     background_bias: Annotated[
         float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias)
@@ -225,6 +234,12 @@ class DiceTokenTagger(WordTagger):
         self.word_shapes_ = self.word_shapes
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
+        if self.crf and self.scheme_ is None:
+            raise ValueError(
+                f"The 'crf' parameter of {type(self).__name__} must be False unless the tags are "
+                f"chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
+            )
+        self.crf_ = self.crf
         self._learn_splitter(sentences)
         bias = self.background_bias
         tunes = isinstance(bias, str)
@@ -292,8 +307,9 @@ class DiceTokenTagger(WordTagger):
     def predict_proba(self, X: TokenLists) -> np.ndarray:
         """Return the class probabilities of every word.
 
-        They are the softmax of the logits (``background_bias`` included) whatever the loss; set
-        losses give scores, not calibrated probabilities.
+        They are the softmax of the logits (``background_bias`` included) whatever the loss, with
+        ``crf`` the shares of the well-formed sequences; set losses give scores, not calibrated
+        probabilities.
 
         Parameters
         ----------
@@ -429,6 +445,17 @@ class DiceTokenTagger(WordTagger):
                     f"word_shapes=True, whose table lies below all layers and is trained. Got "
                     f"{value!r} instead."
                 )
+
+    def _chain(self, dataset: EncodedDataset) -> TagChain | None:
+        if not self.crf_:
+            return None
+        assert self.scheme_ is not None
+        allowed = allowed_transitions(self.classes_.tolist(), self.scheme_)
+        return TagChain(allowed, dataset.item_offsets)
+
+    def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
+        logits, chain = super()._predict_logits(dataset), self._chain(dataset)
+        return logits if chain is None else chain.predict(logits)
 
     def _n_token_types(self) -> int | None:
         return 1 + len(SHAPES) if getattr(self, "word_shapes_", False) else None

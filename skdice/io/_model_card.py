@@ -101,6 +101,8 @@ class Run:
         Whether the weights are those of adapters and the head alone.
     word_shapes : bool
         Whether token types are shapes of words.
+    crf : bool
+        Whether the tags of a sentence are scored together.
     """
 
     texts: CardTexts
@@ -122,6 +124,7 @@ class Run:
     is_context_first: bool
     has_adapters: bool = False
     word_shapes: bool = False
+    crf: bool = False
 
 
 def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
@@ -242,6 +245,8 @@ def _usage(run: Run, task: CardTexts, name: str) -> str:
                 "That gives other logits, and worse ones: with skdice the network is told the "
                 "shape of each word, as its token type. "
             )
+        if run.crf:
+            same += "With skdice the tags of a sentence are scored together. "
         parts.append(
             f"{same}Thresholds, biases, well-formed tag sequences and windows "
             "over long texts come with skdice only."

@@ -16,6 +16,7 @@ from ._accumulation import accumulate_gradient
 from ._attention import dropout_after_attention
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._callbacks import asks_to_stop
+from ._chain import TagChain
 from ._compact_embedding import compact_embedding
 from ._finite_guard import FiniteGuard
 from ._frozen_states import FrozenStates, window_keys
@@ -32,6 +33,7 @@ _TRAINING_STATE = (
     "guard_",
     "memory_",
     "predicted_",
+    "chain_",
     "seen_",
 )
 _FOR_READING = (
@@ -144,6 +146,7 @@ class TextNet(NeuralNet):
         validate: Callable[[], float] | None = None,
         patience: int | None = None,
         predicted: Callable[[Tensor, Tensor], Tensor] | None = None,
+        chain: TagChain | None = None,
         resume_from: State | None = None,
         save_state: Callable[[State], None] | None = None,
     ) -> "TextNet":
@@ -161,6 +164,8 @@ class TextNet(NeuralNet):
         predicted : callable, optional
             From the logits and targets of a batch to what is predicted of it, a bool Tensor.
             ``best_predicted_`` has what a batch of the best epoch had.
+        chain : TagChain, optional
+            Whose log-probabilities the loss is computed of, in place of the logits.
         resume_from : State, optional
             What ``save_state`` was given by a run that this one continues, bit for bit.
         save_state : callable, optional
@@ -178,7 +183,7 @@ class TextNet(NeuralNet):
         self.best_epoch_, self.best_predicted_ = 0, ()
         self.stops_ = False
         self.ranks_ = sampler.ranks
-        self.predicted_ = predicted
+        self.predicted_, self.chain_ = predicted, chain
         try:
             attention = dropout_after_attention(self.module_)
             with compact_embedding(self.module_, pieces), attention:
@@ -335,6 +340,8 @@ class TextNet(NeuralNet):
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.precision, self.device):
             logits: Tensor = self.module_(**_module_inputs(batch))
+        if self.chain_ is not None:
+            logits = self.chain_.train(logits, batch)
         if self.predicted_ is not None:
             seen = self.predicted_(logits.detach(), batch["target"])
             self.seen_ = seen if self.seen_ is None else self.seen_ | seen

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .._digest import digest
 from ._batching import StepSampler
+from ._chain import TagChain
 from ._finite_guard import NotFiniteError
 from ._net import TextNet
 from ._ranks import LostProcessError, Ranks
@@ -143,6 +144,7 @@ def train(
     validate: Callable[[], float] | None = None,
     patience: int | None = None,
     predicted: Callable[[Tensor, Tensor], Tensor] | None = None,
+    chain: TagChain | None = None,
 ) -> Training:
     """Train a network; with several processes all of them have to call it.
 
@@ -157,6 +159,8 @@ def train(
         Stop after this many epochs without improvement and restore the best weights.
     predicted : callable, optional
         From the logits and targets of a batch to what is predicted of it, a bool Tensor.
+    chain : TagChain, optional
+        Whose log-probabilities the loss is computed of, in place of the logits.
 
     Returns
     -------
@@ -177,6 +181,7 @@ def train(
                     validate=validate,
                     patience=patience,
                     predicted=predicted,
+                    chain=chain,
                     resume_from=start.state,
                     save_state=None if start.checkpoint is None else start.checkpoint.save,
                 )

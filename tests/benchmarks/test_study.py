@@ -270,8 +270,10 @@ class TestRuns:
 
     def test_first_of_two_members_is_the_single_fit(self, data, monkeypatch):
         monkeypatch.setattr(runs, "N_DECISION", 20)
-        two = execute(Run("CoNLL03", "250", "ce, two members", 5e-3, 12, 400, 7), data, "fp32")
-        one = execute(Run("CoNLL03", "250", "ce", 5e-3, 12, 400, 7), data, "fp32")
+        two = execute(
+            Run("CoNLL03", "250", "dice, crf, two members", 5e-3, 12, 400, 7), data, "fp32"
+        )
+        one = execute(Run("CoNLL03", "250", "dice, crf", 5e-3, 12, 400, 7), data, "fp32")
         assert one["own"] > 0
         assert (two["own, one"], two["tuned, one"]) == (one["own"], one["tuned"])
         assert "own, one" not in one

@@ -1,0 +1,163 @@
+"""Taggers that score the tags of a sentence together."""
+
+import pickle
+from itertools import chain
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skdice import DiceTokenTagger
+from skdice.estimators import load_pretrained
+from skdice.model_selection import tune_decision
+from skdice.nn._chain import TagChain
+from skdice.text._tags import allowed_transitions
+
+PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
+X = [["in", "new", "york"], ["york"], ["new", "in", "york", "new"]] * 8
+Y = [["O", "B-X", "I-X"], ["B-X"], ["O", "O", "B-X", "O"]] * 8
+OFFSETS = np.cumsum([0, *map(len, X)])
+
+
+@pytest.fixture(scope="module")
+def fitted(quick_bert):
+    return DiceTokenTagger(quick_bert, max_epochs=8, crf=True, **PARAMETERS).fit(X, Y)
+
+
+def scores(tagger):
+    return np.concatenate(list(tagger.predict_proba(X)))
+
+
+def without_crf(tagger):
+    """Return the same network that scores each word by itself."""
+    other = pickle.loads(pickle.dumps(tagger))
+    other.crf_ = False
+    return other
+
+
+def test_probabilities_are_those_of_sequences(fitted):
+    assert fitted.score(X, Y) == 1.0
+    logits = np.log(scores(without_crf(fitted))).astype(np.float32)
+    allowed = allowed_transitions(fitted.classes_.tolist(), "IOB2")
+    expected = np.exp(TagChain(allowed, OFFSETS).predict(logits))
+    np.testing.assert_allclose(scores(fitted), expected, atol=1e-5)
+    inside = fitted.classes_.tolist().index("I-X")
+    assert max(p[0, inside] for p in fitted.predict_proba(X)) < 1e-6
+
+
+def test_loss_is_of_sequences(quick_bert):
+    rates = {"lr": 1e-12, "head_lr": 1e-12, "batch_size": len(X), "loss": "ce"}
+    tagger = DiceTokenTagger(quick_bert, crf=True, max_epochs=1, **(PARAMETERS | rates)).fit(X, Y)
+
+    def loss(fitted):
+        tags = {tag: i for i, tag in enumerate(fitted.classes_)}
+        gold = [tags[tag] for row in Y for tag in row]
+        return -np.log(scores(fitted)[range(len(gold)), gold]).mean()
+
+    found = tagger.history_["train_loss"].iloc[0]
+    assert found == pytest.approx(loss(tagger), rel=0.005)
+    assert found != pytest.approx(loss(without_crf(tagger)), rel=0.05)
+
+
+@pytest.mark.parametrize("loss", ["wce", "focal", "dice", "tversky", "dsc", "recommended"])
+def test_losses(quick_bert, loss):
+    tagger = DiceTokenTagger(quick_bert, loss=loss, crf=True, max_epochs=8, **PARAMETERS)
+    assert tagger.fit(X, Y).score(X, Y) > 0.9
+
+
+def test_broken_tags_are_learned(quick_bert, fitted):
+    """A few chunks that start with I are no reason to fail, nor to allow them."""
+    tags = [*Y[:-3], ["O", "I-X", "I-X"], *Y[-2:]]
+    tagger = clone(fitted).fit(X, tags)
+    assert tagger.history_["train_loss"].iloc[-1] < 1
+    assert tagger.score(X, Y) == 1.0
+
+
+def test_long_sentences(fitted):
+    """Training windows cut entities; sentences are scored whole."""
+    long, tags = ([list(chain(*rows[:3]))] * 24 for rows in (X, Y))
+    tagger = clone(fitted).set_params(max_length=6, stride=1, max_epochs=12).fit(long, tags)
+    assert np.isfinite(tagger.history_["train_loss"]).all()
+    assert tagger.score(long, tags) > 0.9
+    assert list(map(len, tagger.predict_proba(long))) == list(map(len, long))
+
+
+def test_steps_in_parts(fitted):
+    """Windows are scored by themselves, so that a step may be cut anywhere."""
+    one, parts = (
+        clone(fitted).set_params(max_epochs=1, batch_size=size, accumulate=n).fit(X, Y)
+        for size, n in ((24, 1), (6, 4))
+    )
+    # Dropout differs.
+    np.testing.assert_allclose(scores(parts), scores(one), atol=0.1)
+
+
+def test_tuned_decision(fitted):
+    tuned = tune_decision(fitted, X, Y)
+    assert tuned.score(X, Y) == 1.0
+    none = pickle.loads(pickle.dumps(fitted))
+    none.background_bias_ = 50.0
+    assert {tag for row in none.predict(X) for tag in row} == {"O"}
+
+
+def test_saved_and_loaded(fitted, tmp_path):
+    fitted.save_pretrained(tmp_path / "saved")
+    loaded = load_pretrained(tmp_path / "saved")
+    assert loaded.crf_
+    np.testing.assert_array_equal(scores(loaded), scores(fitted))
+    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted))), scores(fitted))
+    assert "the tags of a sentence are scored together" in (
+        tmp_path / "saved" / "README.md"
+    ).read_text().replace("\n", " ")
+
+
+def test_parameter_of_a_fitted_tagger(fitted):
+    """It says how to fit; what was fitted stays as it is."""
+    other = pickle.loads(pickle.dumps(fitted)).set_params(crf=False)
+    np.testing.assert_array_equal(scores(other), scores(fitted))
+
+
+def test_runtime(fitted):
+    pytest.importorskip("onnxruntime")
+    other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
+    np.testing.assert_allclose(scores(other), scores(fitted), atol=1e-4)
+
+
+def test_exported(fitted, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    fitted.export_onnx(tmp_path / "tagger.onnx")
+    properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
+    found = {entry.key: entry.value for entry in properties}
+    assert found["crf"] == "IOB2"
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_members(fitted, merge):
+    tagger = clone(fitted).set_params(n_members=2, merge_members=merge).fit(X, Y)
+    assert tagger.score(X, Y) == 1.0
+    logits = np.log(scores(without_crf(tagger))).astype(np.float32)
+    allowed = allowed_transitions(tagger.classes_.tolist(), "IOB2")
+    expected = np.exp(TagChain(allowed, OFFSETS).predict(logits))
+    np.testing.assert_allclose(scores(tagger), expected, atol=1e-5)
+
+
+def test_in_a_search(fitted):
+    search = GridSearchCV(fitted, {"crf": [False, True]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"crf": True}
+    assert search.cv_results_["mean_test_score"][0] < 0.9
+
+
+class TestErrors:
+    def test_other_tags(self, quick_bert):
+        tagger = DiceTokenTagger(quick_bert, crf=True, **PARAMETERS)
+        tags = [["X" if tag == "O" else "Y" for tag in row] for row in Y]
+        with pytest.raises(
+            ValueError, match=r"'crf' parameter .* must be False .* the tags 'X', 'Y'"
+        ):
+            tagger.fit(X, tags)
+
+    def test_type(self, quick_bert):
+        tagger = DiceTokenTagger(quick_bert, crf="yes", **PARAMETERS)
+        with pytest.raises(ValueError, match=r"must be one of .True, False.\. Got 'yes'"):
+            tagger.fit(X, Y)

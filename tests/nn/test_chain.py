@@ -1,0 +1,135 @@
+"""The probabilities of tags among allowed sequences, against all sequences one by one."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+import torch
+
+from skdice.nn import _chain
+from skdice.nn._chain import TagChain
+from skdice.text._tags import allowed_transitions
+
+CLASSES = ["B-X", "B-Y", "I-X", "I-Y", "O"]
+LENGTHS = [4, 0, 2, 1, 3]
+OFFSETS = np.cumsum([0, *LENGTHS])
+# What batch_of makes batches of.
+SENTENCES = np.array([0, 4, 6, 7])
+
+
+@pytest.fixture(params=["IOB1", "IOB2"])
+def allowed(request):
+    return allowed_transitions(CLASSES, request.param)
+
+
+@pytest.fixture
+def logits():
+    return np.random.default_rng(0).normal(0, 3, (OFFSETS[-1], len(CLASSES))).astype(np.float32)
+
+
+def is_allowed(tags, allowed):
+    start, follow, end = allowed
+    return start[tags[0]] and end[tags[-1]] and all(follow[a, b] for a, b in pairwise(tags))
+
+
+def one_by_one(logits, allowed):
+    """Return the probabilities of the tags of a sentence."""
+    p = np.zeros(logits.shape)
+    for tags in product(range(logits.shape[1]), repeat=len(logits)):
+        if is_allowed(tags, allowed):
+            p[range(len(tags)), tags] += np.exp(
+                logits[range(len(tags)), tags].sum(dtype=np.float64)
+            )
+    return p / p.sum(1, keepdims=True)
+
+
+def batch_of(targets):
+    """Return a batch of the sentences that SENTENCES has."""
+    row = np.repeat([0, 3, 7], [len(target) for target in targets])
+    target = np.concatenate(targets)
+    arrays = {"row": row, "target": target, "item": np.arange(len(row))}
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("cells", [1, 30, 1_000_000])
+def test_predicted(logits, allowed, cells, monkeypatch):
+    """However many sentences are computed together."""
+    monkeypatch.setattr(_chain, "_CELLS", cells)
+    p = np.exp(TagChain(allowed, OFFSETS).predict(logits))
+    for start, stop in pairwise(OFFSETS):
+        if stop > start:
+            expected = one_by_one(logits[start:stop], allowed)
+            np.testing.assert_allclose(p[start:stop], expected, atol=1e-6)
+
+
+def test_trained_on(logits, allowed):
+    """As predicted, if the windows are the sentences."""
+    chain, logits = TagChain(allowed, SENTENCES), logits[:7]
+    batch = batch_of([[4, 2, 2, 4] if allowed[0][2] else [4, 0, 2, 4], [4, 4], [4]])
+    scores = chain.train(torch.from_numpy(logits), batch)
+    np.testing.assert_allclose(scores, chain.predict(logits), atol=1e-6)
+
+
+def test_gradient(logits, allowed):
+    chain = TagChain(allowed, SENTENCES)
+    batch = batch_of([[4] * 4, [4, 4], [4]])
+    inputs = torch.from_numpy(logits[:7]).double().requires_grad_()
+    # That of probabilities: the logarithm of one that is 0 has none.
+    torch.autograd.gradcheck(lambda z: chain.train(z, batch).exp(), inputs)
+
+
+def test_impossible_tags_have_no_probability_and_finite_gradients(logits, allowed):
+    chain = TagChain(allowed, SENTENCES)
+    large = torch.from_numpy(logits[:7]) * 10
+    large.requires_grad_()
+    scores = chain.train(large, batch_of([[4] * 4, [4, 4], [4]]))
+    first = scores.detach()[[0, 4, 6]].exp()
+    assert first[:, ~torch.from_numpy(allowed[0])].max() < 1e-6
+    torch.nn.functional.cross_entropy(scores, torch.full((7,), 4)).backward()
+    assert large.grad.isfinite().all()
+
+
+def test_window_within_a_sentence(logits):
+    """It may start and end within an entity, and with any tag."""
+    allowed = allowed_transitions(["B-X", "E-X", "I-X", "O"], "IOBES")
+    given = logits[:7, :4]
+    middle = torch.from_numpy(given)[2:4].requires_grad_()
+    batch = {"item": [2, 3], "row": [0, 0], "target": [2, 2]}
+    batch = {name: torch.tensor(values) for name, values in batch.items()}
+    scores = TagChain(allowed, np.array([0, 7])).train(middle, batch)
+    free = np.ones(4, dtype=bool)
+    expected = one_by_one(given[2:4], (free, allowed[1], free))
+    np.testing.assert_allclose(scores.detach().exp(), expected, atol=1e-6)
+    whole = TagChain(allowed, np.array([0, 7]))
+    assert not np.allclose(scores.detach(), whole.predict(given)[2:4], atol=0.1)
+
+
+class TestBrokenTags:
+    @pytest.mark.parametrize("broken", [[0, 3, 4, 4], [4, 0, 3, 4], [4, 4, 1, 2]])
+    def test_their_window_keeps_its_logits(self, logits, allowed, broken):
+        given = torch.from_numpy(logits[:7])
+        chain = TagChain(allowed, SENTENCES)
+        scores = chain.train(given, batch_of([broken, [4, 4], [4]]))
+        assert not is_allowed(broken, allowed)
+        assert torch.equal(scores[:4], given[:4])
+        np.testing.assert_allclose(scores[4:], chain.predict(logits[:7])[4:], atol=1e-6)
+
+    @pytest.mark.parametrize("where", [0, 1])
+    def test_at_the_border_of_a_sentence(self, logits, where):
+        allowed = allowed_transitions(["B-X", "E-X", "O", "S-X"], "IOBES")
+        broken = [[1, 2], [2, 0]][where]  # Starts with the end of an entity, ends with its start.
+        given = torch.from_numpy(logits[:5, :4])
+        scores = TagChain(allowed, np.array([0, 2, 4, 5])).train(
+            given, batch_of([broken, [0, 1], [3]])
+        )
+        assert torch.equal(scores[:2], given[:2])
+        assert not torch.isclose(scores[2:], given[2:]).any()
+
+
+def test_nothing_to_score(allowed):
+    """As in a process that has no window of a step."""
+    nothing = torch.empty((0, 5), requires_grad=True)
+    batch = {name: torch.empty(0, dtype=torch.int64) for name in ("item", "row", "target")}
+    chain = TagChain(allowed, np.array([0, 0]))
+    chain.train(nothing, batch).sum().backward()
+    assert chain.predict(np.empty((0, 5), np.float32)).shape == (0, 5)
