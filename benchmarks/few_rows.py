@@ -35,6 +35,7 @@ from skdice.nn._net import TextNet
 from skdice.text._tags import allowed_transitions, infer_scheme
 
 from .study.corpora import Part, Parts, draw
+from .study.report import mean_interval
 from .study.runs import RECIPE
 
 ROOT = Path(__file__).parent / "results" / "few_rows"
@@ -58,11 +59,12 @@ ARMS: dict[str, dict[str, Any]] = {
     "new top layer": {"n_new_layers": 1},
     "r-drop": {"r_drop": 1.0},
     "swap": {"swap": True},
-    "crf": {"crf": True},
-    "crf, fixed": {"crf": True, "fixed": True},
-    "chain": {"chain": True},
-    "chain, fixed": {"chain": True, "fixed": True},
-    "chain, free": {"chain": True, "free": True},
+    "crf": {"params": {"crf": True}},
+    # With cross-entropy: the likelihood of the whole sequence.
+    "learned crf": {"learned": True, "likelihood": True},
+    "crf, likelihood": {"learned": False, "likelihood": True},
+    "learned crf, marginals": {"learned": True},
+    "learned crf, marginals, any order": {"learned": True, "any": True},
     "shapes": {"params": {"word_shapes": True}},
     "dropout .2": {"dropout": 0.2},
     "no attention dropout": {"params": {"attention_dropout": 0.0}},
@@ -98,7 +100,7 @@ class Arm(TextNet):
         if self.allowed is not None:
             transitions = nn.Parameter(torch.zeros(self.allowed.shape))
             module.register_parameter(
-                "transitions", transitions.requires_grad_(not self.how.get("fixed"))
+                "transitions", transitions.requires_grad_(self.how["learned"])
             )
         for part in self.module_.modules():
             if isinstance(part, nn.Dropout) and "dropout" in self.how:
@@ -131,18 +133,18 @@ class Arm(TextNet):
         return self._in_chain(logits, batch).numpy()
 
     def _in_chain(self, logits: Tensor, batch: Any) -> Tensor:
-        if not self.how.get("chain"):
+        if self.allowed is None or self.how.get("likelihood"):
             return logits
         weights = self.module_.transitions.masked_fill(~self.allowed, -1e4)
         return log_marginals(logits.float(), batch["row"], weights)
 
     def _train_step(self, step: list[Any], where: str) -> Tensor:
-        if not (self.how.get("crf") or self.how.get("r_drop")):
+        if not (self.how.get("likelihood") or self.how.get("r_drop")):
             return super()._train_step(step, where)
         (batch,) = step
         self.optimizer_.zero_grad(set_to_none=True)
         logits = self._logits(batch)
-        if self.how.get("crf"):
+        if self.how.get("likelihood"):
             loss = crf_loss(
                 logits, batch["target"], batch["row"], self.module_.transitions, self.allowed
             )
@@ -263,9 +265,9 @@ class Tagger(DiceTokenTagger):
         params = plain.get_params(deep=False)
         net = Arm(params.pop("module"), params.pop("criterion"), **params)
         net.how, net.head_seed = self.how, self.head_seed
-        if self.how.get("crf") or self.how.get("chain"):
+        if "learned" in self.how:
             net.allowed = allowed_matrix(self.classes_.tolist(), self.scheme_)
-            if self.how.get("free"):
+            if self.how.get("any"):
                 net.allowed[:] = True
         return net
 
@@ -339,7 +341,7 @@ def run(
         tagger.fit(*train)
     found: dict[str, Any] = {"seconds": time.perf_counter() - start}
     found["classes"] = tagger.classes_.astype(str)
-    if how.get("crf"):
+    if how.get("likelihood"):
         allowed = allowed_matrix(tagger.classes_.tolist(), tagger.scheme_)
         weights = tagger.net_.module_.transitions.detach().masked_fill(~allowed, -1e4)
         found["transitions"] = weights.numpy()
@@ -492,7 +494,29 @@ def report(scores: pd.DataFrame) -> str:
             for (corpus, n, loss), draws in by_draw.groupby(level=["corpus", "n", "loss"])
         }
     table = pd.DataFrame(rows).T
-    return str(table[sorted(table)].fillna("").to_markdown(disable_numparse=True))
+    parts = [table[sorted(table)].fillna(""), over_corpora(scores)]
+    return "\n\n".join(str(part.to_markdown(disable_numparse=True)) for part in parts)
+
+
+def over_corpora(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return means over the corpora, with t-intervals, of what has four draws of 250 rows of each.
+
+    Differences are to a plain fit with the same loss, and with cross-entropy.
+    """
+    by_draw = scores.xs(250, level="n").groupby(level=["loss", "arm", "corpus", "seed"]).mean()
+    rows = {}
+    for loss, arm in by_draw.index.droplevel(["corpus", "seed"]).unique():
+        row = {}
+        for other in (loss, "ce"):
+            apart = (by_draw.loc[loss, arm] - by_draw.loc[other, "plain"]).dropna()
+            for decision in apart:
+                draws = [part.to_numpy() for _, part in apart[decision].groupby(level="corpus")]
+                if len(draws) == len(CORPORA) and min(map(len, draws)) >= 4:
+                    gain = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*mean_interval(draws))
+                    row[f"to {other if other != loss else 'the same loss'}, {decision}"] = gain
+        if row and (loss, arm) != ("ce", "plain"):
+            rows[f"{loss}, {arm}"] = row
+    return pd.DataFrame(rows).T.fillna("")
 
 
 def main() -> None:
@@ -518,7 +542,7 @@ def main() -> None:
         for loss in args.losses
         for lr in args.lr
         for member in (range(args.members) if arm == "plain" else range(1))
-        if not (arm.startswith("crf") and loss != "ce")
+        if not (ARMS[arm].get("likelihood") and loss != "ce")
     ]
     known = (
         pd.read_csv(SCORES) if SCORES.exists() else pd.DataFrame(columns=[*KEYS, "arm", "member"])

@@ -9,9 +9,9 @@ from .runs import FIRST_FINAL_DRAW, Run
 ENTITIES = ("CoNLL03", "NCBI-disease", "BC5CDR")
 # Learning rate and epochs that are tried with 250 rows.
 SETTINGS = ((1e-4, 12), (2e-4, 12), (4e-4, 12), (5e-5, 30), (1e-4, 30), (2e-4, 30))
-# All settings on the first of these draws, the best three on the others as well.
+# All settings on the first of these draws, the best two on the others as well.
 TUNING_DRAWS = (300, 301, 302)
-N_KEPT = 3
+N_KEPT = 2
 # Whose settings a contender takes.
 TUNED = {
     "ce": "ce",
