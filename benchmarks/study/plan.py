@@ -19,12 +19,11 @@ TUNED = {
     "wce": "ce",
     "dice": "dice",
     "dice, crf": "dice",
-    "dice, crf, two members": "dice",
     "dice, memory": "dice",
 }
-MAIN = ("ce", "dice", "dice, crf", "recommended")
-# With fewer draws. The first of two members is the single fit, which is not run again.
-MORE = ("ce", "dice", "dice, crf, two members", "recommended", "ce, crf", "wce", "dice, memory")
+MAIN = ("ce", "dice", "ce, crf", "dice, crf", "recommended")
+# With fewer draws.
+MORE = ("wce", "dice, memory")
 N_DRAWS, N_DRAWS_MORE = 8, 4
 DEFAULT_RATE = 2e-4
 
@@ -71,11 +70,13 @@ def best_setting(done: pd.DataFrame, corpus: str, loss: str) -> tuple[float, int
 
 def few_rows(done: pd.DataFrame) -> list[Run]:
     """250 rows of three corpora."""
+    fits = [(draw, name) for draw in final_draws(N_DRAWS_MORE) for name in MAIN]
+    fits += [(draw, name) for draw in final_draws(N_DRAWS_MORE) for name in MORE]
+    fits += [(draw, name) for draw in final_draws(N_DRAWS)[N_DRAWS_MORE:] for name in MAIN]
     return [
         Run(corpus, "250", name, *setting, draw, draw)
-        for draw in final_draws(N_DRAWS)
+        for draw, name in fits
         for corpus in ENTITIES
-        for name in (MORE if draw in final_draws(N_DRAWS_MORE) else MAIN)
         if (setting := _own(done, corpus, name)) is not None
     ]
 
