@@ -71,7 +71,8 @@ class Regime(NamedTuple):
         Training rows; None is all of them.
     epochs : int
     ratio : float or None
-        Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are.
+        Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are,
+        and all test rows are used.
     n_held_out : int or None
         Most dev and most test rows, if fewer than usual.
     """
@@ -114,7 +115,9 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
         positives, negatives = count_positives(CORPORA[corpus], pools.train.y)
         order = rows_with_ratio(positives, negatives, order, how.n_rows or len(order), how.ratio)
     dev = rng.permutation(len(pools.dev.y))
-    test = fixed.permutation(len(pools.test.y))[: N_TEST[CORPORA[corpus].task]]
+    test = fixed.permutation(len(pools.test.y))
+    if how.ratio is None:  # Rare positives need all that there are.
+        test = test[: N_TEST[CORPORA[corpus].task]]
     return Parts(
         pools.train.take(np.sort(order[: how.n_rows])),
         pools.dev.take(np.sort(dev[: how.n_held_out or N_DEV])),

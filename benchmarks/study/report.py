@@ -1,5 +1,6 @@
 """The tables and the picture of the study: differences to cross-entropy over draws."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,14 @@ TITLES = {
     "E": "MRPC, the loss and its recipe",
     "F": "Other tasks",
 }
-DECISIONS = {"own": "as fitted", "tuned": "decision tuned"}
+DECISIONS = {
+    "own": "as fitted",
+    "tuned": "decision tuned",
+    "crossed": "as fitted, to ce with a tuned one",
+}
+# The decision of a fit and of cross-entropy.
+COMPARED = {"own": ("own", "own"), "tuned": ("tuned", "tuned"), "crossed": ("own", "tuned")}
+CONTROL = re.compile(r"ce(, resampled|, \d+ epochs)?")
 LEVEL = 0.95
 
 
@@ -27,35 +35,53 @@ def differences(done: pd.DataFrame) -> pd.DataFrame:
     """Return a row for every contender, cell and decision: scores and differences by draw.
 
     A contender is compared with cross-entropy on the same rows, with the same initial weights and
-    decision; where a cell has it with several numbers of epochs, with that of the fewest.
+    decision ("own", "tuned"), and as fitted with cross-entropy whose decision is tuned ("crossed").
+    Where a cell has several controls, it is compared with the one whose mean on the test rows is
+    best, which is kind to cross-entropy.
     """
     final = done[done["draw"] >= FIRST_FINAL_DRAW]
     rows = []
     for (corpus, regime), cell in final.groupby(["corpus", "regime"], sort=False):
-        scores = _long(cell)
-        for (test, decision), part in scores.groupby(["test", "decision"], sort=False):
-            by_draw = part.pivot_table("score", "draw", "contender", sort=False)
-            for name in by_draw:
-                found = by_draw[name].dropna()
-                apart = (found - by_draw[BASELINE]).dropna() if BASELINE in by_draw else found[:0]
-                rows.append(
-                    {
-                        "corpus": corpus,
-                        "regime": regime,
-                        "test": test,
-                        "decision": decision,
-                        "contender": name,
-                        "scores": found.to_numpy(),
-                        "differences": apart.to_numpy(),
-                    }
-                )
-    names = ["corpus", "regime", "test", "decision", "contender", "scores", "differences"]
-    return pd.DataFrame(rows, columns=names)
+        for test, scores in _long(cell).groupby("test", sort=False):
+            tables = {
+                decision: part.pivot(index="draw", columns="contender", values="score")
+                for decision, part in scores.groupby("decision")
+            }
+            for decision, (own, other) in COMPARED.items():
+                if own not in tables or other not in tables:
+                    continue
+                baseline = _best_control(tables[other])
+                for name in scores["contender"].unique():
+                    found = tables[own][name].dropna()
+                    apart = found[:0] if baseline is None else found - tables[other][baseline]
+                    rows.append(
+                        {
+                            "corpus": corpus,
+                            "regime": regime,
+                            "test": test,
+                            "decision": decision,
+                            "contender": name,
+                            "is_baseline": name == baseline and own == other,
+                            "scores": found.to_numpy(),
+                            "differences": apart.dropna().to_numpy(),
+                        }
+                    )
+    columns = ["corpus", "regime", "test", "decision", "contender", "is_baseline"]
+    table = pd.DataFrame(rows, columns=[*columns, "scores", "differences"])
+    return table.astype({"is_baseline": bool})
+
+
+def _best_control(by_draw: pd.DataFrame) -> str | None:
+    """Return the name of cross-entropy, or of the best of its controls."""
+    controls = [name for name in by_draw if CONTROL.fullmatch(name)]
+    if len(controls) < 2:
+        return controls[0] if controls else None
+    return str(by_draw[controls].dropna().mean().idxmax())
 
 
 def _of_cells(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
     is_there = [cell in cells for cell in zip(found["corpus"], found["regime"])]
-    return found[np.array(is_there, dtype=bool)]
+    return found.loc[np.array(is_there, dtype=bool)]
 
 
 def _long(cell: pd.DataFrame) -> pd.DataFrame:
@@ -100,21 +126,28 @@ def report(done: pd.DataFrame) -> str:
     found = differences(done)
     parts = [settings_table(done)]
     for part, title in TITLES.items():
-        cells = {(run.corpus, run.regime): None for run in PARTS[part](done)}
-        table = part_table(found, list(cells))
+        cells = _cells(done, part)
+        table = part_table(found, cells)
         if len(table):
             parts.append(f"## {title}\n\n{_markdown(table)}")
-            if part == "A":
-                parts.append(
-                    f"Mean over the corpora:\n\n{_markdown(mean_table(found, list(cells)))}"
-                )
-    cells = {(run.corpus, run.regime): None for part in "AC" for run in PARTS[part](done)}
-    table = left_out_table(found, list(cells))
+        if part in "AC":
+            seen = cells if part == "A" else [*_cells(done, "A"), *cells]
+            means = mean_table(found, seen)
+            if len(means):
+                parts.append(f"Mean over {len(seen)} corpora:\n\n{_markdown(means)}")
+    table = left_out_table(found, _cells(done, "AC"))
     if len(table):
         parts.append(f"## Chosen by the other corpora\n\n{_markdown(table)}")
-    n = sum(len(row) > 1 for row in found["differences"])
-    parts.append(f"{n} differences with an interval; none is corrected for their number.")
+    has_interval = (found["differences"].map(len) > 1) & ~found["is_baseline"]
+    parts.append(
+        f"{has_interval.sum()} differences with an interval; none is corrected for their number."
+    )
     return "\n\n".join(parts)
+
+
+def _cells(done: pd.DataFrame, parts: str) -> list[tuple[str, str]]:
+    """Return the corpora and regimes of parts."""
+    return list({(run.corpus, run.regime): None for part in parts for run in PARTS[part](done)})
 
 
 def settings_table(done: pd.DataFrame) -> str:
@@ -134,36 +167,37 @@ def part_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.Data
     rows = []
     for corpus, regime in cells:
         cell = _of_cells(found, [(corpus, regime)])
+        where = corpus if regime == "250" else f"{corpus}, {regime}"
         for (test, name), scores in cell.groupby(["test", "contender"], sort=False):
-            where = corpus if regime in ("250", "all") else f"{corpus}, {regime}"
             row = {
                 "corpus": where if test == "natural" else f"{where}, test rows as rare",
                 "fit": name,
+                "draws": str(len(scores["scores"].iloc[0])),
             }
             for _, score in scores.iterrows():
                 label = DECISIONS[score["decision"]]
-                row[label] = f"{score['scores'].mean():.1f}"
-                row[f"Δ, {label}"] = _difference(score["differences"], name)
-                row["draws"] = str(len(score["scores"]))
-                nothing = int((score["scores"] == 0).sum())
-                if nothing:
-                    row[label] += f" ({nothing} found nothing)"
+                if score["decision"] != "crossed":
+                    row[label] = f"{score['scores'].mean():.1f}"
+                    if nothing := int((score["scores"] == 0).sum()):
+                        row[label] += f" ({nothing} found nothing)"
+                row[f"Δ, {label}"] = "" if score["is_baseline"] else _difference(score)
             rows.append(row)
     return pd.DataFrame(rows).fillna("")
 
 
 def mean_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """Return the mean difference over several corpora, a row for each contender."""
-    here = _of_cells(found, cells)
+    """Return the mean difference over several corpora, a row for each contender of all."""
+    here = _of_cells(found[~found["is_baseline"]], cells)
     rows = []
-    for name, scores in here[here["contender"] != BASELINE].groupby("contender", sort=False):
+    for name, scores in here.groupby("contender", sort=False):
         row = {"fit": name}
         for decision, of_decision in scores.groupby("decision", sort=False):
             groups = [values for values in of_decision["differences"] if len(values) > 1]
-            label = f"Δ, {DECISIONS[decision]}"
             if len(groups) == len(cells):
-                row[label] = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*mean_interval(groups))
-        rows.append(row)
+                mean, low, high = mean_interval(groups)
+                row[f"Δ, {DECISIONS[decision]}"] = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+        if len(row) > 1:
+            rows.append(row)
     return pd.DataFrame(rows).fillna("")
 
 
@@ -175,7 +209,7 @@ def left_out_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.
     """
     here = _of_cells(found, cells)
     here = here[(here["decision"] == "tuned") & (here["differences"].map(len) > 0)]
-    gains = here.assign(gain=here["differences"].map(lambda values: values.mean()))
+    gains = here.assign(gain=here["differences"].map(np.mean))
     # Of what all corpora have.
     means = gains.pivot(index="corpus", columns="contender", values="gain").dropna(axis=1)
     if means.empty or len(means) < len(cells):
@@ -193,28 +227,42 @@ def left_out_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.
 
 
 def forest_plot(done: pd.DataFrame, file: Path) -> None:
-    """Draw the differences, decision tuned for both, with their intervals."""
+    """Draw the differences and their intervals, a panel for each part with three draws or more."""
     from matplotlib.figure import Figure
 
     found = differences(done)
-    found = found[(found["contender"] != BASELINE) & (found["differences"].map(len) > 1)]
+    found = found[~found["is_baseline"] & (found["differences"].map(len) > 2)]
     found = found[(found["decision"] == "tuned") & (found["test"] == "natural")]
-    found = found.sort_values(["regime", "corpus"], kind="stable", ascending=False)
-    figure = Figure(figsize=(7, 1 + 0.22 * len(found)), layout="constrained")
-    axes = figure.subplots()
-    for place, (_, row) in enumerate(found.iterrows()):
-        low, high = interval(row["differences"])
-        axes.plot([low, high], [place, place], color="C0", linewidth=1.2)
-        axes.plot(row["differences"].mean(), place, "o", color="C0", markersize=4)
-    labels = [f"{r['corpus']}, {r['regime']}: {r['contender']}" for _, r in found.iterrows()]
-    axes.set_yticks(range(len(found)), labels, fontsize=7)
-    axes.axvline(0, color="0.5", linewidth=0.8)
-    axes.set_xlabel("points over cross-entropy, both decisions tuned (95 % t-interval over draws)")
+    panels = {part: _of_cells(found, _cells(done, part)) for part in TITLES}
+    panels = {part: rows for part, rows in panels.items() if len(rows)}
+    if not panels:
+        raise ValueError("There is nothing to draw yet: no part has three draws.")
+    heights = [1 + rows["contender"].nunique() for rows in panels.values()]
+    figure = Figure(figsize=(7, 1 + 0.4 * sum(heights)), layout="constrained")
+    all_axes = figure.subplots(len(panels), height_ratios=heights, squeeze=False)[:, 0]
+    for axes, (part, rows) in zip(all_axes, panels.items()):
+        names = rows["contender"].unique()[::-1]
+        cells = rows.groupby(["corpus", "regime"], sort=False)
+        for number, ((corpus, regime), cell) in enumerate(cells):
+            place = np.array([list(names).index(name) for name in cell["contender"]])
+            place = place + 0.6 * ((cells.ngroups - number - 0.5) / cells.ngroups - 0.5)
+            means = cell["differences"].map(np.mean)
+            half = means - [interval(values)[0] for values in cell["differences"]]
+            label = corpus if regime == "250" else f"{corpus}, {regime}"
+            axes.errorbar(means, place, xerr=half, fmt="o", markersize=4, lw=1.2, label=label)
+        axes.set_yticks(range(len(names)), names)
+        axes.axvline(0, color="0.5", linewidth=0.8, zorder=0)
+        axes.set_title(TITLES[part], loc="left", fontsize="medium")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    all_axes[-1].set_xlabel(
+        "points over cross-entropy, both decisions tuned (95 % t-interval over draws)"
+    )
     figure.savefig(file, dpi=120)
 
 
-def _difference(values: np.ndarray, name: str) -> str:
-    if name == BASELINE or not len(values):
+def _difference(row: pd.Series) -> str:
+    values = row["differences"]
+    if not len(values):
         return ""
     low, high = interval(values)
     return f"{values.mean():+.1f}" + ("" if np.isnan(low) else f" [{low:+.1f}, {high:+.1f}]")

@@ -73,6 +73,8 @@ CONTENDERS = {
     "dice": Contender({"loss": "dice", "memory": 0}),
     "dice, memory": Contender({"loss": "dice", "memory": 10}),
     "recommended": Contender({"loss": "recommended"}, as_called=True),
+    "ce, as called": Contender({"loss": "ce"}, as_called=True),
+    "recommended, crf": Contender({"loss": "recommended", "crf": True}, as_called=True),
     "ce, crf": Contender({"loss": "ce", "crf": True}),
     "dice, crf": Contender({"loss": "dice", "memory": 0, "crf": True}),
     "ce, resampled": Contender({"loss": "ce"}, resamples=True),
@@ -112,10 +114,11 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
     -------
     dict
         The fields of the run, ``precision``, ``device``, ``seconds``, ``own`` and ``tuned``: the
-        score in percent with the decision as fitted and with one tuned on 100 dev rows; where a
-        ratio makes positives rare, also that of test rows weighted so that they are as rare
-        (``own, as rare``). The first draws are scored on the other dev rows, the later ones on
-        test rows.
+        score in percent with the decision as fitted and with one tuned on 100 dev rows (``bias``
+        is that of "O"). Where a ratio makes positives rare, also the score as fitted on test rows
+        weighted so that they are as rare (``own, as rare``); the dev rows have the usual share of
+        positives, so a decision tuned on them is for such rows. The first draws are scored on the
+        other dev rows, the later ones on test rows.
     """
     torch.set_num_threads(1)
     corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
@@ -124,9 +127,6 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
     deciding = parts.dev.take(np.sort(order[:N_DECISION]))
     is_final = run.draw >= FIRST_FINAL_DRAW
     scored = parts.test if is_final else parts.dev.take(np.sort(order[N_DECISION:]))
-    weights: dict[str, np.ndarray | None] = {"": None}
-    if (ratio := REGIMES[run.regime].ratio) is not None:
-        weights[", as rare"] = rarity_weights(corpus, scored.y, ratio)
     train = repeat_positives(parts.train) if how.resamples else parts.train
     with _encoder(how.dropout) as model, warnings.catch_warnings():
         # Fits that find nothing are results.
@@ -138,12 +138,15 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
     row = run._asdict() | {"precision": precision, "device": _device_name()}
     row |= {"seconds": round(seconds, 1), "n_train": len(train.y)}
     remember_logits(estimator)
-    deciders = {"own": estimator}
+    row["own"] = score(estimator, corpus, scored)
+    if (ratio := REGIMES[run.regime].ratio) is not None:
+        row["own, as rare"] = score(
+            estimator, corpus, scored, rarity_weights(corpus, scored.y, ratio)
+        )
     if corpus.has_decision:
-        deciders["tuned"] = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
-    for decision, decider in deciders.items():
-        for test, weight in weights.items():
-            row[f"{decision}{test}"] = round(100 * score(decider, corpus, scored, weight), 3)
+        tuned = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
+        row["tuned"] = score(tuned, corpus, scored)
+        row["bias"] = getattr(tuned, "background_bias_", None)
     return row
 
 
@@ -213,13 +216,13 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
 
 
 def score(estimator: Any, corpus: Corpus, part: Part, weight: np.ndarray | None = None) -> float:
-    """Return the corpus's metric, of weighted rows."""
+    """Return the corpus's metric in percent, of weighted rows."""
     predicted = list(estimator.predict(part.X))
     if corpus.metric == "macro_f1":
-        return float(tag_f1_score(part.y, predicted, average="macro"))
+        return round(100 * float(tag_f1_score(part.y, predicted, average="macro")), 3)
     found = count(estimator, corpus, part.y, predicted)
     totals = (np.ones(len(part.y)) if weight is None else weight) @ found.counts
-    return dict(zip(found.metrics, found.scores(totals).tolist()))[corpus.metric]
+    return round(100 * dict(zip(found.metrics, found.scores(totals).tolist()))[corpus.metric], 3)
 
 
 def count(estimator: Any, corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> RowCounts:

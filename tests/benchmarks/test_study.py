@@ -11,10 +11,13 @@ from benchmarks.study import __main__ as study
 from benchmarks.study import plan, runs
 from benchmarks.study.corpora import (
     CORPORA,
+    N_TEST,
     Part,
+    Regime,
     count_positives,
     draw,
     rarity_weights,
+    read_corpus,
     rows_with_ratio,
 )
 from benchmarks.study.report import differences, forest_plot, interval, mean_interval, report
@@ -101,7 +104,8 @@ class TestPlan:
 
     def test_nothing_is_run_with_a_setting_that_is_not_chosen_yet(self):
         runs_of_a = plan.few_rows(table())
-        assert {run.contender for run in runs_of_a} == {"recommended"}
+        assert all(CONTENDERS[run.contender].as_called for run in runs_of_a)
+        assert runs_of_a
 
     def test_draws_that_choose_are_not_those_of_the_tables(self):
         for name, part in plan.PARTS.items():
@@ -207,20 +211,29 @@ class TestReport:
         rows = pd.DataFrame(
             [
                 Run("CoNLL03", "ratio-80", name, 2e-4, epochs, draw, draw)._asdict()
-                | {"own": own, "tuned": own + 1, "own, as rare": own + 2, "tuned, as rare": own + 3}
-                for draw in (400, 401)
+                | {"own": own, "tuned": own + 1, "own, as rare": own + 2}
+                for draw in (400, 401, 402)
                 for name, epochs, own in [("ce", 4, 0.0), ("ce", 12, 9.0), ("wce", 4, 3.0)]
             ]
         )
-        found = differences(rows).set_index(["contender", "decision", "test"])["scores"]
-        assert found["ce", "own", "natural"].tolist() == [0.0, 0.0]
-        assert found["ce, 12 epochs", "own", "natural"].tolist() == [9.0, 9.0]
-        assert found["wce", "tuned", "natural"].tolist() == [4.0, 4.0]
-        assert found["wce", "own", "as rare"].tolist() == [5.0, 5.0]
-        assert found["wce", "tuned", "as rare"].tolist() == [6.0, 6.0]
+        found = differences(rows).set_index(["contender", "decision", "test"]).sort_index()
+        scores = found["scores"].map(np.unique)
+        assert scores["ce", "own", "natural"] == [0.0]
+        assert scores["ce, 12 epochs", "own", "natural"] == [9.0]
+        assert scores["wce", "tuned", "natural"] == [4.0]
+        assert scores["wce", "own", "as rare"] == [5.0]
+        assert ("wce", "tuned", "as rare") not in scores
+        # To the better control.
+        apart = found.loc["wce", "differences"].map(np.unique)
+        assert apart["own", "natural"] == apart["tuned", "natural"] == [-6.0]
+        assert apart["own", "as rare"] == [-6.0]
+        assert apart["crossed", "natural"] == [-7.0]
         text = report(rows)
         assert "test rows as rare" in text
-        assert "(2 found nothing)" in text
+        assert "0.0 (3 found nothing)" in text
+        # Of wce and of the other control: three with the usual test rows, one as rare. Of the best
+        # control: what its decision gains.
+        assert "9 differences with an interval" in text
         forest_plot(rows, tmp_path / "differences.png")
         assert (tmp_path / "differences.png").stat().st_size > 1000
 
@@ -261,11 +274,44 @@ class TestRuns:
     def tiny(self, monkeypatch, quick_bert):
         monkeypatch.setattr(runs, "get_model_path", lambda: str(quick_bert))
 
-    def test_tuning_is_scored_on_dev_rows_that_decide_nothing(self, data):
-        row = execute(Run("CoNLL03", "smoke", "ce", 2e-3, 1, 300, 0), data, "fp32")
-        assert row["draw"] == 300
-        assert row["n_train"] == 20
-        assert np.isnan(row["own"]) or 0 <= row["own"] <= 100
+    @pytest.mark.parametrize(
+        ("number", "scored"), [(300, "dev"), (400, "test")], ids=["tuning", "final"]
+    )
+    def test_rows_that_decide_are_not_scored(self, data, monkeypatch, number, scored):
+        monkeypatch.setattr(runs, "N_DECISION", 10)
+        decided, seen = [], []
+        monkeypatch.setattr(
+            runs, "tune_decision", lambda fitted, X, y, metric: decided.extend(X) or fitted
+        )
+        monkeypatch.setattr(
+            runs, "score", lambda estimator, corpus, part: seen.append(part.X) or 50.0
+        )
+        row = execute(Run("CoNLL03", "smoke", "ce", 2e-3, 1, number, 0), data, "fp32")
+        assert (row["draw"], row["n_train"], row["own"], row["tuned"]) == (number, 20, 50, 50)
+        parts = draw("CoNLL03", "smoke", number, data)
+        assert len(decided) == 10
+        assert all(words in parts.dev.X for words in decided)
+        assert seen[0] == seen[1]
+        if scored == "test":
+            assert seen[0] == parts.test.X
+        else:
+            assert sorted(decided + seen[0]) == sorted(parts.dev.X)
+
+    def test_rare_positives_are_scored_on_all_test_rows_as_well_weighted(self, data, monkeypatch):
+        monkeypatch.setitem(runs.REGIMES, "smoke", Regime(40, 1, ratio=20))
+        monkeypatch.setitem(N_TEST, "entities", 10)
+        weights = []
+
+        def score(estimator, corpus, part, weight=None):
+            weights.append(weight)
+            return float(len(part.y))
+
+        monkeypatch.setattr(runs, "score", score)
+        monkeypatch.setattr(runs, "tune_decision", lambda fitted, X, y, metric: fitted)
+        row = execute(Run("CoNLL03", "smoke", "ce", 2e-3, 1, 400, 0), data, "fp32")
+        n_test = len(read_corpus("CoNLL03", data).test.y)
+        assert row["own"] == row["own, as rare"] == row["tuned"] == n_test > 10
+        assert [weight is None for weight in weights] == [True, False, True]
 
     def test_the_preset_is_run_as_a_user_calls_it(self, tiny_bert):
         estimator = runs.make_estimator(
@@ -286,9 +332,11 @@ class TestRuns:
         for given, missed in [(None, n[0]), (weight, 3 * n[0])]:
             found = n[1:].sum()
             expected = 2 * found / (2 * found + missed)
-            assert score(tagger, CORPORA["CoNLL03"], part, given) == pytest.approx(expected)
+            assert score(tagger, CORPORA["CoNLL03"], part, given) == pytest.approx(
+                100 * expected, abs=1e-3
+            )
         expected = tag_f1_score(part.y, tags, average="macro")
-        assert score(tagger, CORPORA["EWT"], part) == pytest.approx(expected)
+        assert score(tagger, CORPORA["EWT"], part) == pytest.approx(100 * expected, abs=1e-3)
         assert 0 < expected < 1
 
     def test_dropout_is_that_of_the_encoder(self, tiny_bert):
