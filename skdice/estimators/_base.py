@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -255,7 +256,10 @@ class TextEstimator(SavedEstimator):
         members = members_of(seed, rng, self.n_members, begin_alike=self.merge_members)
         self.loss_, self.interrupted_ = getattr(loss, "loss", loss), True
         # Processes that train together have to do the same things in the same order.
-        if ranks.count == 1 and effective_n_jobs(None) > 1 and len(members) > 1:
+        # Threads would share this estimator, which validates the network that it has.
+        has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
+        in_processes = effective_n_jobs(None) > 1 and not has_threads
+        if ranks.count == 1 and in_processes and len(members) > 1:
             self._keep(Parallel()(delayed(self._fit_member)(lesson, member) for member in members))
             return
         fits: list[tuple[TextNet, pd.DataFrame, int]] = []

@@ -163,7 +163,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         train, valid = split_rows(len(used), self.validation_fraction, rng, strata, groups)
         dataset, valid_set, y_valid = whole.take(train), whole.take(valid), labels[used][valid]
         if given.held_out is not None:
-            valid_rows = self._task.read_X(given.held_out[0])
+            valid_rows = self._named_rows(given.held_out[0])
             valid_set = self._encode(valid_rows)
             y_valid = self._known_labels(given.held_out[1], valid_rows)
         self._n_training_rows = dataset.n_texts
@@ -363,6 +363,9 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     def _known_rows(self, X: Any) -> list[tuple[str, ...]]:
         """Return the rows of X, of a table with the columns of the fit."""
         self._check_is_fitted()
+        return self._named_rows(X)
+
+    def _named_rows(self, X: Any) -> list[tuple[str, ...]]:
         names = _column_names(X)
         known = getattr(self, "feature_names_in_", None)
         if names is not None and known is not None and names.tolist() != known.tolist():

@@ -70,16 +70,16 @@ def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str,
     return queries
 
 
-def check_queries(owner: str, queries: Any) -> None:
+def check_queries(owner: str, name: str, queries: Any) -> None:
     """Raise a ValueError unless queries is None or a dict of label to text."""
     if queries is not None and not isinstance(queries, dict):
         raise ValueError(
-            f"The 'queries' parameter of {owner} must be None or a dict of label to text. Got "
+            f"The {name!r} parameter of {owner} must be None or a dict of label to text. Got "
             f"{queries!r} instead."
         )
     for label, query in (queries or {}).items():
         if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
             raise ValueError(
-                f"The 'queries' parameter of {owner} must be None or a dict of label to a text "
+                f"The {name!r} parameter of {owner} must be None or a dict of label to a text "
                 f"that is not empty. Got {query!r} for {label!r}."
             )

@@ -1,6 +1,5 @@
 """What a fit depends on: which one a checkpoint belongs to, and whether all processes have it."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -8,20 +7,6 @@ import numpy as np
 from .._base_model import base_model_digest
 from .._digest import digest, relevant_parameters
 from ..io._manifest import installed_versions
-
-
-def check_directory(owner: str, directory: Any, random_state: Any) -> None:
-    """Check ``checkpoint_dir``, and that the fit can be found again by its seed."""
-    if not isinstance(directory, str | os.PathLike) or not os.fspath(directory):
-        raise ValueError(
-            f"The 'checkpoint_dir' parameter of {owner} must be a directory (str or PathLike) or "
-            f"None. Got {directory!r} instead."
-        )
-    if random_state is None:
-        raise ValueError(
-            f"checkpoint_dir={os.fspath(directory)!r} needs a random_state, best an int: with "
-            f"None every fit is another one, and none could go on from a checkpoint."
-        )
 
 
 def fit_digests(

@@ -1,6 +1,7 @@
 """What is said of training rows by fits that have not seen them: what decisions are tuned on."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ def out_of_fold_scores(
     groups: Any = None,
     validation: tuple[Any, Any] | None = None,
     n_folds: int = N_FOLDS,
+    splits: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> list[Any]:
     """Return what ``estimator._decision_scores`` is for each row, by a clone that has not seen it.
 
@@ -40,11 +42,13 @@ def out_of_fold_scores(
         For the fits.
     n_folds : int
         Fewer are taken if there are not so many rows, groups of rows, or rows of a class.
+    splits : sequence of (train, test), optional
+        In place of ``n_folds``; each row is in one test part.
 
     Raises
     ------
     ValueError
-        If there are not two of them.
+        If there are not two folds.
     """
     n_rows = _num_samples(X)
     rows: list[Any] = [None] * n_rows
@@ -55,8 +59,7 @@ def out_of_fold_scores(
     }
     if groups is None and estimator._task.find_groups is not None:
         groups = estimator._task.find_groups(X)
-    for test in _folds(estimator, y, groups, n_rows, n_folds):
-        train = np.setdiff1d(np.arange(n_rows), test)
+    for train, test in splits or _splits(estimator, y, groups, n_rows, n_folds):
         part = clone(estimator).set_params(runtime="torch", **changed)
         extra: dict[str, Any] = {"validation": validation}
         if weight is not None:
@@ -75,8 +78,10 @@ def out_of_fold_scores(
     return rows
 
 
-def _folds(estimator: Any, y: Any, groups: Any, n_rows: int, n_folds: int) -> list[np.ndarray]:
-    """Return the test rows of each fold."""
+def _splits(
+    estimator: Any, y: Any, groups: Any, n_rows: int, n_folds: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and test rows of each fold."""
     by_class = groups is None and estimator._task.is_classifier and np.ndim(y) == 1
     kinds = y if by_class else range(n_rows) if groups is None else groups
     _, number, sizes = np.unique(kinds, return_inverse=True, return_counts=True)
@@ -93,7 +98,7 @@ def _folds(estimator: Any, y: Any, groups: Any, n_rows: int, n_folds: int) -> li
     cv = kind(min(n_folds, int(most)), shuffle=True, random_state=estimator._draw_seed())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # Of a class with fewer rows than folds.
-        return [test for _, test in cv.split(number, number, number)]
+        return list(cv.split(number, number, number))
 
 
 def _with_all_classes(scores: list[np.ndarray], known: Any, classes: Any) -> list[np.ndarray]:

@@ -66,10 +66,6 @@ above the threshold. ``predict`` always gives flat tags.
 """
 
 
-def _check_queries(owner: str, name: str, value: Any) -> None:
-    check_queries(owner, value)
-
-
 def _check_span_weights(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, tuple | list) or len(value) != 3 or not any(value):
         raise ValueError(
@@ -169,7 +165,7 @@ class DiceQueryTagger(WordTagger):
     )
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     queries: Annotated[
-        dict[str, str] | None, Parameter("dict of label to str", _QUERIES, _check_queries)
+        dict[str, str] | None, Parameter("dict of label to str", _QUERIES, check_queries)
     ] = None
     span_weights: Annotated[
         Sequence[float],

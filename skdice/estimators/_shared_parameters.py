@@ -163,9 +163,10 @@ the same.
 _CALLBACKS = """
 Callbacks of skorch (``skorch.callbacks.Callback``), which are called at every step and epoch. Each
 is an object or a tuple (name, object); ``callbacks__<name>__<parameter>`` sets a parameter of it.
-One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this epoch. Those
-that need arrays or set the learning rate are refused. A clone gets copies of the callbacks: in
-cross-validation, what they collect is in ``net_.callbacks_`` of the fitted estimators.
+One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if
+several processes train together, after this epoch. Those that need arrays or set the learning rate
+are refused. A clone gets copies of the callbacks: in cross-validation, what they collect is in
+``net_.callbacks_`` of the fitted estimators.
 """
 
 FITTED_ATTRIBUTES = """\

@@ -372,7 +372,8 @@ class DiceTokenTagger(WordTagger):
         logits = np.concatenate([np.empty((0, len(self.classes_)), np.float32), *rows])
         offsets = np.cumsum([0, *map(len, sentences)])
         labels, gold = self._entity_labels(), [get_entities(row) for row in tags]
-        decoder = replace(self._decoder(), lowest={})
+        self.threshold_ = 0.0
+        decoder = self._decoder()
         if goal.min_precision is not None:
             # A large bias breaks borders before it drops an entity, so that precision falls.
             scored = decoder.entities(logits, offsets)

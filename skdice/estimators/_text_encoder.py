@@ -4,10 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Labels
+from ._out_of_fold import out_of_fold_scores
 
 
 class DiceTextEncoder(TransformerMixin, BaseEstimator):
@@ -82,10 +83,23 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows, n_features)
             As of :meth:`transform`.
+
+        Raises
+        ------
+        ValueError
+            If `cv` does not put each row in one test part.
         """
-        scores = cross_val_predict(self.estimator, X, y, cv=self.cv, method="decision_function")
         self.fit(X, y)
-        return _columns(scores)
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        counts = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
+        if (counts != 1).any():
+            row = int((counts != 1).argmax())
+            raise ValueError(
+                f"cv must put each row in one test part; got {self.cv!r}, which puts row {row} in "
+                f"{counts[row]}."
+            )
+        scores = out_of_fold_scores(self.estimator_, X, y, splits=splits)
+        return _columns(self.estimator_._decision(np.stack(scores)))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the scores of texts.

@@ -113,12 +113,4 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
             preset |= {"level": "batch", "average": "micro"}
         else:
             preset |= {"level": "example", "average": "sum", "background": None}
-    elif name == "recommended":
-        preset = {
-            "gamma": 1.0,
-            "level": "batch",
-            "average": "micro",
-            "square_denominator": True,
-            "background": "auto",
-        }
     return _CLASSES[name](**{**preset, **parameters})

@@ -83,7 +83,7 @@ class QueryLoss(BaseEstimator, nn.Module):
     @property
     def memory(self) -> float | str:
         """About how many steps the sums are formed over in training."""
-        return self.loss.memory
+        return 0.0 if self.loss.separable else self.loss.memory
 
     @property
     def additive(self) -> bool:

@@ -4,11 +4,10 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from .._parameters import check_number
-from ._base import ClassWeight, Items
-from ._cross_entropy import CrossEntropyLoss, cross_entropy
+from ._base import ClassWeight
+from ._cross_entropy import CrossEntropyLoss
 
 
 class WeightedCrossEntropyLoss(CrossEntropyLoss):
@@ -54,9 +53,6 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
                 f"The 'class_weight' parameter of {owner} must be an array of shape (n_classes,). "
                 f"Got None instead; see skdice.losses.log_class_weight."
             )
-
-    def _item_losses(self, items: Items) -> Tensor:
-        return cross_entropy(items)
 
 
 def log_class_weight(

@@ -106,9 +106,13 @@ def _log_probabilities(
 
 
 def _sum_over(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Return the logarithm of the sum over what may come before each tag."""
+    """Return the logarithm of the sum over what may come before each tag, but for a constant.
+
+    It is the same for all tags of a word, so that probabilities do not depend on it, and sums over
+    long sentences stay small.
+    """
     top = scores.detach().amax(1, keepdim=True)
-    return _log((scores - top).exp() @ allowed) + top
+    return _log((scores - top).exp() @ allowed)
 
 
 def _log(share: Tensor) -> Tensor:

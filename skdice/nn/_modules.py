@@ -140,11 +140,16 @@ class TextModule(nn.Module):
 
     def merge(self, members: Iterable["TextModule"]) -> None:
         """Take the mean of the own weights and those of others that began with the same ones."""
-        states = [self.state_dict(), *(member.state_dict() for member in members)]
+        own, *others = (module.state_dict() for module in (self, *members))
+        # All of them before the first is set: tied weights have several names.
+        means = {
+            name: torch.stack([weight, *(state[name] for state in others)]).mean(0)
+            for name, weight in own.items()
+            if weight.is_floating_point()
+        }
         with torch.no_grad():
-            for name, own in states[0].items():
-                if own.is_floating_point():
-                    own.copy_(torch.stack([state[name] for state in states]).mean(0))
+            for name, mean in means.items():
+                own[name].copy_(mean)
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
@@ -612,7 +617,7 @@ def _set_attention_dropout(config: Any, value: float) -> None:
 
 
 def _replace_token_types(transformer: Any, n_types: int) -> list[str]:
-    """Give the table of token types so many rows, each its first one; return its name if new."""
+    """Give the table of token types so many rows, each its first one; return its name."""
     tables = {
         name: table
         for name, table in transformer.named_modules()
@@ -625,7 +630,7 @@ def _replace_token_types(transformer: Any, n_types: int) -> list[str]:
         )
     ((name, table),) = tables.items()
     if table.num_embeddings == n_types:
-        return []
+        return [f"{name}.weight"]
     with torch.no_grad():
         rows = table.weight[:1].repeat(n_types, 1)
     parent, _, attribute = name.rpartition(".")

@@ -129,7 +129,7 @@ class TextNet(NeuralNet):
         return self
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
-        """Tell all callbacks; one that raises KeyboardInterrupt ends the fit after this epoch."""
+        """Tell all callbacks; one that raises KeyboardInterrupt ends the fit."""
         getattr(self, method_name)(self, **cb_kwargs)
         for _, callback in self.callbacks_:
             try:

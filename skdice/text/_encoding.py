@@ -99,8 +99,6 @@ def encode_words(
     stride: int,
     *,
     with_shapes: bool = False,
-    target: np.ndarray | None = None,
-    weight: np.ndarray | None = None,
 ) -> EncodedDataset:
     """Encode sentences given as words, an item per word.
 
@@ -117,10 +115,6 @@ def encode_words(
         Pieces that neighbouring windows share.
     with_shapes : bool
         Whether the token type of a piece is the shape of its word (of a special token 0).
-    target : ndarray of shape (n_words,), optional
-        Class index of each word.
-    weight : ndarray of shape (n_sentences,), optional
-        Weight of each sentence.
     """
     words = [word for sentence in sentences for word in sentence]
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
@@ -161,8 +155,6 @@ def encode_words(
         items=Ragged(position.astype(np.int32), offsets_from_lengths(n_items[scored])),
         text=window_text[scored],
         item_offsets=word_offsets,
-        target=target,
-        weight=weight,
     )
 
 
@@ -172,9 +164,6 @@ def encode_rows(
     frame: Frame,
     max_length: int,
     truncation: str,
-    *,
-    target: np.ndarray | None = None,
-    weight: np.ndarray | None = None,
 ) -> tuple[EncodedDataset, np.ndarray]:
     """Encode rows of one or two texts, a window and an item per row.
 
@@ -189,8 +178,6 @@ def encode_rows(
         Longest row in pieces, special ones included.
     truncation : {"longest_first", "second", "error"}
         What is done with longer rows, see :func:`truncated_lengths`.
-    target : ndarray of shape (n_rows,) or (n_rows, n_labels), optional
-    weight : ndarray of shape (n_rows,), optional
 
     Returns
     -------
@@ -214,7 +201,5 @@ def encode_rows(
         items=Ragged(np.zeros(n_rows, dtype=np.int32), one_each),
         text=one_each[:-1],
         item_offsets=one_each,
-        target=target,
-        weight=weight,
     )
     return dataset, np.flatnonzero(np.sum(kept, axis=0) < np.sum(lengths, axis=0))

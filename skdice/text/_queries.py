@@ -51,7 +51,6 @@ def encode_queries(
     *,
     spans: Sequence[Sequence[tuple[int, int, int]]] | None = None,
     is_asked: np.ndarray | None = None,
-    weight: np.ndarray | None = None,
 ) -> EncodedQueries:
     """Encode sentences given as words, each with the queries.
 
@@ -71,7 +70,6 @@ def encode_queries(
         What the queries ask for: words, ``end`` exclusive.
     is_asked : ndarray of bool of shape (n_sentences, n_queries), optional
         Which queries are asked of which sentences; all by default.
-    weight : ndarray of shape (n_sentences,), optional
 
     Raises
     ------
@@ -130,7 +128,6 @@ def encode_queries(
             text=sentence,
             item_offsets=offsets_from_lengths(n_items),
             target=target,
-            weight=weight,
         ),
         word=word.astype(np.int32),
         place=place,

@@ -91,7 +91,6 @@ def encode_questions(
     stride: int | None = None,
     *,
     answers: Sequence[Span | None] | None = None,
-    weight: np.ndarray | None = None,
 ) -> EncodedQuestions:
     """Encode questions, each with its context.
 
@@ -111,7 +110,6 @@ def encode_questions(
         Characters of the answer to each question, None if it has no answer. In a window without
         the whole answer, "no answer" is right; windows with a part of an answer that is in no
         window as a whole are left out of the loss.
-    weight : ndarray of shape (n_questions,), optional
 
     Raises
     ------
@@ -170,7 +168,6 @@ def encode_questions(
             text=row,
             item_offsets=offsets_from_lengths(n_items),
             target=target,
-            weight=weight,
         ),
         piece=piece.astype(np.int32),
         start=of_items(start[in_context], 0),

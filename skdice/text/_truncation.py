@@ -2,8 +2,6 @@
 
 import numpy as np
 
-TRUNCATIONS = ("longest_first", "second", "error")
-
 
 def truncated_lengths(
     lengths: list[np.ndarray], capacity: int, truncation: str

@@ -119,6 +119,14 @@ def test_fits_repeat_also_side_by_side(joined, tmp_path):
     same.save_pretrained(tmp_path / "saved")
 
 
+def test_threads_validate_their_own_networks(shallow_models):
+    estimator, X, y = make("texts", shallow_models("bert"), n_members=2, validation_fraction=0.25)
+    expected = estimator.fit(X, y).history_["valid_score"]
+    with parallel_config(backend="threading", n_jobs=2):
+        found = clone(estimator).fit(X, y).history_["valid_score"]
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_saved_and_pickled_ones_predict_alike(joined, tmp_path, case):
     estimator, X, y = joined(case)

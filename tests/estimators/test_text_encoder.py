@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import GridSearchCV, KFold, TimeSeriesSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -28,6 +28,40 @@ def test_rows_are_scored_by_networks_that_have_not_seen_them(tiny_bert):
     whole = clone(classifier).fit(X, Y).decision_function(X)
     np.testing.assert_array_equal(encoder.transform(X)[:, 0], whole)
     assert not np.allclose(whole, expected)
+
+
+@pytest.mark.parametrize("y", [[1, 2], ["a", "b"]])
+def test_folds_learn_the_labels_as_they_are(y, tiny_bert):
+    """Positive class and class weights are named by them."""
+    labels = np.array([y[label != Y[0]] for label in Y])
+    weight = {y[0]: 10.0, y[1]: 1.0}
+    classifier = DiceTextClassifier(
+        tiny_bert, loss="ce", pos_label=y[0], class_weight=weight, **FAST
+    )
+    scores = DiceTextEncoder(classifier, cv=KFold(2)).fit_transform(X, labels)
+    for train, test in KFold(2).split(X):
+        part = clone(classifier).fit([X[i] for i in train], labels[train])
+        expected = part.decision_function([X[i] for i in test])
+        np.testing.assert_array_equal(scores[test, 0], expected)
+
+
+def test_class_that_a_fold_has_not_seen(tiny_bert):
+    texts, labels = easy_texts(24, n_classes=3)
+    rows = np.argsort(labels, kind="stable")
+    texts, labels = [texts[i] for i in rows], np.asarray(labels)[rows]
+    encoder = DiceTextEncoder(DiceTextClassifier(tiny_bert, **FAST), cv=KFold(3))
+    scores = encoder.fit_transform(texts, labels)
+    assert scores.shape == (24, 3)
+    unseen = labels == encoder.estimator_.classes_[0]
+    assert (scores[unseen].argmin(1) == 0).all()
+
+
+def test_folds_that_leave_rows_out(tiny_bert):
+    encoder = DiceTextEncoder(DiceTextClassifier(tiny_bert, **FAST), cv=TimeSeriesSplit(2))
+    with pytest.raises(
+        ValueError, match=r"each row in one test part; got .*, which puts row 0 in 0"
+    ):
+        encoder.fit_transform(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,12 @@ def test_going_on(fitted, tmp_path):
     """A saved model keeps its table."""
     fitted.save_pretrained(tmp_path / "saved")
     model = str(tmp_path / "saved")
-    tagger = clone(fitted).set_params(model=model, max_epochs=1, lr=1e-12, head_lr=1e-12).fit(X, Y)
+    again = clone(fitted).set_params(model=model, max_epochs=1, lr=1e-12, n_frozen_layers=0)
+    tagger = clone(again).set_params(head_lr=1e-12).fit(X, Y)
     assert torch.allclose(table(tagger).weight, table(fitted).weight, atol=1e-6)
     assert tagger.score(X, Y) == 1.0
+    # It goes on to learn as the head does.
+    assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
 
 
 def test_parameter_of_a_fitted_tagger(fitted):

@@ -273,6 +273,8 @@ class TestLabels:
         tuned = tune_decision(tagger, X, y, min_precision=0.97)
         assert tuned.threshold_ > 0
         assert tuned.background_bias_ == tagger.background_bias_ == tagger.threshold_ == 0
+        # Tuned once more for F1, it has no threshold that the tuning did not see.
+        assert tune_decision(tuned, X, y).threshold_ == 0
         after = tuned.predict_spans(X)
         kept = [[e for e in row if e.score >= tuned.threshold_] for row in before]
         assert after.tolist() == kept

@@ -27,11 +27,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.estimators._pace import choose_pace
 from skdice.estimators._reuse import active_reuse
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._search._fingerprint import BASE_MODEL, differences
+from skdice.model_selection._search._space import default_space
 from skdice.model_selection._search._storage import open_storage
+from skdice.nn._modules import hidden_size
 from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs
@@ -225,6 +228,21 @@ class TestSpaces:
         assert drawn(first)["lr"] == 2e-5
         (lr,) = [d for name, d in first.distributions.items() if name == "lr"]
         assert (lr.low, lr.high, lr.log) == (tagger.lr / 4, tagger.lr * 4, True)
+
+    @pytest.mark.parametrize("has_adapters", [False, True])
+    def test_default_space_begins_with_the_pace_of_the_estimator(self, tiny_bert, has_adapters):
+        peft = pytest.importorskip("peft")
+        adapters = peft.LoraConfig(r=2) if has_adapters else None
+        tagger = DiceTokenTagger(tiny_bert, peft_config=adapters)
+        expected = choose_pace(tagger, 1, hidden_size(tiny_bert))
+        space, first = default_space(tagger)
+        drawn = space(optuna.trial.FixedTrial(first))
+        assert drawn["lr"] == expected.lr
+        assert drawn["head_lr"] == pytest.approx(expected.head_lr)
+        assert has_adapters == (expected.head_lr == expected.lr)
+        set_head = DiceTokenTagger(tiny_bert, head_lr=1e-3)
+        space, first = default_space(set_head)
+        assert "head_lr" not in space(optuna.trial.FixedTrial(first))
 
     def test_default_space_needs_loss_parameters(self):
         with pytest.raises(ValueError, match="LogisticRegression has no parameter 'loss'"):

@@ -51,6 +51,26 @@ def batch_of(targets):
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
+def test_long_sentences_are_as_exact(allowed):
+    """Float32 would lose digits to a sum that grows with every word."""
+    n_words = 5000
+    logits = np.random.default_rng(0).normal(0, 3, (n_words, len(CLASSES)))
+    start, follow, end = (np.asarray(part, dtype=np.float64) for part in allowed)
+    before, behind = np.empty((2, n_words, len(CLASSES)))
+    before[0], behind[-1] = start * np.exp(logits[0]), end
+    for i in range(1, n_words):
+        before[i] = before[i - 1] @ follow * np.exp(logits[i])
+        before[i] /= before[i].sum()
+    for i in range(n_words - 1, 0, -1):
+        behind[i - 1] = follow @ (behind[i] * np.exp(logits[i]))
+        behind[i - 1] /= behind[i - 1].sum()
+    expected = before * behind
+    expected /= expected.sum(1, keepdims=True)
+    chain = TagChain(allowed, np.array([0, n_words]))
+    found = np.exp(chain.predict(logits.astype(np.float32)))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("cells", [1, 30, 1_000_000])
 def test_predicted(logits, allowed, cells, monkeypatch):
     """However many sentences are computed together."""

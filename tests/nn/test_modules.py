@@ -278,3 +278,13 @@ def test_attention_dropout_of_the_configuration(tiny_models):
 def test_no_attention_dropout_to_set(tiny_models):
     with pytest.raises(ValueError, match=r"'attention_dropout' .* must be None for 'xlnet'"):
         TokenModule(tiny_models("xlnet"), N_CLASSES, attention_dropout=0.0)
+
+
+def test_merged_weights_that_are_tied(tiny_bert):
+    """A state_dict names them more than once; each is one weight."""
+    modules = [TokenModule(tiny_bert, N_CLASSES) for _ in range(3)]
+    for value, module in enumerate(modules):
+        module.tied = embeddings_of(module).word_embeddings
+        torch.nn.init.constant_(module.tied.weight, float(value))
+    modules[0].merge(modules[1:])
+    assert modules[0].tied.weight.unique().tolist() == [1.0]

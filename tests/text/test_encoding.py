@@ -145,13 +145,6 @@ def test_a_text_that_fits_is_not_cut(tokenizer):
     assert len(cut) > len(sentences)
 
 
-def test_targets_and_weights_are_passed_on(bert):
-    target, weight = np.array([1, 0, 2]), np.array([0.5, 2.0], dtype=np.float32)
-    dataset = encode_words([["the", "oslo"], ["ab"]], bert, 16, 4, target=target, weight=weight)
-    assert dataset.target is target
-    assert dataset.weight is weight
-
-
 def test_arrays_have_the_documented_types(tokenizer):
     dataset = encode_words([["the", "oslo"], ["ab"] * 30], tokenizer, 16, 4)
     for ragged in (dataset.input_ids, dataset.token_type_ids, dataset.items):

@@ -209,12 +209,6 @@ def test_only_what_is_asked(bert):
     assert set(spans_of(encoded)) == {(0, 2), (2, 1)}
 
 
-def test_weights_are_those_of_the_sentences(bert):
-    weight = np.array([0.5, 2.0, 1.0], dtype=np.float32)
-    encoded = encode_queries(SENTENCES, QUERIES, bert, 64, weight=weight)
-    assert encoded.dataset.weight is weight
-
-
 class TestTargets:
     @pytest.mark.parametrize(
         "spans",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._pipeline import final_step, with_parameters
-from ...estimators._pace import open_lr
+from ...estimators._pace import choose_pace
 from ...losses import loss_parameters
 from ...nn._modules import hidden_size
 from .._loss_parameters import LOSS_PARAMETERS, switch_loss
@@ -47,18 +47,25 @@ def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
     if known.get("class_weight") not in (None, "log"):
         # With weights of its own, "wce" is "ce", and K an error.
         losses = tuple(name for name in losses if name != "wce")
-    lr = known["lr"]
-    middle = open_lr(hidden_size(os.fspath(known["model"]))) if lr == "auto" else float(lr)
-    space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=middle)
-    return space, {f"{prefix}loss": "ce", f"{prefix}lr": middle}
+    lr, head = known["lr"], None
+    if lr == "auto":
+        pace = choose_pace(final, 1, hidden_size(os.fspath(known["model"])))
+        lr = pace.lr
+        # A number for lr would be that of the head, too.
+        head = pace.head_lr / lr if known["head_lr"] is None else None
+    space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=float(lr), head=head)
+    return space, {f"{prefix}loss": "ce", f"{prefix}lr": float(lr)}
 
 
 def _suggest_loss_and_lr(
-    trial: BaseTrial, losses: Sequence[str], prefix: str, lr: float
+    trial: BaseTrial, losses: Sequence[str], prefix: str, lr: float, head: float | None
 ) -> dict[str, Any]:
-    name = f"{prefix}lr"
-    drawn = trial.suggest_float(name, lr / _LR_REACH, lr * _LR_REACH, log=True)
-    return suggest_loss(trial, losses, prefix=prefix) | {name: drawn}
+    """Suggest a loss and a learning rate; ``head`` times it is that of the head."""
+    drawn = trial.suggest_float(f"{prefix}lr", lr / _LR_REACH, lr * _LR_REACH, log=True)
+    rates = {f"{prefix}lr": drawn}
+    if head is not None:
+        rates[f"{prefix}head_lr"] = head * drawn
+    return suggest_loss(trial, losses, prefix=prefix) | rates
 
 
 def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str, Any]:
