@@ -21,9 +21,17 @@ TUNED = {
     "dice, crf": "dice",
     "dice, memory": "dice",
 }
-MAIN = ("ce", "dice", "ce, crf", "dice, crf", "recommended")
+MAIN = (
+    "ce",
+    "dice",
+    "ce, crf",
+    "dice, crf",
+    "recommended",
+    "recommended, crf",
+    "ce, as called",
+)
 # With fewer draws.
-MORE = ("ce, as called", "recommended, crf", "wce", "dice, memory")
+MORE = ("wce", "dice, memory")
 N_DRAWS, N_DRAWS_MORE = 8, 4
 DEFAULT_RATE = 2e-4
 
@@ -109,7 +117,7 @@ def unseen(done: pd.DataFrame) -> list[Run]:
     return [
         Run("WikiGold", "250", name, *setting, draw, draw)
         for draw in final_draws(4)
-        for name in (*MAIN, "ce, as called", "recommended, crf")
+        for name in MAIN
         if (setting := _usual(done, name)) is not None
     ]
 

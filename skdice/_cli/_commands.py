@@ -31,7 +31,7 @@ def _run_report(arguments: argparse.Namespace) -> None:
 
 
 def add_fit(commands: Any) -> None:
-    example = "skdice fit train.conll --model bert-base-cased --loss dice --out tagger"
+    example = "skdice fit train.conll --model bert-base-cased --loss recommended --out tagger"
     parser = add_command(commands, _run_fit, "train an estimator and save it", example)
     parser.add_argument("data", metavar="DATA", help=DATA)
     parser.add_argument("--out", metavar="DIR", required=True, help="directory to save to")

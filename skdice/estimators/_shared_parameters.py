@@ -80,7 +80,7 @@ if the training data has at most 800 entities; in a query tagger it is "dice"; o
 _MEMORY = """
 About how many optimiser steps the sums of a set loss given by name are taken over
 (:class:`skdice.losses.SumsMemory`); 0 uses each step alone. By default as many as have about 40
-positives, at most 10.
+positives, at most 10 or a quarter of an epoch.
 """
 _CLASS_WEIGHT = """
 Weight of each gold class, from the counts of the training data (words of a tagger, rows of a
