@@ -46,8 +46,8 @@ def tuning(done: pd.DataFrame) -> list[Run]:
     runs = []
     for corpus in ENTITIES:
         for loss in dict.fromkeys(TUNED.values()):
-            cell = done[(done["corpus"] == corpus) & (done["contender"] == loss)]
-            first = cell[(cell["draw"] == TUNING_DRAWS[0]) & (cell["regime"] == "250")]
+            cell = tuning_scores(done, corpus, loss)
+            first = cell[cell["draw"] == TUNING_DRAWS[0]]
             tried = [Run(corpus, "250", loss, *how, TUNING_DRAWS[0], 0) for how in SETTINGS]
             runs += tried
             if len(first) >= len(SETTINGS):
@@ -62,18 +62,19 @@ def tuning(done: pd.DataFrame) -> list[Run]:
 
 def best_setting(done: pd.DataFrame, corpus: str, loss: str) -> tuple[float, int] | None:
     """Return the setting with the best mean over all tuning draws, None before they are done."""
-    cell = done[
-        (done["corpus"] == corpus)
-        & (done["contender"] == loss)
-        & (done["regime"] == "250")
-        & done["draw"].isin(TUNING_DRAWS)
-    ]
+    cell = tuning_scores(done, corpus, loss)
     by_setting = cell.groupby(["lr", "epochs"])["tuned"].agg(["mean", "count"])
     finished = by_setting[by_setting["count"] == len(TUNING_DRAWS)]
     if len(finished) < N_KEPT:
         return None
     lr, epochs = finished["mean"].idxmax()
     return float(lr), int(epochs)
+
+
+def tuning_scores(done: pd.DataFrame, corpus: str, loss: str) -> pd.DataFrame:
+    """Return the rows of the tuning draws."""
+    is_tuning = done["draw"].isin(TUNING_DRAWS) & (done["regime"] == "250")
+    return done[is_tuning & (done["corpus"] == corpus) & (done["contender"] == loss)]
 
 
 def few_rows(done: pd.DataFrame) -> list[Run]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from .plan import ENTITIES, PARTS, TUNED, best_setting
+from .plan import ENTITIES, PARTS, SETTINGS, TUNED, best_setting, tuning_scores
 from .runs import FIRST_FINAL_DRAW
 
 BASELINE = "ce"
@@ -151,14 +151,19 @@ def _cells(done: pd.DataFrame, parts: str) -> list[tuple[str, str]]:
 
 
 def settings_table(done: pd.DataFrame) -> str:
-    """Return which settings the tuning draws chose."""
+    """Return the means over the tuning draws, with their number; the chosen one is bold."""
     rows = []
     for corpus in ENTITIES:
-        row = {"corpus": corpus}
         for loss in dict.fromkeys(TUNED.values()):
-            setting = best_setting(done, corpus, loss)
-            row[loss] = f"{setting[0]:g}, {setting[1]} epochs" if setting else "not chosen yet"
-        rows.append(row)
+            cell = tuning_scores(done, corpus, loss)
+            row = {"corpus": corpus, "fit": loss}
+            for lr, epochs in SETTINGS:
+                scores = cell.loc[(cell["lr"] == lr) & (cell["epochs"] == epochs), "tuned"]
+                text = f"{scores.mean():.1f} ({len(scores)})" if len(scores) else ""
+                if best_setting(done, corpus, loss) == (lr, epochs):
+                    text = f"**{text}**"
+                row[f"{lr:g}, {epochs} epochs"] = text
+            rows.append(row)
     return f"## Settings\n\n{_markdown(pd.DataFrame(rows))}"
 
 

@@ -265,8 +265,21 @@ class TestReport:
             assert chosen in row
             assert f"{gain:+.1f} [{gain:+.1f}, {gain:+.1f}]" in row
 
+    def test_chosen_setting_is_bold(self):
+        rows = tuned_on("CoNLL03", "ce", 300, [1, 6, 2, 5, 3, 4])
+        assert "**" not in report(table(*rows))
+        for number in (301, 302):
+            rows += [
+                row for row in tuned_on("CoNLL03", "ce", number, [0, 1, 0, 9, 0, 0]) if row[-1]
+            ]
+        first = next(line for line in report(table(*rows)).splitlines() if "CoNLL03" in line)
+        cells = [cell.strip() for cell in first.split("|")[3:-1]]
+        assert cells == ["1.0 (1)", "2.7 (3)", "2.0 (1)", "**7.7 (3)**", "3.0 (1)", "4.0 (1)"]
+
     def test_nothing_run_yet(self):
-        assert "not chosen yet" in report(table())
+        assert report(table()).endswith(
+            "0 differences with an interval; none is corrected for their number."
+        )
 
 
 class TestRuns:
