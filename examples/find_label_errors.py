@@ -39,7 +39,7 @@ def report(suspicious: np.ndarray, wrong: np.ndarray) -> str:
     return f"{len(wrong)} wrong labels; {len(suspicious)} are suspicious, {found} of them wrong."
 
 
-# Words. Cross-entropy, whose scores are nearer to probabilities than those of set losses.
+# Words. Cross-entropy: set losses do not aim at probabilities.
 if arguments.data is None:
     X, y = make_tagging(arguments.rows, ratio=5, random_state=arguments.seed)
 else:

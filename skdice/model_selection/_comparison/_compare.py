@@ -59,8 +59,8 @@ def compare_losses(
     Parameters
     ----------
     estimator : estimator of this package, or a Pipeline that ends in one
-        It is left as it is. Its ``loss``, ``alpha``, ``beta``, ``gamma``, ``ce_weight`` and ``K``
-        do not count, as the losses bring their own; ``class_weight`` stays for all of them.
+        It is left as it is. Its ``loss``, ``alpha``, ``beta``, ``gamma``, ``memory``, ``ce_weight``
+        and ``K`` do not count, as the losses bring their own; ``class_weight`` stays for all.
     X, y : rows and their labels
         To train on.
     X_test, y_test : rows and their labels
