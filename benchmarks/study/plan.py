@@ -23,12 +23,12 @@ TUNED = {
 }
 MAIN = (
     "ce",
-    "dice",
-    "ce, crf",
-    "dice, crf",
     "recommended",
     "recommended, crf",
     "ce, as called",
+    "dice",
+    "ce, crf",
+    "dice, crf",
 )
 # With fewer draws.
 MORE = ("wce", "dice, memory")
