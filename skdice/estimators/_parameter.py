@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
+from .._docstrings import fill_docstring
 from .._parameters import check_number, check_option
 
 T = TypeVar("T")
@@ -112,14 +113,12 @@ def estimator(cls: type[T]) -> type[T]:
     # Signatures show types, not what stands beside them.
     init: Any = made.__init__
     init.__annotations__ = {**get_type_hints(init), "return": None}
-    if made.__doc__:  # None under python -OO.
-        texts = {
-            "parameters": _document(made),
-            "attributes": getattr(made, "_attributes", ""),
-            "containers": _CONTAINERS,
-        }
-        for mark, text in texts.items():
-            made.__doc__ = made.__doc__.replace(f"    %({mark})s\n", text)
+    fill_docstring(
+        made,
+        parameters=_document(made),
+        attributes=getattr(made, "_attributes", ""),
+        containers=_CONTAINERS,
+    )
     return made
 
 
@@ -130,6 +129,6 @@ def _document(cls: Any) -> str:
         default = defaults[name]
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         end = "optional" if default is None else f"default={shown}"
-        lines.append(f"    {name} : {parameter.kind}, {end}\n")
-        lines += [f"        {line}\n" for line in parameter.doc.splitlines() if line]
+        lines.append(f"{name} : {parameter.kind}, {end}\n")
+        lines += [f"    {line}\n" for line in parameter.doc.splitlines() if line]
     return "".join(lines)

@@ -24,32 +24,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
     detach_weight : bool, default=False
         Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from
         negatives to positives.
-    memory : float or "auto", default="auto"
-        About how many optimiser steps the sums are taken over when an estimator trains, see
-        :class:`SumsMemory`; 0 uses each step alone. "auto" takes as many steps as have about 40
-        positives, at most 10. Memory has no effect at example level, nor if you call the loss on a
-        batch yourself.
-    level : {"batch", "example"}, default="batch"
-        Compute one loss from the sums over the batch, or one loss per item and take the mean.
-    average : {"micro", "macro", "sum"}, default="micro"
-        Pool over the classes too, or take the mean / the sum of the losses of the classes.
-    background : int, None or "auto", default="auto"
-        Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the
-        negative class; if you call the loss yourself, "auto" keeps all.
-    ohem_ratio : float, default=0.0
-        Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps
-        all. Batch level only.
-    ce_weight : float in [0, 1], default=0.0
-        ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``.
-        Cross-entropy is the mean over all items, so where positives are rare a small weight has
-        little effect.
-    class_weight : array-like of shape (n_classes,), optional
-        Weight of the items of each gold class. Of shape (2,) for one binary column,
-        (n_classes, 2) if multi-label.
-    ignore_index : int, default=-100
-        Items with this target take no part and get exactly zero gradient.
-    reduction : {"mean", "none"}, default="mean"
-        "none" gives a loss per item, at example level only.
+    %(set)s
 
     Raises
     ------

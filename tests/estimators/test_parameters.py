@@ -83,6 +83,13 @@ class TestOfASubclass:
         assert list(inspect.signature(Louder).parameters)[-1] == "volume"
         assert "volume : int, default=11\n" in Louder.__doc__
         assert "How loud it is." in Louder.__doc__
+
+        @estimator
+        class Dedented(DiceTokenTagger):
+            __doc__ = "As Python 3.13 has docstrings.\n\n%(parameters)s\n%(attributes)s\n"
+
+        assert "\nmodel : str" in Dedented.__doc__
+        assert "%(" not in Dedented.__doc__
         with pytest.raises(ValueError, match="'volume' parameter of Louder must be an int"):
             check_parameters(made.set_params(volume=-1))
 

@@ -74,10 +74,11 @@ def test_constructor_only_assigns(cls):
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_parameters_are_documented(cls):
+    doc = inspect.getdoc(cls)
     for name, parameter in inspect.signature(cls).parameters.items():
-        assert f"\n    {name} : " in cls.__doc__
+        assert f"\n{name} : " in doc
         if parameter.default is not None and parameter.default is not inspect.Parameter.empty:
-            line = next(x for x in cls.__doc__.splitlines() if x.startswith(f"    {name} : "))
+            line = next(x for x in doc.splitlines() if x.startswith(f"{name} : "))
             shown = repr(parameter.default).replace("'", '"')
             assert line.endswith(f"default={shown}")
 
