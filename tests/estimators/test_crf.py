@@ -6,10 +6,8 @@ from itertools import chain
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger
-from skdice.estimators import load_pretrained
 from skdice.model_selection import tune_decision
 from skdice.nn._chain import TagChain
 from skdice.text._tags import allowed_transitions
@@ -101,37 +99,6 @@ def test_tuned_decision(fitted):
     assert {tag for row in none.predict(X) for tag in row} == {"O"}
 
 
-def test_saved_and_loaded(fitted, tmp_path):
-    fitted.save_pretrained(tmp_path / "saved")
-    loaded = load_pretrained(tmp_path / "saved")
-    assert loaded.crf_
-    np.testing.assert_array_equal(scores(loaded), scores(fitted))
-    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted))), scores(fitted))
-    assert "the tags of a sentence are scored together" in (
-        tmp_path / "saved" / "README.md"
-    ).read_text().replace("\n", " ")
-
-
-def test_parameter_of_a_fitted_tagger(fitted):
-    """It says how to fit; what was fitted stays as it is."""
-    other = pickle.loads(pickle.dumps(fitted)).set_params(crf=False)
-    np.testing.assert_array_equal(scores(other), scores(fitted))
-
-
-def test_runtime(fitted):
-    pytest.importorskip("onnxruntime")
-    other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
-    np.testing.assert_allclose(scores(other), scores(fitted), atol=1e-4)
-
-
-def test_exported(fitted, tmp_path):
-    onnx = pytest.importorskip("onnx")
-    fitted.export_onnx(tmp_path / "tagger.onnx")
-    properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
-    found = {entry.key: entry.value for entry in properties}
-    assert found["crf"] == "IOB2"
-
-
 @pytest.mark.parametrize("merge", [False, True])
 def test_members(fitted, merge):
     tagger = clone(fitted).set_params(n_members=2, merge_members=merge).fit(X, Y)
@@ -142,12 +109,6 @@ def test_members(fitted, merge):
     np.testing.assert_allclose(scores(tagger), expected, atol=1e-5)
 
 
-def test_in_a_search(fitted):
-    search = GridSearchCV(fitted, {"crf": [False, True]}, cv=2).fit(X, Y)
-    assert search.best_params_ == {"crf": True}
-    assert search.cv_results_["mean_test_score"][0] < 0.9
-
-
 class TestErrors:
     def test_other_tags(self, quick_bert):
         tagger = DiceTokenTagger(quick_bert, crf=True, **PARAMETERS)
@@ -156,8 +117,3 @@ class TestErrors:
             ValueError, match=r"'crf' parameter .* must be False .* the tags 'X', 'Y'"
         ):
             tagger.fit(X, tags)
-
-    def test_type(self, quick_bert):
-        tagger = DiceTokenTagger(quick_bert, crf="yes", **PARAMETERS)
-        with pytest.raises(ValueError, match=r"must be one of .True, False.\. Got 'yes'"):
-            tagger.fit(X, Y)

@@ -1,16 +1,11 @@
 """Taggers whose uncased encoder is told the shapes of words."""
 
-import json
-import pickle
-
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger
-from skdice.estimators import load_pretrained
 from skdice.text._shapes import SHAPES
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -60,17 +55,6 @@ def test_table_is_trained(fitted, n_frozen_layers):
     assert words.requires_grad == (n_frozen_layers is None)
 
 
-def test_saved_and_loaded(fitted, tmp_path):
-    fitted.save_pretrained(tmp_path / "saved")
-    loaded = load_pretrained(tmp_path / "saved")
-    assert loaded.word_shapes_
-    np.testing.assert_array_equal(scores(loaded), scores(fitted))
-    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted))), scores(fitted))
-    card = (tmp_path / "saved" / "README.md").read_text()
-    assert "told the shape of each word" in card
-    assert "same logits" not in card
-
-
 def test_going_on(fitted, tmp_path):
     """A saved model keeps its table."""
     fitted.save_pretrained(tmp_path / "saved")
@@ -83,40 +67,10 @@ def test_going_on(fitted, tmp_path):
     assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
 
 
-def test_parameter_of_a_fitted_tagger(fitted):
-    """It says how to fit; what was fitted stays as it is."""
-    other = pickle.loads(pickle.dumps(fitted)).set_params(word_shapes=False)
-    np.testing.assert_array_equal(scores(other), scores(fitted))
-    plain = DiceTokenTagger(fitted.model, max_epochs=1, **PARAMETERS).fit(X, Y)
-    before = scores(plain)
-    np.testing.assert_array_equal(scores(plain.set_params(word_shapes=True)), before)
-
-
-def test_runtime(fitted):
-    pytest.importorskip("onnxruntime")
-    other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
-    np.testing.assert_allclose(scores(other), scores(fitted), atol=1e-4)
-
-
-def test_exported(fitted, tmp_path):
-    onnx = pytest.importorskip("onnx")
-    fitted.export_onnx(tmp_path / "tagger.onnx")
-    properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
-    found = {entry.key: entry.value for entry in properties}
-    assert json.loads(found["word_shapes"]) == list(SHAPES)
-
-
 @pytest.mark.parametrize("merge", [False, True])
 def test_members(fitted, merge):
     tagger = clone(fitted).set_params(n_members=2, merge_members=merge).fit(X, Y)
     assert tagger.score(X, Y) == 1.0
-
-
-def test_in_a_search(fitted):
-    """Encoded texts are kept for each."""
-    search = GridSearchCV(fitted, {"word_shapes": [False, True]}, cv=2).fit(X, Y)
-    assert search.best_params_ == {"word_shapes": True}
-    assert search.cv_results_["mean_test_score"][0] < 0.7
 
 
 def test_raw_texts(fitted):
@@ -140,9 +94,4 @@ class TestErrors:
         peft = pytest.importorskip("peft")
         tagger = clone(fitted).set_params(peft_config=peft.LoraConfig(r=2))
         with pytest.raises(ValueError, match=r"'peft_config' .* must be None with word_shapes"):
-            tagger.fit(X, Y)
-
-    def test_type(self, quick_bert):
-        tagger = DiceTokenTagger(quick_bert, word_shapes="yes", **PARAMETERS)
-        with pytest.raises(ValueError, match=r"must be one of .True, False.\. Got 'yes'"):
             tagger.fit(X, Y)

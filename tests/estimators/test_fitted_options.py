@@ -1,0 +1,87 @@
+"""Options of a tagger that its network is fitted with: ``crf`` and ``word_shapes``."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from skdice import DiceTokenTagger
+from skdice.estimators import load_pretrained
+from skdice.text._shapes import SHAPES
+
+from . import test_crf, test_word_shapes
+
+ROWS = {
+    "crf": (test_crf.X, test_crf.Y),
+    "word_shapes": (test_word_shapes.X, test_word_shapes.Y),
+}
+CARDS = {
+    "crf": "the tags of a sentence are scored together",
+    "word_shapes": "told the shape of each word",
+}
+PROPERTIES = {"crf": "IOB2", "word_shapes": json.dumps(list(SHAPES))}
+PARAMETERS = test_crf.PARAMETERS
+
+
+def scores(tagger, option):
+    return np.concatenate(list(tagger.predict_proba(ROWS[option][0])))
+
+
+@pytest.fixture(scope="module", params=ROWS)
+def option(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fitted(quick_bert, option):
+    tagger = DiceTokenTagger(quick_bert, max_epochs=8, **{option: True}, **PARAMETERS)
+    return tagger.fit(*ROWS[option])
+
+
+def test_saved_and_loaded(fitted, option, tmp_path):
+    fitted.save_pretrained(tmp_path / "saved")
+    loaded = load_pretrained(tmp_path / "saved")
+    assert getattr(loaded, f"{option}_")
+    expected = scores(fitted, option)
+    np.testing.assert_array_equal(scores(loaded, option), expected)
+    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(fitted)), option), expected)
+    card = (tmp_path / "saved" / "README.md").read_text().replace("\n", " ")
+    assert CARDS[option] in card
+    # Of the scores of words, which transformers has, the chain makes others.
+    assert ("same logits" in card) == (option == "crf")
+
+
+def test_parameter_of_a_fitted_tagger(fitted, option):
+    """It says how to fit; what was fitted stays as it is."""
+    other = pickle.loads(pickle.dumps(fitted)).set_params(**{option: False})
+    np.testing.assert_array_equal(scores(other, option), scores(fitted, option))
+    plain = DiceTokenTagger(fitted.model, max_epochs=1, **PARAMETERS).fit(*ROWS[option])
+    before = scores(plain, option)
+    np.testing.assert_array_equal(scores(plain.set_params(**{option: True}), option), before)
+
+
+def test_runtime(fitted, option):
+    pytest.importorskip("onnxruntime")
+    other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
+    np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=1e-4)
+
+
+def test_exported(fitted, option, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    fitted.export_onnx(tmp_path / "tagger.onnx")
+    properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
+    assert {entry.key: entry.value for entry in properties}[option] == PROPERTIES[option]
+
+
+def test_in_a_search(fitted, option):
+    search = GridSearchCV(fitted, {option: [False, True]}, cv=2).fit(*ROWS[option])
+    assert search.best_params_ == {option: True}
+    assert search.cv_results_["mean_test_score"][0] < 0.9
+
+
+def test_type(quick_bert, option):
+    tagger = DiceTokenTagger(quick_bert, **{option: "yes"}, **PARAMETERS)
+    with pytest.raises(ValueError, match=r"must be one of .True, False.\. Got 'yes'"):
+        tagger.fit(*ROWS[option])
