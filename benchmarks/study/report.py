@@ -28,10 +28,11 @@ DECISIONS = {
 # The decision of a fit and of cross-entropy.
 COMPARED = {"own": ("own", "own"), "tuned": ("tuned", "tuned"), "crossed": ("own", "tuned")}
 CONTROL = re.compile(r"ce(, resampled|, \d+ epochs)?")
+AS_CALLED = re.compile("ce, as called")
 LEVEL = 0.95
 
 
-def differences(done: pd.DataFrame) -> pd.DataFrame:
+def differences(done: pd.DataFrame, control: re.Pattern[str] = CONTROL) -> pd.DataFrame:
     """Return a row for every contender, cell and decision: scores and differences by draw.
 
     A contender is compared with cross-entropy on the same rows, with the same initial weights and
@@ -50,7 +51,7 @@ def differences(done: pd.DataFrame) -> pd.DataFrame:
             for decision, (own, other) in COMPARED.items():
                 if own not in tables or other not in tables:
                     continue
-                baseline = _best_control(tables[other])
+                baseline = _best_control(tables[other], control)
                 for name in scores["contender"].unique():
                     found = tables[own][name].dropna()
                     apart = found[:0] if baseline is None else found - tables[other][baseline]
@@ -71,9 +72,9 @@ def differences(done: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"is_baseline": bool})
 
 
-def _best_control(by_draw: pd.DataFrame) -> str | None:
+def _best_control(by_draw: pd.DataFrame, control: re.Pattern[str]) -> str | None:
     """Return the name of cross-entropy, or of the best of its controls."""
-    controls = [name for name in by_draw if CONTROL.fullmatch(name)]
+    controls = [name for name in by_draw if control.fullmatch(name)]
     if len(controls) < 2:
         return controls[0] if controls else None
     return str(by_draw[controls].dropna().mean().idxmax())
@@ -124,6 +125,8 @@ def mean_interval(groups: Sequence[np.ndarray]) -> tuple[float, float, float]:
 def report(done: pd.DataFrame) -> str:
     """Return all tables of what is finished."""
     found = differences(done)
+    called = differences(done, AS_CALLED)
+    called = called[called["contender"].isin(("recommended", "recommended, crf"))]
     parts = [settings_table(done)]
     for part, title in TITLES.items():
         cells = _cells(done, part)
@@ -135,6 +138,9 @@ def report(done: pd.DataFrame) -> str:
             means = mean_table(found, seen)
             if len(means):
                 parts.append(f"Mean over {len(seen)} corpora:\n\n{_markdown(means)}")
+            means = mean_table(called, seen)
+            if len(means):
+                parts.append(f"The same, to cross-entropy as called:\n\n{_markdown(means)}")
     table = left_out_table(found, _cells(done, "AC"))
     if len(table):
         parts.append(f"## Chosen by the other corpora\n\n{_markdown(table)}")

@@ -248,6 +248,19 @@ class TestReport:
         half = 1 / 3 * stats.t.ppf(0.975, 6)
         assert f"+1.0 [{1 - half:+.1f}, {1 + half:+.1f}]" in report(table(*rows)).split("Mean")[1]
 
+    def test_presets_are_compared_with_cross_entropy_as_called_too(self):
+        rows = [
+            (corpus, "250", name, 0.0, 0, draw, draw, score, score)
+            for corpus in plan.ENTITIES
+            for draw in (400, 401)
+            for name, score in [("ce", 70.0), ("ce, as called", 68.0), ("recommended", 71.0)]
+        ]
+        text = report(table(*rows))
+        first, second = text.split("The same, to cross-entropy as called")
+        assert "+1.0 [+1.0, +1.0]" in first.split("Mean")[1]
+        assert "+3.0 [+3.0, +3.0]" in second
+        assert "+1.0" not in second
+
     def test_each_corpus_gets_what_the_others_choose(self):
         # By corpus; WCE is best on average, but not over the three others of WikiGold.
         gains = {"CoNLL03": (1.0, 2.0), "NCBI-disease": (1.0, 2.0), "BC5CDR": (1.0, -2.0)}
