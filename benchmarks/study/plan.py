@@ -30,9 +30,8 @@ MAIN = (
     "ce, crf",
     "dice, crf",
 )
-# With fewer draws.
 MORE = ("wce", "dice, memory")
-N_DRAWS, N_DRAWS_MORE = 8, 4
+N_DRAWS = 4
 DEFAULT_RATE = 2e-4
 
 
@@ -79,9 +78,17 @@ def tuning_scores(done: pd.DataFrame, corpus: str, loss: str) -> pd.DataFrame:
 
 def few_rows(done: pd.DataFrame) -> list[Run]:
     """250 rows of three corpora."""
-    fits = [(draw, name) for draw in final_draws(N_DRAWS_MORE) for name in MAIN]
-    fits += [(draw, name) for draw in final_draws(N_DRAWS_MORE) for name in MORE]
-    fits += [(draw, name) for draw in final_draws(N_DRAWS)[N_DRAWS_MORE:] for name in MAIN]
+    return _few_rows(done, [(draw, name) for draw in final_draws(N_DRAWS) for name in MAIN])
+
+
+def more_draws(done: pd.DataFrame) -> list[Run]:
+    """The same with other losses, and with as many draws again."""
+    fits = [(draw, name) for draw in final_draws(N_DRAWS) for name in MORE]
+    fits += [(draw, name) for draw in final_draws(2 * N_DRAWS)[N_DRAWS:] for name in MAIN]
+    return _few_rows(done, fits)
+
+
+def _few_rows(done: pd.DataFrame, fits: list[tuple[int, str]]) -> list[Run]:
     return [
         Run(corpus, "250", name, *setting, draw, draw)
         for draw, name in fits
@@ -97,16 +104,11 @@ def _own(done: pd.DataFrame, corpus: str, name: str) -> tuple[float, int] | None
 
 def rare(done: pd.DataFrame) -> list[Run]:
     """2,000 sentences with rare entities."""
-    fits = [
-        ("ce", 4),
-        ("wce", 4),
-        ("dice, memory", 4),
-        ("recommended", 0),
-        ("ce", 12),
-        ("ce, resampled", 4),
-    ]
+    first = [("ce", 4), ("recommended", 0), ("dice, memory", 4)]
+    then = [("wce", 4), ("ce, resampled", 4), ("ce", 12)]
     return [
         Run("CoNLL03", f"ratio-{ratio}", name, DEFAULT_RATE if epochs else 0.0, epochs, draw, draw)
+        for fits in (first, then)
         for draw in final_draws(3)
         for ratio in (80, 160)
         for name, epochs in fits
@@ -117,7 +119,7 @@ def unseen(done: pd.DataFrame) -> list[Run]:
     """The corpus that chose nothing, with the settings that are best on average over the others."""
     return [
         Run("WikiGold", "250", name, *setting, draw, draw)
-        for draw in final_draws(4)
+        for draw in final_draws(N_DRAWS)
         for name in MAIN
         if (setting := _usual(done, name)) is not None
     ]
@@ -192,4 +194,5 @@ PARTS: dict[str, Callable[[pd.DataFrame], list[Run]]] = {
     "D": more_rows,
     "E": released,
     "F": others,
+    "more": more_draws,
 }
