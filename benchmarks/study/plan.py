@@ -16,6 +16,7 @@ N_KEPT = 2
 TUNED = {
     "ce": "ce",
     "ce, crf": "ce",
+    "ce, word_shapes": "ce",
     "wce": "ce",
     "dice": "dice",
     "dice, crf": "dice",
@@ -120,7 +121,7 @@ def unseen(done: pd.DataFrame) -> list[Run]:
     return [
         Run("WikiGold", "250", name, *setting, draw, draw)
         for draw in final_draws(N_DRAWS)
-        for name in MAIN
+        for name in (*MAIN, "ce, word_shapes")
         if (setting := _usual(done, name)) is not None
     ]
 

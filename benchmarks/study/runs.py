@@ -76,6 +76,7 @@ CONTENDERS = {
     "ce, as called": Contender({"loss": "ce"}, as_called=True),
     "recommended, crf": Contender({"loss": "recommended", "crf": True}, as_called=True),
     "ce, crf": Contender({"loss": "ce", "crf": True}),
+    "ce, word_shapes": Contender({"loss": "ce", "word_shapes": True}),
     "dice, crf": Contender({"loss": "dice", "memory": 0, "crf": True}),
     "ce, resampled": Contender({"loss": "ce"}, resamples=True),
     "ce, dropout .2": Contender({"loss": "ce"}, dropout=0.2),
