@@ -28,7 +28,13 @@ DECISIONS = {
 # The decision of a fit and of cross-entropy.
 COMPARED = {"own": ("own", "own"), "tuned": ("tuned", "tuned"), "crossed": ("own", "tuned")}
 CONTROL = re.compile(r"ce(, resampled|, \d+ epochs)?")
-AS_CALLED = re.compile("ce, as called")
+# What else is compared over the corpora of A and C: the control, and what is compared with it.
+COMPARISONS = {
+    "Differences to tuned cross-entropy": (CONTROL, ".*"),
+    "To cross-entropy as called": (re.compile("ce, as called"), "recommended(, crf)?"),
+    '"recommended" with `crf` to without': (re.compile("recommended"), "recommended, crf"),
+    "With `crf`, dice to cross-entropy": (re.compile("ce, crf"), "dice, crf"),
+}
 LEVEL = 0.95
 
 
@@ -125,28 +131,21 @@ def mean_interval(groups: Sequence[np.ndarray]) -> tuple[float, float, float]:
 def report(done: pd.DataFrame) -> str:
     """Return all tables of what is finished."""
     found = differences(done)
-    called = differences(done, AS_CALLED)
-    called = called[called["contender"].isin(("recommended", "recommended, crf"))]
     parts = [settings_table(done)]
     for part, title in TITLES.items():
         cells = _cells(done, part)
         table = part_table(found, cells)
         if len(table):
             parts.append(f"## {title}\n\n{_markdown(table)}")
-        if part in "AC":
-            seen = cells if part == "A" else [*_cells(done, "A"), *cells]
-            means = mean_table(found, seen)
-            if len(means):
-                parts.append(f"Mean over {len(seen)} corpora:\n\n{_markdown(means)}")
-            means = mean_table(called, seen)
-            if len(means):
-                parts.append(f"The same, to cross-entropy as called:\n\n{_markdown(means)}")
+    if tables := comparisons(done):
+        parts += ["## All corpora with 250 rows", *tables]
     table = left_out_table(found, _cells(done, "AC"))
     if len(table):
         parts.append(f"## Chosen by the other corpora\n\n{_markdown(table)}")
     has_interval = (found["differences"].map(len) > 1) & ~found["is_baseline"]
     parts.append(
-        f"{has_interval.sum()} differences with an interval; none is corrected for their number."
+        f"{has_interval.sum()} differences to tuned cross-entropy have an interval, which is not "
+        "corrected for their number."
     )
     return "\n\n".join(parts)
 
@@ -196,18 +195,42 @@ def part_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.Data
     return pd.DataFrame(rows).fillna("")
 
 
-def mean_table(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """Return the mean difference over several corpora, a row for each contender of all."""
-    here = _of_cells(found[~found["is_baseline"]], cells)
+def comparisons(done: pd.DataFrame) -> list[str]:
+    """Return a table for each of COMPARISONS, of what has been run."""
+    tables = []
+    for title, (control, names) in COMPARISONS.items():
+        found = differences(done, control)
+        found = found[found["contender"].str.fullmatch(names) & ~found["is_baseline"]]
+        table = across_table(found, _cells(done, "A"), _cells(done, "C"))
+        if len(table):
+            tables.append(f"{title}:\n\n{_markdown(table)}")
+    return tables
+
+
+def across_table(
+    found: pd.DataFrame, seen: Sequence[tuple[str, str]], unseen: Sequence[tuple[str, str]]
+) -> pd.DataFrame:
+    """Return the differences by corpus, with the means over those seen and over all.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Of ``differences``.
+    seen, unseen : sequence of (corpus, regime)
+    """
+    cells = [*seen, *unseen]
+    here = _of_cells(found[found["decision"].isin(("own", "tuned"))], cells)
     rows = []
-    for name, scores in here.groupby("contender", sort=False):
-        row = {"fit": name}
-        for decision, of_decision in scores.groupby("decision", sort=False):
-            groups = [values for values in of_decision["differences"] if len(values) > 1]
-            if len(groups) == len(cells):
-                mean, low, high = mean_interval(groups)
-                row[f"Δ, {DECISIONS[decision]}"] = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
-        if len(row) > 1:
+    for decision in ("own", "tuned"):
+        for name, scores in here[here["decision"] == decision].groupby("contender", sort=False):
+            by_cell = {(row["corpus"], row["regime"]): row for _, row in scores.iterrows()}
+            row = {"fit": name, "decision": DECISIONS[decision]}
+            row |= {cell[0]: _difference(by_cell[cell]) for cell in cells if cell in by_cell}
+            for which in (seen, cells):
+                groups = [by_cell[cell]["differences"] for cell in which if cell in by_cell]
+                if len(groups) == len(which) > 1 and all(len(group) > 1 for group in groups):
+                    mean, low, high = mean_interval(groups)
+                    row[f"mean of {len(which)}"] = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
             rows.append(row)
     return pd.DataFrame(rows).fillna("")
 

@@ -233,7 +233,7 @@ class TestReport:
         assert "0.0 (3 found nothing)" in text
         # Of wce and of the other control: three with the usual test rows, one as rare. Of the best
         # control: what its decision gains.
-        assert "9 differences with an interval" in text
+        assert "9 differences to tuned cross-entropy" in text
         forest_plot(rows, tmp_path / "differences.png")
         assert (tmp_path / "differences.png").stat().st_size > 1000
 
@@ -246,7 +246,9 @@ class TestReport:
         ]
         # Each corpus has 1.0 with an error of 1 / sqrt(3); the mean of three a third of its square.
         half = 1 / 3 * stats.t.ppf(0.975, 6)
-        assert f"+1.0 [{1 - half:+.1f}, {1 + half:+.1f}]" in report(table(*rows)).split("Mean")[1]
+        assert (
+            f"+1.0 [{1 - half:+.1f}, {1 + half:+.1f}]" in report(table(*rows)).split("mean of 3")[1]
+        )
 
     def test_presets_are_compared_with_cross_entropy_as_called_too(self):
         rows = [
@@ -256,10 +258,22 @@ class TestReport:
             for name, score in [("ce", 70.0), ("ce, as called", 68.0), ("recommended", 71.0)]
         ]
         text = report(table(*rows))
-        first, second = text.split("The same, to cross-entropy as called")
-        assert "+1.0 [+1.0, +1.0]" in first.split("Mean")[1]
+        first, second = text.split("To cross-entropy as called")
+        assert "+1.0 [+1.0, +1.0]" in first.split("mean of 3")[1]
         assert "+3.0 [+3.0, +3.0]" in second
         assert "+1.0" not in second
+
+    def test_crf_is_compared_with_none(self):
+        rows = [
+            (corpus, "250", name, 0.0, 0, draw, draw, score + draw, score)
+            for corpus in (*plan.ENTITIES, "WikiGold")
+            for draw in (400, 401)
+            for name, score in [("recommended", 70.0), ("recommended, crf", 72.0)]
+        ]
+        text = report(table(*rows)).split('"recommended" with `crf` to without')[1]
+        assert "mean of 3" in text
+        assert "mean of 4" in text
+        assert text.count("+2.0 [+2.0, +2.0]") == 2 * (4 + 2)
 
     def test_each_corpus_gets_what_the_others_choose(self):
         # By corpus; WCE is best on average, but not over the three others of WikiGold.
@@ -290,9 +304,7 @@ class TestReport:
         assert cells == ["1.0 (1)", "2.7 (3)", "2.0 (1)", "**7.7 (3)**", "3.0 (1)", "4.0 (1)"]
 
     def test_nothing_run_yet(self):
-        assert report(table()).endswith(
-            "0 differences with an interval; none is corrected for their number."
-        )
+        assert "0 differences to tuned cross-entropy" in report(table())
 
 
 class TestRuns:
