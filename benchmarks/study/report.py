@@ -285,6 +285,7 @@ def forest_plot(done: pd.DataFrame, file: Path) -> None:
             label = corpus if regime == "250" else f"{corpus}, {regime}"
             axes.errorbar(means, place, xerr=half, fmt="o", markersize=4, lw=1.2, label=label)
         axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(-0.6, len(names) - 0.4)
         axes.axvline(0, color="0.5", linewidth=0.8, zorder=0)
         axes.set_title(TITLES[part], loc="left", fontsize="medium")
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
