@@ -92,9 +92,13 @@ def _of_cells(found: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataF
 
 
 def _long(cell: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for every score; longer fits with cross-entropy are contenders."""
-    is_baseline = cell["contender"] == BASELINE
-    is_longer = is_baseline & (cell["epochs"] > cell.loc[is_baseline, "epochs"].min())
+    """Return a row for every score; longer fits are contenders of their own.
+
+    Where cross-entropy has several numbers of epochs, fits with more than its fewest have them in
+    their name.
+    """
+    epochs = cell.loc[cell["contender"] == BASELINE, "epochs"]
+    is_longer = (cell["epochs"] > epochs.min()) & (epochs.nunique() > 1)
     name = cell["contender"].where(
         ~is_longer, cell["contender"] + ", " + cell["epochs"].astype(str) + " epochs"
     )

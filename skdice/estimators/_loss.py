@@ -16,10 +16,10 @@ from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_l
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 _IGNORED = -100
-# In our study (benchmarks/STUDY.md) dice was ahead with 220 to 510 entities, in its first edition up
-# to 770, and level from 950 on; with 80 words outside for one inside, or 160, weighted cross-entropy
-# was ahead. Dice with memory and class weights is as good there on most draws, but failed on one
-# (RESULTS.md).
+# In our study (benchmarks/STUDY.md) dice was ahead with 220 to 510 entities, in its first edition
+# up to 770, and level from 950 on. With 80 words outside for one inside, or 160, and few epochs,
+# weighted cross-entropy was ahead. Dice with memory and class weights is as good there on most
+# draws, but failed on one (RESULTS.md).
 _FEW_ENTITIES = 800
 _RARE_ENTITIES = 40
 # What memory="auto" goes by (benchmarks/RESULTS.md).

@@ -216,10 +216,14 @@ class TestReport:
                 for name, epochs, own in [("ce", 4, 0.0), ("ce", 12, 9.0), ("wce", 4, 3.0)]
             ]
         )
+        longer = Run("CoNLL03", "ratio-80", "wce", 2e-4, 12, 400, 400)._asdict()
+        longer |= {"own": 5.0, "tuned": 6.0, "own, as rare": 7.0}
+        rows = pd.concat([rows, pd.DataFrame([longer])], ignore_index=True)
         found = differences(rows).set_index(["contender", "decision", "test"]).sort_index()
         scores = found["scores"].map(np.unique)
         assert scores["ce", "own", "natural"] == [0.0]
         assert scores["ce, 12 epochs", "own", "natural"] == [9.0]
+        assert scores["wce, 12 epochs", "own", "natural"] == [5.0]
         assert scores["wce", "tuned", "natural"] == [4.0]
         assert scores["wce", "own", "as rare"] == [5.0]
         assert ("wce", "tuned", "as rare") not in scores
