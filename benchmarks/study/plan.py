@@ -105,12 +105,15 @@ def _own(done: pd.DataFrame, corpus: str, name: str) -> tuple[float, int] | None
 
 def rare(done: pd.DataFrame) -> list[Run]:
     """2,000 sentences with rare entities."""
-    first = [("ce", 4), ("recommended", 0), ("dice, memory", 4)]
-    longer = [("ce", 12)], [("dice, memory", 12), ("wce", 12)]
-    then = [("ce, resampled", 4), ("wce", 4)]
+    in_turn = (
+        [("ce", 4), ("recommended", 0), ("dice, memory", 4)],
+        [("ce", 12)],
+        [("dice, memory", 12), ("wce", 12)],
+        [("ce, resampled", 4), ("wce", 4)],
+    )
     return [
         Run("CoNLL03", f"ratio-{ratio}", name, DEFAULT_RATE if epochs else 0.0, epochs, draw, draw)
-        for fits in (first, *longer, then)
+        for fits in in_turn
         for draw in final_draws(3)
         for ratio in (80, 160)
         for name, epochs in fits

@@ -89,7 +89,7 @@ that do not occur in the training data, as may happen in a fold, are ignored.
 """
 _MAX_EPOCHS = """
 Passes over the training rows. "auto" makes about 200 optimiser steps of them, in 3 to 30 passes:
-``max_epochs_`` is how many.
+``max_epochs_`` is how many. If positives are rare, set more.
 """
 _LR = """
 Learning rate after the warm-up. "auto" takes what suits the size of the encoder: 2e-4 for 384
