@@ -53,8 +53,8 @@ _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
 as its token type: for entities, and encoders that do not see case ("uncased"). The encoder must
 have a table of token types (BERT, ELECTRA, MiniLM), which is trained with the head, so
-``n_frozen_layers`` must be None or 0. Other programs do not know the shapes when they load a saved
-model.
+``n_frozen_layers`` must be None or 0. Texts to tag must be written like those to learn from: in
+lower case little is found. Other programs do not know the shapes when they load a saved model.
 """
 _BIAS = """
 Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
