@@ -2,35 +2,34 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import expit, softmax
 from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
-from .._typing import Indicators, Labels, Pairs, Texts, Weights
+from .._typing import Indicators, Pairs, Texts, Weights
+from .._typing import Labels as LabelsLike
 from ..exceptions import TruncationWarning
 from ..io._network import label_config
 from ..metrics._row_counts import RowCounts, count_rows
 from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
-from ._base import TextEstimator
+from ._base import Lesson, TextEstimator
 from ._goal import Goal
 from ._labels import check_known_columns
-from ._loss import check_loss_classes, make_training_loss
+from ._loss import check_loss_classes
 from ._parameter import Parameter, estimator
 from ._reuse import active_reuse
-from ._rows import take
+from ._rows import Rows
 from ._shared_parameters import FITTED_ATTRIBUTES
 from ._sklearn import ClassifierMixin
-from ._split import split_rows
 from ._thresholds import tune_thresholds
-from ._windows import longest_window
 
-Rows = Texts | Pairs
+TextRows = Texts | Pairs
 Metric = Callable[..., float]
 
 CLASSIFIER_STATE = {
@@ -61,12 +60,23 @@ def count_labelled(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> Ro
     return count_rows(measure, labels, np.asarray(y_pred), pos_label)
 
 
-def _check_stride(owner: str, name: str, value: Any) -> None:
-    if value is not None:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be None: texts that are too long are "
-            f"truncated, not cut into windows. Got {value!r} instead."
-        )
+@dataclass(frozen=True)
+class Labels:
+    """Checked labels of rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,), or (n_rows, n_labels) of 0 and 1
+    names : ndarray of shape (n_labels,), or None
+        Of the labels of a 0/1 matrix.
+    """
+
+    values: np.ndarray
+    names: np.ndarray | None
+
+    def take(self, index: np.ndarray) -> "Labels":
+        """Return the labels of some rows."""
+        return Labels(self.values[index], self.names)
 
 
 @estimator
@@ -80,9 +90,6 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     _module_class = SequenceModule
     _attributes = _ATTRIBUTES + FITTED_ATTRIBUTES
 
-    stride: Annotated[
-        None, Parameter("None", "Not for classifiers, which truncate.", _check_stride)
-    ] = None
     pos_label: Annotated[Any, Parameter("label", _POS_LABEL)] = None
     truncation: Annotated[str, Parameter("str", "What is done with longer texts.")] = (
         "longest_first"
@@ -98,106 +105,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Rows,
-        y: Labels | Indicators,
-        sample_weight: Weights = None,
-        *,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> Self:
-        """Fine-tune the model.
+    def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        rows = self._task.read_X(X)
+        return rows, Labels(*self._task.read_y(y, rows))
 
-        Parameters
-        ----------
-        X : rows of text
-            As the class says.
-        y : list, Series or array of shape (n_rows,)
-            Labels: str, int or bool. (Or what else the class says.)
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of each row; 2 counts as repetition, 0 as absence.
-        groups : array-like of shape (n_rows,), optional
-            Rows of one group, such as a document, are kept together when rows are split for
-            validation or folds.
-        validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, instead of ``validation_fraction``: other
-            rows, or the indices or a mask of rows of X.
-
-        Returns
-        -------
-        TextClassifier
-            self
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are not allowed, or the loss stops being finite; the message says
-            what was got, what is allowed, and which row.
-        """
-        given = self._read_fit(X, y, sample_weight, groups, validation)
-        rows = self._task.read_X(given.X)
-        labels, names = self._task.read_y(given.y, rows)
-        weight = check_sample_weight(given.sample_weight, len(rows))
-        if given.held_out is not None:
-            self._task.read_y(given.held_out[1], self._task.read_X(given.held_out[0]))
-        # Weight 0 is absence, from the classes and the validation part too.
-        used = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
-        self._check_learnable(labels[used], names)
-        classes = np.unique(labels[used]) if names is None else names
-        check_loss_classes(self.loss, len(classes), is_multilabel=names is not None)
-        seed = self._draw_seed()
-        rng = np.random.default_rng(seed)
-        self.tokenizer_ = self._load_tokenizer()
-        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
-        self._is_multilabel = names is not None
-        self.classes_ = classes
-        is_binary = len(self.classes_) == 2 and not self._is_multilabel
-        self.threshold_ = 0.0 if is_binary else np.zeros(len(self.classes_))
-        self._keep_names(X)
-
-        target = labels if self._is_multilabel else self._target(labels)
-        whole = self._encode(rows, target, weight).take(used)
-        strata = None if self._is_multilabel else target[used]
-        groups = None if given.groups is None else take(given.groups, used)
-        train, valid = split_rows(len(used), self.validation_fraction, rng, strata, groups)
-        dataset, valid_set, y_valid = whole.take(train), whole.take(valid), labels[used][valid]
-        if given.held_out is not None:
-            valid_rows = self._named_rows(given.held_out[0])
-            valid_set = self._encode(valid_rows)
-            y_valid = self._known_labels(given.held_out[1], valid_rows)
-        self._n_training_rows = dataset.n_texts
-
-        def validate() -> float:
-            predicted = self._decide(self._predict_logits(valid_set))
-            return self._metric(y_valid, predicted, valid_set.weight)
-
-        loss = make_training_loss(
-            self,
-            self.classes_.tolist(),
-            self._count(dataset),
-            background=1 - self._positive() if is_binary else None,
-            binary=is_binary,
-            n_steps=self._count_steps(dataset),
-        )
-        held_out = (valid_set.fingerprint, y_valid)
-        scored = validate if len(y_valid) else None
-        self._fit_network(dataset, loss, len(self.classes_), seed, rng, held_out, scored)
-        self.interrupted_ = False
-        return self
-
-    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        predicted = predicted_labels if self._is_multilabel else predicted_classes
-        return predicted(logits, target)
-
-    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        # A label of no training row is not expected.
-        is_searched = target.any(0) if self._is_multilabel else True
-        never = self.classes_[~predicted & is_searched].tolist()
-        return f"never predicted {list_some(never)}" if never else None
-
-    def _check_learnable(self, labels: np.ndarray, names: np.ndarray | None) -> None:
+    def _check_learnable(self, rows: Rows) -> None:
         owner = type(self).__name__
+        labels, names = rows.y.values, rows.y.names
         if names is not None:
             if self.pos_label is not None:
                 raise ValueError(
@@ -208,14 +122,16 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 raise ValueError(
                     f"{owner} needs a row with a label; got {len(labels)} rows and no 1 in y."
                 )
+            check_loss_classes(self.loss, len(names), is_multilabel=True)
             return
         if not len(labels):
-            raise ValueError(f"Found no row to train on; X has {len(labels)} rows.")
+            raise ValueError("Found no row to train on.")
         classes = np.unique(labels).tolist()
         if len(classes) < 2:
             raise ValueError(
                 f"{owner} needs at least two classes in y; got one class, {classes[0]!r}."
             )
+        check_loss_classes(self.loss, len(classes))
         if self.pos_label is None:
             return
         if len(classes) > 2:
@@ -229,23 +145,53 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 f"Got {self.pos_label!r} instead."
             )
 
-    def _target(self, labels: np.ndarray) -> np.ndarray:
-        """Return the class of every row; those of rows without weight, if none, are not used."""
-        target = np.searchsorted(self.classes_, labels)
-        return np.minimum(target, len(self.classes_) - 1).astype(np.int64)
+    def _learn(self, rows: Rows) -> None:
+        self._is_multilabel = rows.y.names is not None
+        self.classes_ = rows.y.names if self._is_multilabel else np.unique(rows.y.values)
+        self.threshold_ = 0.0 if self._is_binary else np.zeros(len(self.classes_))
 
-    def _keep_names(self, X: Any) -> None:
-        """Set ``feature_names_in_`` for a table whose columns have names."""
-        self.__dict__.pop("feature_names_in_", None)
-        names = _column_names(X)
-        if names is not None:
-            self.feature_names_in_ = names
+    def _strata(self, rows: Rows) -> np.ndarray | None:
+        return None if self._is_multilabel else np.searchsorted(self.classes_, rows.y.values)
+
+    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
+        labels = rows.y.values
+        target = labels if self._is_multilabel else np.searchsorted(self.classes_, labels)
+        dataset = self._encode(rows.X, target.astype(np.int64), rows.weight, rows.number)
+        background = 1 - self._positive() if self._is_binary else None
+        counts = self._count(dataset)
+        return Lesson(dataset, self.classes_.tolist(), counts, background, self._is_binary)
+
+    def _validator(self, rows: Rows) -> Callable[[], float]:
+        dataset, labels = self._encode(rows.X, number=rows.number), self._known(rows.y)
+
+        def validate() -> float:
+            predicted = self._decide(self._predict_logits(dataset))
+            return self._metric(labels, predicted, rows.weight)
+
+        return validate
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        predicted = predicted_labels if self._is_multilabel else predicted_classes
+        return predicted(logits, target)
+
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
+        # A label of no training row is not expected.
+        is_searched = target.any(0) if self._is_multilabel else True
+        never = self.classes_[~predicted & is_searched].tolist()
+        return f"never predicted {list_some(never)}" if never else None
+
+    def _feature_names(self, X: Any) -> np.ndarray | None:
+        columns = column_names(X)
+        if not columns or not all(isinstance(name, str) for name in columns):
+            return None
+        return np.array(columns, dtype=object)
 
     def _encode(
         self,
         rows: Sequence[tuple[str, ...]],
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
+        number: np.ndarray | None = None,
     ) -> EncodedDataset:
         dataset, cut = self._encode_once(
             (self.truncation, rows),
@@ -255,6 +201,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         )
         reuse = active_reuse()
         if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
+            cut = cut if number is None else number[cut]
             warnings.warn(
                 f"{len(cut)} of {len(rows)} {self._task.row}s are longer than max_length="
                 f"{self.max_length_} pieces and were cut (truncation={self.truncation!r}): "
@@ -275,6 +222,10 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             return np.bincount(target, weight, minlength=n_classes)
         return np.stack([weight @ (1 - target), weight @ target], axis=1)
 
+    @property
+    def _is_binary(self) -> bool:
+        return len(self.classes_) == 2 and not self._is_multilabel
+
     def _positive(self) -> int:
         """Return the index of the positive one of two classes."""
         if self.pos_label is None:
@@ -290,7 +241,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     # -- prediction -------------------------------------------------------------------------------
 
-    def predict(self, X: Rows) -> np.ndarray:
+    def predict(self, X: TextRows) -> np.ndarray:
         """Predict the label of each row.
 
         Parameters
@@ -305,7 +256,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """
         return self._decide(self._logits(X))
 
-    def predict_proba(self, X: Rows) -> np.ndarray:
+    def predict_proba(self, X: TextRows) -> np.ndarray:
         """Return the class probabilities of each row.
 
         They are the softmax of the logits whatever the loss (multi-label: the sigmoid of each); set
@@ -324,7 +275,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         logits = self._logits(X)
         return expit(logits) if self._is_multilabel else softmax(logits, axis=1)
 
-    def decision_function(self, X: Rows) -> np.ndarray:
+    def decision_function(self, X: TextRows) -> np.ndarray:
         """Return the scores that the decision is made on.
 
         Parameters
@@ -339,7 +290,9 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """
         return self._decision(self._logits(X))
 
-    def score(self, X: Rows, y: Labels | Indicators, sample_weight: Weights = None) -> float:
+    def score(
+        self, X: TextRows, y: LabelsLike | Indicators, sample_weight: Weights = None
+    ) -> float:
         """Score predictions by the metric that the class names.
 
         Parameters
@@ -363,29 +316,23 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     def _known_rows(self, X: Any) -> list[tuple[str, ...]]:
         """Return the rows of X, of a table with the columns of the fit."""
         self._check_is_fitted()
-        return self._named_rows(X)
-
-    def _named_rows(self, X: Any) -> list[tuple[str, ...]]:
-        names = _column_names(X)
-        known = getattr(self, "feature_names_in_", None)
-        if names is not None and known is not None and names.tolist() != known.tolist():
-            raise ValueError(
-                f"The columns of X must be those of the fit, in that order: {known.tolist()}; got "
-                f"{names.tolist()}."
-            )
+        self._check_feature_names(X)
         return list(self._task.read_X(X))
 
     def _known_labels(self, y: Any, rows: Sequence[Any]) -> np.ndarray:
         """Return labels to compare predictions with; a table must have the columns of the fit."""
-        labels, names = self._task.read_y(y, rows)
-        if len(rows) and (names is not None) != self._is_multilabel:
+        return self._known(Labels(*self._task.read_y(y, rows)))
+
+    def _known(self, labels: Labels) -> np.ndarray:
+        names = labels.names
+        if len(labels.values) and (names is not None) != self._is_multilabel:
             wanted, got = "a label per row", "a 0/1 matrix"
             if self._is_multilabel:
                 wanted, got = f"a 0/1 matrix of {len(self.classes_)} columns", wanted
             raise ValueError(f"y must be {wanted}, as in the fit; got {got}.")
         if names is not None:
-            check_known_columns(y, len(names), self.classes_.tolist())
-        return np.asarray(labels)
+            check_known_columns(names.tolist(), self.classes_.tolist())
+        return labels.values
 
     def _logits(self, X: Any) -> np.ndarray:
         return self._row_logits(self._known_rows(X))
@@ -394,7 +341,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         return self._predict_logits(self._encode(rows)).astype(np.float64)
 
     def _decision(self, logits: np.ndarray) -> np.ndarray:
-        if len(self.classes_) == 2 and not self._is_multilabel:
+        if self._is_binary:
             return logits[:, 1] - logits[:, 0]
         return logits
 
@@ -408,14 +355,14 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             return self.classes_[(decision > threshold).astype(np.int64)]
         return self.classes_[(decision - threshold).argmax(axis=1)]
 
-    def _decision_scores(self, X: Rows) -> list[np.ndarray]:
+    def _decision_scores(self, X: TextRows) -> list[np.ndarray]:
         """Return the logits of each row, of shape (n_classes,)."""
         return list(self._logits(X))
 
     def _tune_decision(
         self,
-        X: Rows,
-        y: Labels | Indicators,
+        X: TextRows,
+        y: LabelsLike | Indicators,
         metric: Metric | None,
         sample_weight: Weights,
         goal: Goal,
@@ -459,13 +406,6 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         self.threshold_ = tune_thresholds(decision, score, is_multilabel=self._is_multilabel)
         if goal.has_floor:
             goal.warn_if_missed(float(values(self.threshold_).min()))
-
-
-def _column_names(X: Any) -> np.ndarray | None:
-    columns = column_names(X)
-    if not columns or not all(isinstance(name, str) for name in columns):
-        return None
-    return np.array(columns, dtype=object)
 
 
 def _same_label(label: Any, other: Any) -> bool:

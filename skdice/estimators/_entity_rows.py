@@ -1,18 +1,23 @@
 """Entities as y: tags, or rows of (start, end, label)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from .._inputs import Span, check_rows, check_span, check_tags, list_items, list_spans
 from ..metrics import get_entities
 from ..text._tags import are_chunk_tags, infer_scheme
+from ._rows import take
 
 # Letters that only one spelling of IOBES has, and how that spelling writes I, E and S.
 _SPELLINGS = {"M": {"I": "M"}, "L": {"E": "L", "S": "U"}, "U": {"E": "L", "S": "U"}}
 
 
-class EntityRows(NamedTuple):
+@dataclass(frozen=True)
+class EntityRows:
     """The entities of sentences.
 
     Attributes
@@ -28,6 +33,10 @@ class EntityRows(NamedTuple):
     spans: list[list[Span]]
     scheme: str | None
     roles: dict[str, str]
+
+    def take(self, index: np.ndarray) -> "EntityRows":
+        """Return the entities of some sentences."""
+        return replace(self, spans=take(self.spans, index))
 
 
 def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:

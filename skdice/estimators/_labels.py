@@ -110,28 +110,25 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix, np.arange(matrix.shape[1]) if names is None else pd.Index(names).to_numpy()
 
 
-def check_known_columns(y: Any, n_columns: int, known: list[Any]) -> None:
+def check_known_columns(names: list[Any], known: list[Any]) -> None:
     """Check the columns of a multi-label y against those of the fit.
 
     Parameters
     ----------
-    y : matrix or table of ``n_columns`` columns
-    n_columns : int
-    known : list of n_labels
-        Names of the columns of the fit, or 0, 1, ... if they had none.
+    names, known : list of n_labels
+        Names of the columns of y and of those of the fit; 0, 1, ... where they had none.
 
     Raises
     ------
     ValueError
         If there are more or fewer, or they are in another order.
     """
-    if n_columns != len(known):
+    if len(names) != len(known):
         raise ValueError(
-            f"y must have the {len(known)} columns of the fit, {known}; got {n_columns} columns."
+            f"y must have the {len(known)} columns of the fit, {known}; got {len(names)} columns."
         )
-    names = column_names(y) or known
-    had_none = known == list(range(n_columns)) and all(isinstance(name, str) for name in names)
-    if names != known and not had_none:
+    numbers_ = list(range(len(known)))
+    if names != known and names != numbers_ and known != numbers_:
         raise ValueError(
             f"The columns of y must be those of the fit, in that order: {known}; got {names}. "
             f"Select them by name: y[{known}]."

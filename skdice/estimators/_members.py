@@ -1,36 +1,12 @@
-"""What is trained: once for all members of a fit, and for each of them."""
+"""The networks of a fit, which is one unless ``n_members`` says otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from ..text._encoding import EncodedDataset
-
-
-class Lesson(NamedTuple):
-    """What all members of a fit learn.
-
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        To train on.
-    loss : Loss, or a criterion that forms several
-    n_outputs : int
-    precision : {"fp32", "bf16", "fp16"}
-        To train in. Where it is measured, processes could find different ones.
-    held_out : object
-        What validation looks at, by which a checkpoint is found to be of this fit.
-    validate : callable or None
-        Gives the validation score of the network that is being trained.
-    """
-
-    dataset: EncodedDataset
-    loss: Any
-    n_outputs: int
-    precision: str
-    held_out: Any
-    validate: Callable[[], float] | None
+_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "dur")
 
 
 class Member(NamedTuple):
@@ -68,3 +44,18 @@ def members_of(seed: int, rng: np.random.Generator, n: int, *, begin_alike: bool
         Member(i, seed if begin_alike else own, own, own_rng)
         for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))
     ]
+
+
+def history_of(net: Any) -> pd.DataFrame:
+    """Return a row per epoch of a trained net: loss, validation score, learning rate, seconds."""
+    rows = [{name: row[name] for name in _HISTORY if name in row} for row in net.history]
+    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+
+
+def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the means over members, epoch by epoch, and the seconds of all."""
+    by_epoch = pd.concat(histories).groupby(level=0)
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean

@@ -52,13 +52,9 @@ def out_of_fold_scores(
     """
     n_rows = _num_samples(X)
     rows: list[Any] = [None] * n_rows
-    changed = {
-        name: value
-        for name, value in _NOT_IN_FOLDS.items()
-        if estimator.get_params().get(name) == "cv"
-    }
-    if groups is None and estimator._task.find_groups is not None:
-        groups = estimator._task.find_groups(X)
+    parameters = estimator.get_params(deep=False)
+    changed = {name: v for name, v in _NOT_IN_FOLDS.items() if parameters.get(name) == "cv"}
+    groups = estimator._groups(X) if groups is None else groups
     for train, test in splits or _splits(estimator, y, groups, n_rows, n_folds):
         part = clone(estimator).set_params(runtime="torch", **changed)
         extra: dict[str, Any] = {"validation": validation}

@@ -10,10 +10,9 @@ from .._inputs import check_pairs
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_labels
-from ._parameter import estimator, number, option
+from ._parameter import estimator, option
 from ._task import Task
 
-_MAX_LENGTH = "Longest pair in pieces, special ones included; the model's limit by default."
 _TRUNCATION = """
 Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning
 that counts them, or are an error.
@@ -83,9 +82,6 @@ class DicePairClassifier(TextClassifier):
         ),
     )
 
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
     truncation: Annotated[str, option(_TRUNCATION, "longest_first", "second", "error")] = (
         "longest_first"
     )

@@ -25,7 +25,7 @@ from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
 from ..text._shapes import SHAPES
 from ..text._tokenizer import WordTokenizer
-from ._pace import Pace
+from ._open_parameters import Pace
 from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
@@ -170,7 +170,7 @@ def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
             check_weights(place, auto_class)
             net.initialize()
     _load_head(net.module_, place)
-    net._drop_training_state()
+    net.drop_training_state()
     net.pads = network["pads"]
     return net
 

@@ -3,12 +3,12 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from torch import Tensor
 
-from .._inputs import Span, check_sample_weight, check_tags, check_token_lists
+from .._inputs import Span, check_tags, check_token_lists
 from .._parameters import check_number
 from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..datasets._write_tags import write_tags
@@ -19,15 +19,14 @@ from ..nn._predicted import predicted_entities
 from ..text._entities import Entity, by_label
 from ..text._queries import EncodedQueries, encode_queries
 from ..text._query_decoding import best_disjoint, find_spans
+from ._base import Lesson
 from ._default_queries import check_queries, choose_queries
-from ._entity_rows import EntityRows, check_entities, find_overlap, span_f1_score
+from ._entity_rows import check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_decision
-from ._loss import check_loss_classes, make_training_loss
+from ._loss import check_loss_classes
 from ._parameter import Parameter, estimator, number, option
-from ._rows import take
-from ._split import split_rows
+from ._rows import Rows
 from ._task import Task
-from ._windows import longest_window
 from ._words import WordTagger, count_tagged
 
 # Numbers that stand for a word in the score of a match, as start and as end.
@@ -39,10 +38,6 @@ _THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
 
 Found = list[list[tuple[float, Entity]]]
 
-_MAX_LENGTH = """
-Longest window in pieces, query and special ones included; the model's limit by default. Longer
-sentences are read in several windows.
-"""
 _STRIDE = """
 Pieces of the sentence that neighbouring windows share; by default a quarter of what fits beside
 the query. An entity that no window has as a whole cannot be found.
@@ -82,7 +77,9 @@ class DiceQueryTagger(WordTagger):
 
     For each type of entity a query ("Which people are mentioned?") is read together with the
     sentence, and words are scored as starts and ends of entities, pairs of them as belonging
-    together.
+    together. X is a list, Series or object array of sentences, each a list of str; y has a list of
+    chunk tags for each, one per word, or of entities (start, end, label), ``end`` exclusive, which
+    may be nested or overlap with ``decode="nested"``.
 
     %(containers)s
 
@@ -160,9 +157,6 @@ class DiceQueryTagger(WordTagger):
         ),
     )
 
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     queries: Annotated[
         dict[str, str] | None, Parameter("dict of label to str", _QUERIES, check_queries)
@@ -179,113 +173,48 @@ class DiceQueryTagger(WordTagger):
     negative_ratio: Annotated[float | None, number(_RATIO, low=0, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "flat", "nested")] = "flat"
 
-    def fit(
-        self,
-        X: TokenLists,
-        y: TagSequences | Spans,
-        sample_weight: Weights = None,
-        *,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> Self:
-        """Fine-tune the model.
+    def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        sentences = check_token_lists(X)
+        return sentences, check_entities(y, sentences)
 
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-            Sentences as words.
-        y : the same of list of str, or of list of (start, end, label)
-            One chunk tag per word, or the entities, ``end`` exclusive; these may be nested or
-            overlap with ``decode="nested"``.
-        sample_weight : array-like of shape (n_sentences,), optional
-            Weight of each sentence; 2 counts as repetition, 0 as absence.
-        groups : array-like of shape (n_sentences,), optional
-            Sentences of one group, such as a document, are kept together when rows are split for
-            validation or folds.
-        validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, instead of ``validation_fraction``: other
-            sentences, or the indices or a mask of sentences of X.
-
-        Returns
-        -------
-        DiceQueryTagger
-            self
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are not allowed, or the loss stops being finite; the message says
-            what was got, what is allowed, and which row.
-        """
-        given = self._read_fit(X, y, sample_weight, groups, validation)
-        sentences = check_token_lists(given.X)
-        gold = check_entities(given.y, sentences)
-        self._check_flat(gold)
-        weight = check_sample_weight(given.sample_weight, len(sentences))
-        if given.held_out is not None:
-            valid_sentences = check_token_lists(given.held_out[0])
-            valid_spans = check_entities(given.held_out[1], valid_sentences).spans
-        used = np.arange(len(sentences)) if weight is None else np.flatnonzero(weight)
-        labels = sorted({label for i in used for _, _, label in gold.spans[i]})
-        if not labels:
+    def _check_learnable(self, rows: Rows) -> None:
+        self._check_flat(rows)
+        if not any(rows.y.spans):
             raise ValueError(
-                f"{type(self).__name__} needs an entity in y; got {len(used)} rows without any."
+                f"{type(self).__name__} needs an entity in y; got {len(rows)} rows without any."
             )
         check_loss_classes(self.loss, 1)
-        seed = self._draw_seed()
-        rng = np.random.default_rng(seed)
-        self.tokenizer_ = self._load_tokenizer()
-        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
-        self.labels_ = labels
-        self.queries_ = choose_queries(labels, self.queries)
-        self.scheme_ = gold.scheme or "IOB2"
-        self._roles = gold.roles
-        self._learn_splitter(take(sentences, used))
+
+    def _learn(self, rows: Rows) -> None:
+        self.labels_ = sorted({label for spans in rows.y.spans for _, _, label in spans})
+        self.queries_ = choose_queries(self.labels_, self.queries)
+        self.scheme_ = rows.y.scheme or "IOB2"
+        self._roles = rows.y.roles
+        self._learn_splitter(rows.X)
         self.threshold_: float | dict[str, float] = 0.0
 
-        groups = None if given.groups is None else take(given.groups, used)
-        train, valid = split_rows(len(used), self.validation_fraction, rng, groups=groups)
-        train, valid = used[train], used[valid]
-        train_spans = take(gold.spans, train)
-        encoded = self._encode(
-            take(sentences, train),
-            train_spans,
-            self._draw_asked(train_spans, rng),
-            None if weight is None else weight[train],
-        )
-        dataset = encoded.dataset
+    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
+        spans = rows.y.spans
+        encoded = self._encode(rows.X, spans, self._draw_asked(spans, rng), rows.weight)
         if encoded.n_uncovered:
             warnings.warn(
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
                 f"and lie in no window as a whole, so their start and end are learned, but not "
                 f"that they belong together. A larger stride or max_length helps.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        if not dataset.n_items:
-            raise ValueError("Found no word to train on: the training sentences have no words.")
-        self._n_training_rows = dataset.n_texts
-        if given.held_out is None:
-            valid_sentences, valid_spans = take(sentences, valid), take(gold.spans, valid)
+        counts = _count(encoded, spans)
+        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, recommended="dice")
 
-        def validate() -> float:
-            return span_f1_score(valid_spans, _plain(self._decide(self._find(valid_sentences))))
+    def _criterion(self, loss: Any) -> Any:
+        return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
 
-        loss = make_training_loss(
-            self,
-            [0, 1],
-            _count(encoded, train_spans),
-            background=0,
-            binary=True,
-            n_steps=self._count_steps(dataset),
-            recommended="dice",
-        )
-        criterion = QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
-        held_out = (valid_sentences, valid_spans)
-        scored = validate if valid_sentences else None
-        self._fit_network(dataset, criterion, 2 + 2 * _MATCH_SIZE, seed, rng, held_out, scored)
-        self.interrupted_ = False
-        return self
+    def _n_outputs(self) -> int:
+        return 2 + 2 * _MATCH_SIZE
+
+    def _validator(self, rows: Rows) -> Callable[[], float]:
+        return lambda: span_f1_score(rows.y.spans, _plain(self._decide(self._find(rows.X))))
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         return predicted_entities(logits, target)
@@ -426,10 +355,10 @@ class DiceQueryTagger(WordTagger):
         is_answered.ravel()[rng.permutation(unanswered)[:n_kept]] = True
         return is_answered
 
-    def _check_flat(self, gold: EntityRows) -> None:
+    def _check_flat(self, rows: Rows) -> None:
         if self.decode == "nested":
             return
-        for i, spans in enumerate(gold.spans):
+        for i, spans in zip(rows.number, rows.y.spans):
             overlap = find_overlap(spans)
             if overlap:
                 raise ValueError(
@@ -437,7 +366,8 @@ class DiceQueryTagger(WordTagger):
                     f"which decode='flat' cannot give; take decode='nested'."
                 )
 
-    def _check_together(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if isinstance(self.class_weight, Mapping) and not self.class_weight.keys() <= {0, 1}:
             raise ValueError(
                 f"The 'class_weight' parameter of {type(self).__name__} must have the keys 0 "

@@ -3,6 +3,7 @@
 import numbers
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._inputs import (
 )
 from ..metrics._squad import read_answers
 from ..text._questions import Span
+from ._rows import take
 
 _FIELDS = ("question", "context")
 
@@ -81,8 +83,35 @@ def _read_row(row: Any, i: int) -> tuple[Any, Any]:
     return row[0], row[1]
 
 
+@dataclass(frozen=True)
 class GoldAnswers:
-    """Where the answers lie in their contexts.
+    """The answers to questions, and where they lie in their contexts.
+
+    Attributes
+    ----------
+    answers : list of n_rows answers
+        As given.
+    spans : list of (start, end) or None
+        Characters of the first answer of each question that is not left out, None if it has none.
+    kept : ndarray, int64
+        The questions to learn from: all but those of which every answer was left out.
+    n_misaligned : int
+        How many answers did not lie where they should.
+    """
+
+    answers: list[Any]
+    spans: list[Span | None]
+    kept: np.ndarray
+    n_misaligned: int
+
+    def take(self, index: np.ndarray) -> "GoldAnswers":
+        """Return the answers to some questions, all of which are learned from."""
+        answers, spans = take(self.answers, index), take(self.spans, index)
+        return GoldAnswers(answers, spans, np.arange(len(index)), self.n_misaligned)
+
+
+def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswers:
+    """Find the answers in their contexts.
 
     Parameters
     ----------
@@ -93,80 +122,66 @@ class GoldAnswers:
         What is done where the context has another text at an ``answer_start``: take the nearest
         place that has it, raise, or leave the answer out.
 
-    Attributes
-    ----------
-    y : list
-        The answers as given.
-    spans : list of (start, end) or None
-        Characters of the first answer of each question that is not left out, None if it has none.
-    rows : ndarray, int64
-        The questions to learn from: all but those of which every answer was left out.
-    n_misaligned : int
-        How many answers did not lie where they should.
-
     Raises
     ------
     TypeError, ValueError
         If a row is of another kind, or none of its answers is in the context; it names the row.
     """
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: y must be a list, Series or "
+            "object array of answers, one for each question of X."
+        )
+    rows = check_rows(y, "y", "answers (SQuAD dicts or str)")
+    if len(rows) != len(contexts):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {len(contexts)} questions and "
+            f"{len(rows)} answers."
+        )
+    first: list[Span | None] = []
+    kept, misaligned, n_left_out = [], [], 0
+    for i, (row, context) in enumerate(zip(rows, contexts)):
+        answers = _read_gold(row, i)
+        found = [_find(answer, context, i, on_misaligned) for answer in answers]
+        spans = [span for span in found if span is not None]
+        if answers and not spans and on_misaligned != "skip":
+            raise ValueError(_not_in_context(answers, i))
+        first.append(spans[0] if spans else None)
+        if spans or not answers:
+            kept.append(i)
+        for answer, span in zip(answers, found):
+            if not answer.is_at_start(context) or not spans:
+                misaligned.append(i)
+                n_left_out += span is None
+    if misaligned:
+        warnings.warn(
+            f"{len(misaligned)} answers do not lie at their answer_start: "
+            f"{len(misaligned) - n_left_out} were moved to the nearest place that has their "
+            f"text, {n_left_out} were left out, {len(rows) - len(kept)} questions without "
+            f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
+            f"{list_rows(list(dict.fromkeys(misaligned)))}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), len(misaligned))
 
-    def __init__(self, y: Any, contexts: list[str], on_misaligned: str) -> None:
-        if y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: y must be a list, Series or "
-                "object array of answers, one for each question of X."
-            )
-        self.y = check_rows(y, "y", "answers (SQuAD dicts or str)")
-        if len(self.y) != len(contexts):
-            raise ValueError(
-                f"X and y must have the same number of rows; got {len(contexts)} questions and "
-                f"{len(self.y)} answers."
-            )
-        self.on_misaligned = on_misaligned
-        self.spans: list[Span | None] = []
-        kept, misaligned, n_left_out = [], [], 0
-        for i, (row, context) in enumerate(zip(self.y, contexts)):
-            answers = _read_gold(row, i)
-            found = [self._find(answer, context, i) for answer in answers]
-            spans = [span for span in found if span is not None]
-            if answers and not spans and on_misaligned != "skip":
-                raise ValueError(_not_in_context(answers, i))
-            self.spans.append(spans[0] if spans else None)
-            if spans or not answers:
-                kept.append(i)
-            for answer, span in zip(answers, found):
-                if not answer.is_at_start(context) or not spans:
-                    misaligned.append(i)
-                    n_left_out += span is None
-        self.rows = np.array(kept, dtype=np.int64)
-        self.n_misaligned = len(misaligned)
-        if misaligned:
-            warnings.warn(
-                f"{len(misaligned)} answers do not lie at their answer_start: "
-                f"{len(misaligned) - n_left_out} were moved to the nearest place that has their "
-                f"text, {n_left_out} were left out, {len(self.y) - len(kept)} questions without "
-                f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
-                f"{list_rows(list(dict.fromkeys(misaligned)))}.",
-                UserWarning,
-                stacklevel=3,
-            )
 
-    def _find(self, answer: "_Answer", context: str, i: int) -> Span | None:
-        text, start = answer
-        place: int | None = start
-        if not answer.is_at_start(context):
-            if self.on_misaligned == "raise":
-                raise ValueError(
-                    f"The answer of row {i}, {_shorten(text)}, must lie at its answer_start="
-                    f"{start}; the context has {_shorten(context[max(start or 0, 0) :], 30)} "
-                    f"there. on_misaligned='repair' takes the nearest place that has it, 'skip' "
-                    f"leaves it out."
-                )
-            place = None if self.on_misaligned == "skip" else _nearest(text, start or 0, context)
-        elif start is None:
-            place = context.find(text)
-            place = place if place >= 0 else None
-        return None if place is None else (place, place + len(text))
+def _find(answer: "_Answer", context: str, i: int, on_misaligned: str) -> Span | None:
+    text, start = answer
+    place: int | None = start
+    if not answer.is_at_start(context):
+        if on_misaligned == "raise":
+            raise ValueError(
+                f"The answer of row {i}, {_shorten(text)}, must lie at its answer_start="
+                f"{start}; the context has {_shorten(context[max(start or 0, 0) :], 30)} "
+                f"there. on_misaligned='repair' takes the nearest place that has it, 'skip' "
+                f"leaves it out."
+            )
+        place = None if on_misaligned == "skip" else _nearest(text, start or 0, context)
+    elif start is None:
+        place = context.find(text)
+        place = place if place >= 0 else None
+    return None if place is None else (place, place + len(text))
 
 
 class _Answer(NamedTuple):

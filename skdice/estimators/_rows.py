@@ -1,14 +1,77 @@
-"""Rows of texts and predictions: lists in, object arrays out."""
+"""The rows of a fit: read, weighted, split; and predictions as object arrays."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows of X with what y says of them.
+
+    Attributes
+    ----------
+    X : list of n_rows rows
+    y : list, ndarray, or what has ``take``, of n_rows labels
+    weight : ndarray of shape (n_rows,), or None
+    groups : list of n_rows objects, or None
+        Rows of one group are in the same part.
+    number : ndarray of shape (n_rows,)
+        Which rows these are of those that were given.
+    """
+
+    X: Sequence[Any]
+    y: Any
+    weight: np.ndarray | None
+    groups: Sequence[Any] | None
+    number: np.ndarray
+
+    @classmethod
+    def of(cls, X: Sequence[Any], y: Any) -> "Rows":
+        """Return rows that all count once."""
+        return cls(X, y, None, None, np.arange(len(X)))
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, index: np.ndarray) -> "Rows":
+        """Return some of the rows, in that order."""
+        return Rows(
+            take(self.X, index),
+            _take_labels(self.y, index),
+            None if self.weight is None else self.weight[index],
+            None if self.groups is None else take(self.groups, index),
+            self.number[index],
+        )
+
+    def used(self, kept: np.ndarray | None = None) -> "Rows":
+        """Return the rows with a weight, of those that were kept: weight 0 is absence."""
+        kept = np.arange(len(self)) if kept is None else kept
+        return self.take(kept if self.weight is None else kept[self.weight[kept] > 0])
+
+    def split(
+        self, fraction: float | None, rng: np.random.Generator, classes: np.ndarray | None = None
+    ) -> tuple["Rows", "Rows"]:
+        """Return the rows to train on and those to validate on, as :func:`split_rows` has them."""
+        train, valid = split_rows(len(self), fraction, rng, classes, self.groups)
+        return self.take(train), self.take(valid)
 
 
 def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
     """Return some of the rows, in that order."""
     return [rows[i] for i in index]
+
+
+def _take_labels(y: Any, index: np.ndarray) -> Any:
+    if isinstance(y, np.ndarray):
+        return y[index]
+    return y.take(index) if hasattr(y, "take") else take(y, index)
 
 
 def object_array(rows: Sequence[Any]) -> np.ndarray:
@@ -17,3 +80,137 @@ def object_array(rows: Sequence[Any]) -> np.ndarray:
     for i, row in enumerate(rows):
         array[i] = row
     return array
+
+
+def split_rows(
+    n_rows: int,
+    fraction: float | None,
+    rng: np.random.Generator,
+    classes: np.ndarray | None = None,
+    groups: Sequence[Any] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to train on and, if asked for, those to validate on.
+
+    Parameters
+    ----------
+    n_rows : int
+    fraction : float or None
+        Share of the rows to validate on; None for none.
+    rng : Generator
+    classes : ndarray of int of shape (n_rows,), optional
+        The classes then have equal shares in both parts, and all of them are trained on.
+    groups : sequence of n_rows objects, optional
+        Rows of one group are in the same part, if there are several groups; classes then do not
+        matter.
+
+    Raises
+    ------
+    ValueError
+        If no row is left to train on, or no class has two rows.
+    """
+    if fraction is not None and groups is not None and len(set(groups)) > 1:
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+        group = np.array([numbers[name] for name in groups])
+        train, valid = split_rows(len(numbers), fraction, rng)
+        return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
+    rows = np.arange(n_rows)
+    if fraction is None:
+        return rows, rows[:0]
+    n_valid = max(1, round(fraction * n_rows))
+    if n_valid >= n_rows:
+        raise ValueError(
+            f"validation_fraction={fraction!r} leaves no row to train on; got {n_rows} rows."
+        )
+    order = rng.permutation(n_rows)
+    if classes is None:
+        valid = order[:n_valid]
+    else:
+        order = order[np.argsort(classes[order], kind="stable")]
+        free = order[np.diff(classes[order], prepend=-1) == 0]
+        n_valid = min(n_valid, len(free))
+        if not n_valid:
+            raise ValueError(
+                f"validation_fraction={fraction!r} needs a class with two rows or more; got one "
+                f"row of each class."
+            )
+        # Equal steps through the rows, which are sorted by class.
+        valid = free[((np.arange(n_valid) + rng.random()) * len(free) / n_valid).astype(int)]
+    return np.setdiff1d(rows, valid), np.sort(valid)
+
+
+class FitRows(NamedTuple):
+    """What a fit was given.
+
+    Attributes
+    ----------
+    X, y
+        To train on.
+    sample_weight, groups
+        Of these rows, or None.
+    held_out : tuple of X and y, or None
+        To validate on, if it was said which rows.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    groups: list[Any] | None
+    held_out: tuple[Any, Any] | None
+
+
+def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any) -> FitRows:
+    """Return the rows to train on and those to validate on.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As ``fit`` takes them.
+    groups : array-like of shape (n_rows,), or None
+        Rows of one group are in the same part.
+    validation : tuple of X and y, array of row numbers, mask, or None
+        What to validate on: other rows, or which of those of X.
+
+    Raises
+    ------
+    ValueError
+        If groups or validation are something else.
+    """
+    if groups is not None:
+        groups = check_rows(groups, "groups", "group names")
+        if len(groups) != _num_samples(X):
+            raise ValueError(
+                f"groups must have one entry for each row of X; got {len(groups)} for "
+                f"{_num_samples(X)} rows."
+            )
+    if validation is None:
+        return FitRows(X, y, sample_weight, groups, None)
+    if isinstance(validation, tuple) and len(validation) == 2:
+        if not _num_samples(validation[0]):
+            raise ValueError("validation must have a row to validate on; got none.")
+        return FitRows(X, y, sample_weight, groups, validation)
+    n_rows = _num_samples(X)
+    try:
+        valid = np.asarray(as_python(validation))
+    except ValueError:  # Rows of different lengths.
+        valid = np.empty(0, dtype=object)
+    if valid.shape == (n_rows,) and valid.dtype == bool:
+        valid = np.flatnonzero(valid)
+    if valid.ndim != 1 or valid.dtype.kind not in "iu" or isinstance(validation, tuple):
+        raise ValueError(
+            f"validation must be a tuple (X, y), the numbers of the rows of X to validate on, or a "
+            f"mask of {n_rows} rows (bool); got {describe(validation)}."
+        )
+    outside = valid[(valid < 0) | (valid >= n_rows)]
+    if len(outside) or not len(valid):
+        got = outside[0] if len(outside) else "none"
+        raise ValueError(f"validation must have row numbers in 0..{n_rows - 1}; got {got}.")
+    train = np.setdiff1d(np.arange(n_rows), valid)
+    weight = check_sample_weight(sample_weight, n_rows)
+    X, y = indexable_rows(X), indexable_rows(y)
+    return FitRows(
+        _safe_indexing(X, train),
+        _safe_indexing(y, train),
+        None if weight is None else weight[train],
+        None if groups is None else [groups[i] for i in train],
+        (_safe_indexing(X, valid), _safe_indexing(y, valid)),
+    )

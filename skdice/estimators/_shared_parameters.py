@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -11,9 +11,11 @@ import torch
 from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
-from ..nn._adapters import check_peft_config
+from ..nn._adapters import changed, check_peft_config, fields_of
+from ..nn._callbacks import named_callbacks
 from ..nn._runtime import RUNTIMES
-from ._parameter import Parameter, number, option
+from ._loss import check_loss
+from ._parameter import Parameter, check_parameters, number, option
 from ._sklearn import BaseEstimator
 
 
@@ -62,6 +64,9 @@ def _check_directory(owner: str, name: str, value: Any) -> None:
         )
 
 
+_ADAPTERS = "peft_config__"
+_OF_CALLBACKS = "callbacks__"
+
 _OWN_DEFAULT = "None takes the default of the named loss."
 _ALPHA = f"""
 Tversky: weight of false positives. DSC: exponent that reduces the weight of easy items.
@@ -107,6 +112,10 @@ however long the texts are.
 _WEIGHT_DECAY = """
 Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in the
 training texts.
+"""
+_MAX_LENGTH = """
+Longest text in pieces, special ones and the question or query included; the model's limit by
+default. Longer sentences and contexts are read in several windows; classifiers cut longer texts.
 """
 _FROZEN = """
 How many of the first layers to freeze, together with the embeddings. Frozen layers run without
@@ -255,16 +264,9 @@ class SharedParameters(BaseEstimator):
             integer=True,
         ),
     ] = 1
-    max_length: Annotated[
-        int | None,
-        number(
-            "Longest text in pieces, special ones included.", low=1, integer=True, optional=True
-        ),
-    ] = None
-    stride: Annotated[
-        int | None,
-        number("Pieces that neighbouring windows share.", low=0, integer=True, optional=True),
-    ] = None
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
     n_frozen_layers: Annotated[int | None, number(_FROZEN, low=0, integer=True, optional=True)] = (
         None
     )
@@ -315,3 +317,75 @@ class SharedParameters(BaseEstimator):
     callbacks: Annotated[
         Sequence[Any] | None, Parameter("list of skorch callbacks", _CALLBACKS)
     ] = None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; if deep, also those of loss, adapters and callbacks."""
+        params: dict[str, Any] = super().get_params(deep)
+        for name, value in fields_of(self.peft_config).items() if deep else ():
+            params[f"{_ADAPTERS}{name}"] = value
+        for name, callback in self._named_callbacks().items() if deep else ():
+            for key, value in callback.get_params().items():
+                params[f"{_OF_CALLBACKS}{name}__{key}"] = value
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of a loss object (``loss__gamma``), adapters or a callback.
+
+        Those of adapters are ``peft_config__<field>``. Those of a callback are
+        ``callbacks__<name>__<parameter>``; its name is the one given with it, or that of its class.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name, or
+            ``peft_config__...`` while ``peft_config`` is None.
+        """
+        of_callbacks = _pop_prefixed(params, _OF_CALLBACKS)
+        of_adapters = _pop_prefixed(params, _ADAPTERS)
+        loss = params.get("loss", self.loss)
+        nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
+        if nested and isinstance(loss, str):
+            raise ValueError(
+                f"'loss__{nested[0]}' needs a loss object, but loss={loss!r} is a name. Pass an "
+                f"object, for instance loss=DiceLoss() of skdice.losses, or set {nested[0]!r} on "
+                f"the estimator."
+            )
+        super().set_params(**params)
+        if of_adapters:
+            self.peft_config = changed(self.peft_config, **of_adapters)
+        callbacks = self._named_callbacks()
+        for key, value in of_callbacks.items():
+            name, _, parameter = key.partition("__")
+            if name not in callbacks or not parameter:
+                raise ValueError(
+                    f"'{_OF_CALLBACKS}{key}' is no parameter of a callback: they are named "
+                    f"callbacks__<name>__<parameter>, and the callbacks here {list(callbacks)}."
+                )
+            callbacks[name].set_params(**{parameter: value})
+        return self
+
+    def _named_callbacks(self) -> dict[str, Any]:
+        """Return the callbacks that have parameters."""
+        named = named_callbacks(self.callbacks)
+        return {name: callback for name, callback in named if hasattr(callback, "get_params")}
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed, also together."""
+        check_parameters(self)
+        if self.checkpoint_dir is not None and self.random_state is None:
+            raise ValueError(
+                f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "
+                f"int: with None every fit is another one, and none could go on from a checkpoint."
+            )
+        if self.peft_config is not None and self.n_frozen_layers is not None:
+            raise ValueError(
+                f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
+                f"Got {self.n_frozen_layers!r}."
+            )
+        check_loss(self)
+
+
+def _pop_prefixed(params: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Take the parameters with a prefix out of a dict, and return them without it."""
+    names = [name for name in params if name.startswith(prefix)]
+    return {name.removeprefix(prefix): params.pop(name) for name in names}

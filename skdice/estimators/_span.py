@@ -3,15 +3,15 @@
 import math
 import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from torch import Tensor
 
-from .._inputs import check_rows, check_sample_weight, column_names, list_rows
+from .._inputs import check_rows, column_names, list_rows
 from .._parameters import check_number
 from .._typing import Answers, Questions, Weights
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
@@ -24,22 +24,16 @@ from ..nn._modules import SpanModule
 from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._questions import EncodedQuestions, encode_questions
-from ._base import TextEstimator
+from ._base import Lesson, TextEstimator
 from ._goal import Goal
-from ._loss import check_loss_classes, make_training_loss
+from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
-from ._questions import GoldAnswers, check_questions
-from ._rows import object_array, take
-from ._split import split_rows
+from ._questions import GoldAnswers, align_answers, check_questions
+from ._rows import Rows, object_array
 from ._task import Task
 from ._thresholds import tune_thresholds
-from ._windows import longest_window
 
-_MAX_LENGTH = """
-Longest window in pieces, question and special ones included; the model's limit by default. Longer
-contexts are read in several windows.
-"""
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
 question.
@@ -71,6 +65,10 @@ def _check_null_threshold(owner: str, name: str, value: Any) -> None:
 
 def _read_questions(X: Any) -> list[tuple[str, str]]:
     return list(zip(*check_questions(X)))
+
+
+def _contexts(rows: Sequence[tuple[str, str]]) -> list[str]:
+    return [context for _, context in rows]
 
 
 def _count_answers(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
@@ -156,9 +154,6 @@ class DiceSpanExtractor(TextEstimator):
         ),
     )
 
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     null_threshold: Annotated[
         float | str, Parameter('float, "auto" or "cv"', _NULL_THRESHOLD, _check_null_threshold)
@@ -172,118 +167,72 @@ class DiceSpanExtractor(TextEstimator):
     ] = 30
     on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
 
-    def fit(
-        self,
-        X: Questions,
-        y: Answers,
-        sample_weight: Weights = None,
-        *,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> Self:
-        """Fine-tune the model.
+    def _read_training(self, X: Any, y: Any) -> tuple[Sequence[Any], Any, np.ndarray | None]:
+        rows = self._task.read_X(X)
+        gold = align_answers(y, [context for _, context in rows], self.on_misaligned)
+        return rows, gold, gold.kept
 
-        Parameters
-        ----------
-        X : DataFrame, or list, Series or object array of dicts or pairs
-            Questions and contexts.
-        y : list, Series or object array of SQuAD dicts, str or lists of str
-            Answers; empty if there is none.
-        sample_weight : array-like of shape (n_questions,), optional
-            Weight of each question; 2 counts as repetition, 0 as absence.
-        groups : array-like of shape (n_questions,), optional
-            Questions of one group, such as a document, are kept together when rows are split for
-            validation or folds.
-        validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, instead of ``validation_fraction``: other
-            questions, or the indices or a mask of questions of X.
+    def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        rows, answers = super()._read_labelled(X, y)
+        return rows, GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
 
-        Returns
-        -------
-        DiceSpanExtractor
-            self
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are not allowed, or the loss stops being finite; the message says
-            what was got, what is allowed, and which row.
-        """
-        given = self._read_fit(X, y, sample_weight, groups, validation)
-        questions, contexts = check_questions(given.X)
-        gold = GoldAnswers(given.y, contexts, self.on_misaligned)
-        weight = check_sample_weight(given.sample_weight, len(questions))
-        if given.held_out is not None:
-            valid_questions, valid_contexts = check_questions(given.held_out[0])
-            y_valid = self._task.read_y(given.held_out[1], valid_questions)
-        rows = gold.rows
-        if weight is not None:
-            # Weight 0 is absence, from the validation part too.
-            rows = rows[weight[rows] > 0]
+    def _check_learnable(self, rows: Rows) -> None:
         if not len(rows):
-            raise ValueError(f"Found no question to train on; X has {len(questions)} rows.")
+            raise ValueError("Found no question to train on.")
         check_loss_classes(self.loss, 1)
-        seed = self._draw_seed()
-        rng = np.random.default_rng(seed)
-        self.tokenizer_ = self._load_tokenizer()
-        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
-        self._keep_names(X)
-        self.n_misaligned_ = gold.n_misaligned
 
-        whole = self._encode(questions, contexts, gold.spans, weight)
-        if len(whole.uncovered):
-            rows_ = list_rows(whole.uncovered.tolist())
+    def _learn(self, rows: Rows) -> None:
+        self.n_misaligned_ = rows.y.n_misaligned
+        threshold = self.null_threshold
+        if isinstance(threshold, str):
+            threshold = math.inf if None not in rows.y.spans else 0.0
+        self.null_threshold_ = float(threshold)
+
+    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
+        encoded = self._encode(rows.X, rows.y.spans, rows.weight)
+        if len(encoded.uncovered):
+            uncovered = list_rows(rows.number[encoded.uncovered].tolist())
             warnings.warn(
-                f"The answers of {len(whole.uncovered)} questions are longer than what "
+                f"The answers of {len(encoded.uncovered)} questions are longer than what "
                 f"neighbouring windows share and lie in no window as a whole, so they are not "
-                f"learned; a larger stride or max_length helps: {rows_}.",
+                f"learned; a larger stride or max_length helps: {uncovered}.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        groups = take(contexts if given.groups is None else given.groups, rows)
-        train, valid = split_rows(len(rows), self.validation_fraction, rng, groups=groups)
-        train, valid = rows[train], rows[valid]
-        train_set, valid_set = whole.take(train), whole.take(valid)
-        if given.held_out is None:
-            valid_questions, valid_contexts = take(questions, valid), take(contexts, valid)
-            y_valid = take(gold.y, valid)
-        else:
-            valid_set = self._encode(valid_questions, valid_contexts)
-        self._n_training_rows = len(train)
-        tunes = isinstance(self.null_threshold, str)
-        if tunes:
-            never = all(gold.spans[i] is not None for i in rows)
-            tunes = not never
-            self.null_threshold_ = math.inf if never else 0.0
-        else:
-            self.null_threshold_ = float(self.null_threshold)
+        return Lesson(encoded.dataset, [0, 1], encoded.count_starts(), 0, binary=True)
+
+    def _criterion(self, loss: Any) -> Any:
+        return SpanLoss(loss)
+
+    def _n_outputs(self) -> int:
+        return 2
+
+    def _tunes(self) -> bool:
+        """Whether the threshold is to be found, and questions may have no answer."""
+        return isinstance(self.null_threshold, str) and self.null_threshold_ != math.inf
+
+    def _validator(self, rows: Rows) -> Callable[[], float]:
+        encoded, answers = self._encode(rows.X), rows.y.answers
+        contexts = _contexts(rows.X)
 
         def validate() -> float:
-            found = self._find(valid_set, n_best=1)
-            if tunes:
-                self.null_threshold_ = self._tune_threshold(found, valid_contexts, y_valid)
-            return self._metric(y_valid, self._pick(found, valid_contexts))
+            found = self._find(encoded, n_best=1)
+            if self._tunes():
+                self.null_threshold_ = self._tune_threshold(found, contexts, answers)
+            return self._metric(answers, pick_answers(found, contexts, self.null_threshold_))
 
-        loss = make_training_loss(
-            self,
-            [0, 1],
-            train_set.count_starts(),
-            background=0,
-            binary=True,
-            n_steps=self._count_steps(train_set.dataset),
-        )
-        held_out = (valid_questions, valid_contexts, y_valid)
-        scored = validate if valid_contexts else None
-        self._fit_network(train_set.dataset, SpanLoss(loss), 2, seed, rng, held_out, scored)
-        if tunes and self.null_threshold == "cv":
-            X, y = list(zip(take(questions, rows), take(contexts, rows))), take(gold.y, rows)
-            weight = None if weight is None else weight[rows]
-            unseen = partial(out_of_fold_scores, self, X, y, weight, groups, given.held_out)
-            self._tune_decision(X, y, scores=unseen)
-        elif tunes and valid_contexts:
-            validate()  # Sets the threshold of the weights that were kept.
-        self.interrupted_ = False
-        return self
+        return validate
+
+    def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
+        if not self._tunes():
+            return
+        if self.null_threshold == "cv":
+            answers = rows.y.answers
+            given = (rows.X, answers, rows.weight, rows.groups, held_out)
+            unseen = partial(out_of_fold_scores, self, *given)
+            self._tune_decision(rows.X, answers, scores=unseen)
+        elif len(valid):
+            self._validator(valid)()  # Sets the threshold of the weights that were kept.
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         return predicted_answers(logits, target)
@@ -305,9 +254,9 @@ class DiceSpanExtractor(TextEstimator):
             The text of each answer, ``""`` for no answer.
         """
         self._check_is_fitted()
-        questions, contexts = check_questions(X)
-        found = self._find(self._encode(questions, contexts), n_best=1)
-        return object_array(self._pick(found, contexts))
+        questions = _read_questions(X)
+        found = self._find(self._encode(questions), n_best=1)
+        return object_array(pick_answers(found, _contexts(questions), self.null_threshold_))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> np.ndarray:
         """Find the best spans of the contexts, whatever ``null_threshold_`` is.
@@ -327,13 +276,13 @@ class DiceSpanExtractor(TextEstimator):
         """
         self._check_is_fitted()
         check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
-        questions, contexts = check_questions(X)
+        questions = _read_questions(X)
         n_best = self.n_best if n_best is None else n_best
-        found = self._find(self._encode(questions, contexts), n_best)
+        found = self._find(self._encode(questions), n_best)
         return object_array(
             [
                 [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
-                for candidates, context in zip(found, contexts)
+                for candidates, (_, context) in zip(found, questions)
             ]
         )
 
@@ -391,7 +340,7 @@ class DiceSpanExtractor(TextEstimator):
 
     def _decision_scores(self, X: Questions) -> list[Candidates]:
         """Return the best span of each question, and by how much no answer exceeds it."""
-        return self._find(self._encode(*check_questions(X)), n_best=1)
+        return self._find(self._encode(_read_questions(X)), n_best=1)
 
     def _tune_decision(
         self,
@@ -405,7 +354,7 @@ class DiceSpanExtractor(TextEstimator):
         """Set ``null_threshold_`` to what is best on held-out questions."""
         if sample_weight is not None:
             raise ValueError("sample_weight must be None for an extractor: its scores take none.")
-        contexts = check_questions(X)[1]
+        contexts = _contexts(_read_questions(X))
         found = self._decision_scores(X) if scores is None else scores()
         self.null_threshold_ = self._tune_threshold(found, contexts, y, metric, goal)
 
@@ -420,7 +369,7 @@ class DiceSpanExtractor(TextEstimator):
         """Return the threshold with the best score on held-out questions."""
         no_answer = np.array([candidates.no_answer for candidates in found])
         if goal is not None and goal.has_floor:
-            answers = self._pick(found, contexts, math.inf)
+            answers = pick_answers(found, contexts, math.inf)
             f1 = score_rows(y, answers, "2.0").f1
             can_answer = np.array([text != "" for text in answers])
             n_actual = sum(map(any, _read_answers(y)))
@@ -429,7 +378,7 @@ class DiceSpanExtractor(TextEstimator):
                 is_answered = can_answer & (no_answer <= threshold)
                 return float(goal.value(f1[is_answered].sum(), is_answered.sum(), n_actual))
         elif metric is None:
-            answered = score_rows(y, self._pick(found, contexts, math.inf), "2.0").f1
+            answered = score_rows(y, pick_answers(found, contexts, math.inf), "2.0").f1
             silent = score_rows(y, [""] * len(found), "2.0").f1
 
             def score(threshold: float) -> float:
@@ -437,7 +386,7 @@ class DiceSpanExtractor(TextEstimator):
         else:
 
             def score(threshold: float) -> float:
-                return float(metric(y, self._pick(found, contexts, threshold)))
+                return float(metric(y, pick_answers(found, contexts, threshold)))
 
         finite = no_answer[np.isfinite(no_answer)]
         best = float(tune_thresholds(finite, score, is_multilabel=False))
@@ -445,7 +394,8 @@ class DiceSpanExtractor(TextEstimator):
             goal.warn_if_missed(score(best))
         return best
 
-    def _check_together(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         owner = type(self).__name__
         is_ce = self.loss in ("ce", "recommended")
         if is_ce or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
@@ -460,18 +410,17 @@ class DiceSpanExtractor(TextEstimator):
                         f"loss='wce' and all others judge single positions."
                     )
 
-    def _keep_names(self, X: Any) -> None:
-        self.__dict__.pop("feature_names_in_", None)
-        if column_names(X) is not None:
-            self.feature_names_in_ = np.array(["question", "context"], dtype=object)
+    def _feature_names(self, X: Any) -> np.ndarray | None:
+        names = np.array(["question", "context"], dtype=object)
+        return None if column_names(X) is None else names
 
     def _encode(
         self,
-        questions: list[str],
-        contexts: list[str],
+        rows: Sequence[tuple[str, str]],
         answers: Any = None,
         weight: np.ndarray | None = None,
     ) -> EncodedQuestions:
+        questions, contexts = [question for question, _ in rows], _contexts(rows)
         encoded = self._encode_once(
             (self.stride, questions, contexts, answers),
             lambda: encode_questions(
@@ -483,10 +432,3 @@ class DiceSpanExtractor(TextEstimator):
     def _find(self, encoded: EncodedQuestions, n_best: int) -> list[Candidates]:
         decoder = SpanDecoder(self.max_answer_length, n_best)
         return decoder.decode(encoded, self._predict_logits(encoded.dataset))
-
-    def _pick(
-        self, found: list[Candidates], contexts: list[str], threshold: float | None = None
-    ) -> list[str]:
-        return pick_answers(
-            found, contexts, self.null_threshold_ if threshold is None else threshold
-        )

@@ -4,17 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from torch import Tensor
 
-from .._inputs import Span, check_sample_weight, check_tags, check_token_lists, list_some
+from .._inputs import Span, check_tags, check_token_lists, list_some
 from .._parameters import check_bool, check_number
 from .._typing import TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
-from ..losses import Loss
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._chain import TagChain
 from ..nn._modules import TokenModule
@@ -24,20 +23,16 @@ from ..text._encoding import EncodedDataset, encode_words
 from ..text._entities import Entity, by_label, keep_above
 from ..text._shapes import SHAPES
 from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
+from ._base import Lesson
 from ._goal import F1, Goal, choose_decision, score_candidates
-from ._loss import check_loss_classes, make_training_loss, recommended_for_entities
+from ._loss import check_loss_classes, recommended_for_entities
+from ._open_parameters import shared_pieces
 from ._out_of_fold import out_of_fold_scores
 from ._parameter import Parameter, estimator, number, option
-from ._rows import object_array, take
-from ._split import split_rows
+from ._rows import Rows, object_array
 from ._task import Task
-from ._windows import longest_window, shared_pieces
 from ._words import WordTagger, count_tagged
 
-_MAX_LENGTH = """
-Longest window in pieces, special ones included; the model's limit by default. Longer sentences are
-read in several windows, so that every word gets a tag.
-"""
 _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
 _DECODE = """
 "constrained" gives the best sequence that is well-formed in the scheme of the training tags;
@@ -76,6 +71,9 @@ def _check_background_bias(owner: str, name: str, value: Any) -> None:
 @estimator
 class DiceTokenTagger(WordTagger):
     """Tag every word of a sentence with a fine-tuned transformer.
+
+    X is a list, Series or object array of sentences, each a list of str; y has a list of tags for
+    each, one per word, in any scheme.
 
     %(containers)s
 
@@ -154,9 +152,6 @@ class DiceTokenTagger(WordTagger):
         ),
     )
 
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
     crf: Annotated[bool, Parameter("bool", _CRF, check_bool)] = False
@@ -165,60 +160,11 @@ class DiceTokenTagger(WordTagger):
         float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias)
     ] = 0.0
 
-    def fit(
-        self,
-        X: TokenLists,
-        y: TagSequences,
-        sample_weight: Weights = None,
-        *,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> Self:
-        """Fine-tune the model.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-            Sentences as words.
-        y : the same of list of str
-            One tag per word, in any scheme.
-        sample_weight : array-like of shape (n_sentences,), optional
-            Weight of each sentence; 2 counts as repetition, 0 as absence.
-        groups : array-like of shape (n_sentences,), optional
-            Sentences of one group, such as a document, are kept together when rows are split for
-            validation or folds.
-        validation : tuple (X, y), or array of int or bool, optional
-            What is scored after every epoch, instead of ``validation_fraction``: other
-            sentences, or the indices or a mask of sentences of X.
-
-        Returns
-        -------
-        DiceTokenTagger
-            self
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are not allowed, or the loss stops being finite; the message says
-            what was got, what is allowed, and which row.
-        """
-        given = self._read_fit(X, y, sample_weight, groups, validation)
-        sentences = check_token_lists(given.X)
-        tags = check_tags(given.y, sentences)
-        weight = check_sample_weight(given.sample_weight, len(sentences))
-        groups = given.groups
-        if weight is not None:
-            # Weight 0 is absence, from the classes and the validation part too.
-            used = np.flatnonzero(weight)
-            sentences, tags, weight = take(sentences, used), take(tags, used), weight[used]
-            groups = None if groups is None else take(groups, used)
-        if given.held_out is not None:
-            valid_sentences = check_token_lists(given.held_out[0])
-            valid_tags = check_tags(given.held_out[1], valid_sentences)
-        classes = sorted({tag for row in tags for tag in row})
+    def _check_learnable(self, rows: Rows) -> None:
+        classes = sorted({tag for row in rows.y for tag in row})
         if not classes:
             raise ValueError(
-                f"Found no word to train on; X has {len(sentences)} sentences and no words."
+                f"Found no word to train on; X has {len(rows)} sentences and no words."
             )
         if len(classes) < 2:
             raise ValueError(
@@ -226,70 +172,47 @@ class DiceTokenTagger(WordTagger):
                 f"{classes[0]!r}."
             )
         check_loss_classes(self.loss, len(classes))
-        seed = self._draw_seed()
-        rng = np.random.default_rng(seed)
-        self.tokenizer_ = self._load_tokenizer()
-        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
-        self.stride_ = shared_pieces(self, self.max_length_, self._frame())
-        self.word_shapes_ = self.word_shapes
-        self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
-        self.scheme_ = infer_scheme(tags) if are_chunk_tags(classes) else None
-        if self.crf and self.scheme_ is None:
+        if self.crf and not are_chunk_tags(classes):
             raise ValueError(
                 f"The 'crf' parameter of {type(self).__name__} must be False unless the tags are "
                 f"chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
             )
-        self.crf_ = self.crf
-        self._learn_splitter(sentences)
+
+    def _learn(self, rows: Rows) -> None:
+        classes = sorted({tag for row in rows.y for tag in row})
+        self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
+        self.scheme_ = infer_scheme(rows.y) if are_chunk_tags(classes) else None
+        self.stride_ = shared_pieces(self, self.max_length_, self._frame())
+        self.crf_, self.word_shapes_ = self.crf, self.word_shapes
+        self._learn_splitter(rows.X)
         bias = self.background_bias
-        tunes = isinstance(bias, str)
-        self.background_bias_: float | dict[str, float] = 0.0 if tunes else float(bias)
+        self.background_bias_: float | dict[str, float]
+        self.background_bias_ = 0.0 if isinstance(bias, str) else float(bias)
         self.threshold_: float | dict[str, float] = 0.0
 
-        train, valid = split_rows(len(sentences), self.validation_fraction, rng, groups=groups)
-        dataset = self._encode(
-            take(sentences, train), take(tags, train), None if weight is None else weight[train]
-        )
-        if dataset.n_items == 0:
-            raise ValueError("Found no word to train on: the training sentences have no words.")
-        self._n_training_rows = dataset.n_texts
-        if given.held_out is None:
-            valid_sentences, valid_tags = take(sentences, valid), take(tags, valid)
-        valid_set = self._encode(valid_sentences)
-
-        def validate() -> float:
-            return self._score(valid_tags, self._predict(valid_set))
-
-        loss = self._make_loss(dataset, take(tags, train))
-        held_out = (valid_sentences, valid_tags)
-        scored = validate if valid_sentences else None
-        self._fit_network(dataset, loss, len(classes), seed, rng, held_out, scored)
-        if tunes and self._background() is not None:
-            if bias == "auto":
-                self._tune_decision(*held_out)
-            else:
-                unseen = partial(
-                    out_of_fold_scores, self, sentences, tags, weight, groups, given.held_out
-                )
-                self._tune_decision(sentences, tags, scores=unseen)
-        self.interrupted_ = False
-        return self
-
-    def _make_loss(self, dataset: EncodedDataset, tags: list[list[str]]) -> Loss:
+    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
+        dataset = self._encode(rows.X, rows.y, rows.weight)
         counts, background, recommended = self._count(dataset), self._background(), "ce"
         if background is not None:
             n_outside = counts[background]
-            n_entities = sum(len(get_entities(row)) for row in tags)
+            n_entities = sum(len(get_entities(row)) for row in rows.y)
             recommended = recommended_for_entities(n_entities, n_outside, counts.sum() - n_outside)
-        return make_training_loss(
-            self,
-            self.classes_.tolist(),
-            counts,
-            background,
-            binary=False,
-            n_steps=self._count_steps(dataset),
-            recommended=recommended,
-        )
+        labels = self.classes_.tolist()
+        return Lesson(dataset, labels, counts, background, binary=False, recommended=recommended)
+
+    def _validator(self, rows: Rows) -> Callable[[], float]:
+        dataset = self._encode(rows.X)
+        return lambda: self._score(rows.y, self._predict(dataset))
+
+    def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
+        if not isinstance(self.background_bias, str) or self._background() is None:
+            return
+        if self.background_bias == "auto":
+            self._tune_decision(valid.X, valid.y)
+        else:
+            given = (rows.X, rows.y, rows.weight, rows.groups, held_out)
+            unseen = partial(out_of_fold_scores, self, *given)
+            self._tune_decision(rows.X, rows.y, scores=unseen)
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         background, bias = self._background(), self.background_bias_

@@ -10,10 +10,9 @@ from .._inputs import check_texts
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_indicator, check_labels, is_indicator
-from ._parameter import estimator, number, option
+from ._parameter import estimator, option
 from ._task import Task
 
-_MAX_LENGTH = "Longest text in pieces, special ones included; the model's limit by default."
 _TRUNCATION = "Longer texts lose their end, with a warning that counts them, or are an error."
 
 
@@ -85,9 +84,6 @@ class DiceTextClassifier(TextClassifier):
         ),
     )
 
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
     truncation: Annotated[str, option(_TRUNCATION, "longest_first", "error")] = "longest_first"
 
     def _metric_name(self) -> str:

@@ -1,7 +1,9 @@
-"""Which callbacks of skorch a fit takes."""
+"""Which callbacks of skorch a fit takes, and how they end it."""
 
-import dis
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from skorch.callbacks import (
@@ -80,14 +82,23 @@ def _is_named(callback: Any) -> bool:
     return isinstance(callback, tuple) and len(callback) == 2 and isinstance(callback[0], str)
 
 
-def asks_to_stop(error: KeyboardInterrupt) -> bool:
-    """Whether a callback raised it, as skorch's do to end a fit, and not Ctrl-C.
+class CtrlC(KeyboardInterrupt):
+    """From the keyboard, not from a callback that ends a fit as skorch's do."""
 
-    A ``raise`` statement is the last thing that was run; Ctrl-C comes between other instructions.
-    """
-    trace = error.__traceback__
-    assert trace is not None
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    last = trace.tb_frame.f_code.co_code[trace.tb_lasti]
-    return last == dis.opmap["RAISE_VARARGS"]
+
+@contextmanager
+def ctrl_c_told_apart() -> Iterator[None]:
+    """Raise :class:`CtrlC` for Ctrl-C inside the block, as far as Python's own handler is set."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _raise_ctrl_c)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _raise_ctrl_c(*args: Any) -> None:
+    raise CtrlC

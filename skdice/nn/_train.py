@@ -1,30 +1,31 @@
-"""Training: from a network and the steps of a fit to what came of it."""
+"""The training loop: epochs of optimiser steps, each cut into batches."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+import numbers
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
+import torch
 from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
 
-from .._digest import digest
-from ._batching import StepSampler
+from ..losses import SumsMemory
+from ._accumulation import accumulate_gradient
+from ._attention import dropout_after_attention
+from ._batching import Batch, StepSampler, to_device
+from ._callbacks import ctrl_c_told_apart
 from ._chain import TagChain
-from ._finite_guard import NotFiniteError
-from ._net import TextNet
-from ._ranks import LostProcessError, Ranks
-from ._runtime import (
-    denormals_flushed,
-    generator_states,
-    seed_generators,
-    seeded,
-    set_generator_states,
-)
-from ._training_state import State, UnfitStateError
+from ._compact_embedding import compact_embedding
+from ._finite_guard import FiniteGuard, NotFiniteError
+from ._net import TextNet, module_inputs
+from ._ranks import ALONE, LostProcessError
+from ._runtime import autocast, generator_states, set_generator_states
+from ._training_state import State, UnfitStateError, restore_state, state_of
 
-_SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
-_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "dur")
+Predicted = Callable[[Tensor, Tensor], Tensor]
 
 
 class Checkpoint(Protocol):
@@ -42,115 +43,24 @@ class Checkpoint(Protocol):
         """Return the error for a state that is of another fit, or of none."""
 
 
-@dataclass(frozen=True)
-class Start:
-    """A network before its first step, or before the next one of a fit that goes on.
-
-    Attributes
-    ----------
-    net : TextNet
-        Initialised.
-    ranks : Ranks
-        The processes that train it together.
-    seed : int
-    generators : list of Tensor
-        States of torch's generators after the new weights were drawn.
-    checkpoint : Checkpoint or None
-    state : State or None
-        To go on from.
-    """
-
-    net: TextNet
-    ranks: Ranks
-    seed: int
-    generators: list[Tensor]
-    checkpoint: Checkpoint | None
-    state: State | None
-
-
-@dataclass(frozen=True)
-class Training:
-    """What came of a training run, also of one that was stopped.
-
-    Attributes
-    ----------
-    history : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds.
-    best_epoch : int
-        That of the weights that are kept; 0 if none was finished.
-    predicted : ndarray, bool
-        What ``predicted`` had for a batch of that epoch; empty if there is none.
-    error : BaseException or None
-        That ended it.
-    """
-
-    history: pd.DataFrame
-    best_epoch: int
-    predicted: np.ndarray
-    error: BaseException | None
-
-    def check(self) -> None:
-        """Raise the error that ended the run, if one did."""
-        if self.error is not None:
-            raise self.error
-
-
-def initialized(net: TextNet, seed: int, other: int | None = None) -> list[Tensor]:
-    """Draw new weights from a seed; return the states of torch's generators after that.
-
-    With another seed, return its states.
-    """
-    with seeded(seed, net.device), denormals_flushed():
-        net.initialize()
-        states = generator_states(net.device)
-    if other is None:
-        return states
-    with seeded(other, net.device):
-        return generator_states(net.device)
-
-
-def start(
-    net: TextNet,
-    ranks: Ranks,
-    seed: int,
-    generators: list[Tensor],
-    checkpoint: Checkpoint | None,
-    digests: Mapping[str, str],
-) -> Start:
-    """Find where a fit starts, the same in all processes.
-
-    Parameters
-    ----------
-    net, ranks, seed, generators, checkpoint
-        As in :class:`Start`.
-    digests : mapping of str to str
-        Of what the fit depends on, which is compared among the processes.
-
-    Raises
-    ------
-    ValueError
-        If the state is damaged, or processes differ.
-    """
-    state = None if checkpoint is None else checkpoint.load()
-    history = None if state is None else state.get("history")
-    ranks.compare({**digests, _SAVED_STATE: digest(history)})
-    return Start(net, ranks, seed, generators, checkpoint, state)
-
-
 def train(
-    start: Start,
+    net: TextNet,
     sampler: StepSampler,
     *,
     validate: Callable[[], float] | None = None,
     patience: int | None = None,
-    predicted: Callable[[Tensor, Tensor], Tensor] | None = None,
+    predicted: Predicted | None = None,
     chain: TagChain | None = None,
-) -> Training:
-    """Train a network; with several processes all of them have to call it.
+    checkpoint: Checkpoint | None = None,
+    state: State | None = None,
+) -> None:
+    """Train an initialised net; ``net.progress_`` and ``net.history`` say what came of it.
+
+    With several processes all of them have to call it, with the same weights.
 
     Parameters
     ----------
-    start : Start
+    net : TextNet
     sampler : StepSampler
         Its batches have the loss's targets; the net has loss and settings.
     validate : callable, optional
@@ -158,53 +68,217 @@ def train(
     patience : int, optional
         Stop after this many epochs without improvement and restore the best weights.
     predicted : callable, optional
-        From the logits and targets of a batch to what is predicted of it, a bool Tensor.
+        From the logits and targets of a batch to what is predicted of it, a bool Tensor;
+        ``net.progress_.best_predicted`` has what a batch of the best epoch had.
     chain : TagChain, optional
         Whose log-probabilities the loss is computed of, in place of the logits.
+    checkpoint : Checkpoint, optional
+        Gets the state after every epoch, from the first process alone.
+    state : State, optional
+        What ``checkpoint`` had of a run that this one continues, bit for bit.
 
-    Returns
-    -------
-    Training
-        Errors are in it, also Ctrl-C, so that the caller can keep what was learned.
+    Raises
+    ------
+    ValueError
+        If loss or gradient stop being finite; the weights are those before that step or, with
+        patience, the best ones. Or if the state is of another run.
     """
-    net, ranks = start.net, start.ranks
-    error: BaseException | None = None
-    with seeded(start.seed, net.device), denormals_flushed():
-        set_generator_states(net.device, start.generators)
+    # The pieces that batches are padded with are looked up, too.
+    batcher = sampler.batcher
+    pieces = np.append(batcher.dataset.input_ids.values, batcher.pad_id)
+    net.ranks_ = sampler.ranks
+    try:
+        with (
+            ctrl_c_told_apart(),
+            sampler.ranks.left_on_error(NotFiniteError),
+            compact_embedding(net.module_, pieces),
+            dropout_after_attention(net.module_),
+        ):
+            _Run(net, sampler, predicted, chain).run(validate, patience, checkpoint, state)
+    except UnfitStateError as unfit:
+        assert checkpoint is not None  # The state is from there.
+        raise checkpoint.damaged(unfit) from unfit
+    except LostProcessError as lost:
+        raise LostProcessError(f"{lost} {_how_to_go_on(net, checkpoint)}") from lost
+    finally:
+        net.ranks_ = ALONE
+
+
+class _Run:
+    """One training run: what its steps need and nobody after it."""
+
+    def __init__(
+        self,
+        net: TextNet,
+        sampler: StepSampler,
+        predicted: Predicted | None,
+        chain: TagChain | None,
+    ) -> None:
+        self.net = net
+        self.sampler = sampler
+        self.ranks = sampler.ranks
+        self.predicted = predicted
+        self.chain = chain
+        net.initialize_optimizer()
+        self.optimizer = net.optimizer_
+        net.n_steps_ = len(sampler) * net.max_epochs
+        is_count = isinstance(net.warmup, numbers.Integral)
+        n_warmup = int(net.warmup) if is_count else round(net.warmup * net.n_steps_)
+        self.scheduler = make_schedule(self.optimizer, net.schedule, n_warmup, net.n_steps_)
+        kind = torch.device(net.device).type
+        self.scaler = torch.amp.GradScaler(kind, enabled=net.precision == "fp16")
+        self.scaler.scale(torch.zeros((), device=net.device))  # Sets up its scale.
+        self.guard = FiniteGuard(self.optimizer, kind != "cuda" or self.scaler.is_enabled())
+        memory = net.criterion_.memory
+        self.memory = SumsMemory(0 if isinstance(memory, str) else memory)
+        self.seen: Tensor | None = None
+
+    def run(
+        self,
+        validate: Callable[[], float] | None,
+        patience: int | None,
+        checkpoint: Checkpoint | None,
+        state: State | None,
+    ) -> None:
+        """Run all epochs that are left; leave the best weights."""
+        net, sampler, progress = self.net, self.sampler, self.net.progress_
+        progress.max_epochs, progress.patience = net.max_epochs, patience
         try:
-            if ranks.count > 1:
-                ranks.copy_first(net.module_.state_dict().values())
-                seed_generators(ranks.seed(start.seed), net.device)
-            with ranks.left_on_error(NotFiniteError):
-                net.train(
-                    sampler,
-                    validate=validate,
-                    patience=patience,
-                    predicted=predicted,
-                    chain=chain,
-                    resume_from=start.state,
-                    save_state=None if start.checkpoint is None else start.checkpoint.save,
-                )
-        except UnfitStateError as unfit:
-            assert start.checkpoint is not None  # The state is from there.
-            error = start.checkpoint.damaged(unfit)
-            error.__cause__ = unfit
-        except LostProcessError as lost:
-            error = LostProcessError(f"{lost} {_how_to_go_on(start)}")
-            error.__cause__ = lost
-        except BaseException as other:
-            error = other
-    seen = np.array(net.best_predicted_, dtype=bool)
-    return Training(_history(net), int(net.best_epoch_), seen, error)
+            if state is not None:
+                restore_state(self, state)
+            net.notify("on_train_begin", X=sampler, y=None)
+            while not progress.is_over:
+                net.notify("on_epoch_begin", dataset_train=sampler, dataset_valid=None)
+                self._run_epoch()
+                score = None if validate is None else validate()
+                if score is not None:
+                    self._record_score("valid_score", score, max)
+                net.notify("on_epoch_end", dataset_train=sampler, dataset_valid=None)
+                seen = None if self.seen is None else self.ranks.sum(self.seen.long()) > 0
+                progress.end_epoch(score, net.module_, [] if seen is None else seen.tolist())
+                stops = torch.tensor(progress.is_stopped, dtype=torch.long)
+                progress.is_stopped = bool(self.ranks.sum(stops))
+                if progress.is_over:
+                    progress.keep_best(net.module_)
+                if checkpoint is not None:
+                    saved = state_of(self)
+                    if self.ranks.is_first:
+                        checkpoint.save(saved)
+        finally:
+            progress.keep_best(net.module_)
+            net.notify("on_train_end", X=sampler, y=None)
+            net.drop_training_state()
+
+    def _run_epoch(self) -> None:
+        net, progress = self.net, self.net.progress_
+        net._set_training(True)
+        losses, rates = [], []
+        net.history.record("lr", self.scheduler.get_last_lr()[0])
+        self.seen = None
+        for number, step in enumerate(self.sampler, start=1):
+            where = f"epoch {progress.epoch + 1}, batch {number} of {len(self.sampler)}"
+            step = [to_device(batch, net.device) for batch in step]
+            net.notify("on_batch_begin", batch=step, training=True)
+            rates.append(self.scheduler.get_last_lr()[0])
+            losses.append(self._step(step, where))
+            if net.callbacks:  # Some show it; on a GPU it is waited for.
+                net.history.record_batch("train_loss", losses[-1].item())
+                net.history.record_batch("train_batch_size", 1)
+            net.notify("on_batch_end", batch=step, training=True, loss=losses[-1])
+            if progress.is_stopped and self.ranks.count == 1:
+                break
+        self.guard.look()
+        net.history.record("lr", sum(rates) / len(rates))
+        self._record_score("train_loss", torch.stack(losses).mean().item(), min)
+
+    def _record_score(self, name: str, score: float, best: Callable[..., float]) -> None:
+        """Record a score of this epoch, and whether it is better than all before."""
+        history = self.net.history
+        before = [row[name] for row in history[:-1]]
+        history.record(name, score)
+        is_best = not before or (score not in before and best(score, *before) == score)
+        history.record(f"{name}_best", is_best)
+
+    def _step(self, step: list[Batch], where: str) -> Tensor:
+        net = self.net
+        self.optimizer.zero_grad(set_to_none=True)
+        scale = self.scaler.get_scale()
+        loss = accumulate_gradient(
+            net.criterion_, step, self._logits, scale, self.ranks, self.memory
+        )
+        parameters = [p for p in net.module_.parameters() if p.grad is not None]
+        self.ranks.add_up(p.grad for p in parameters)
+        self.scaler.unscale_(self.optimizer)
+        net.notify("on_grad_computed", named_parameters=net.get_all_learnable_params(), batch=step)
+        limit = math.inf if net.clip_norm is None else net.clip_norm
+        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
+        # With a scaler, a gradient that overflows is no error: the step is skipped.
+        self.guard.watch(loss, None if self.scaler.is_enabled() else norm, where)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.scheduler.step()
+        return loss
+
+    def _logits(self, batch: Batch) -> Tensor:
+        with autocast(self.net.precision, self.net.device):
+            logits: Tensor = self.net.module_(**module_inputs(batch))
+        if self.chain is not None:
+            logits = self.chain.train(logits, batch)
+        if self.predicted is not None:
+            seen = self.predicted(logits.detach(), batch["target"])
+            self.seen = seen if self.seen is None else self.seen | seen
+        return logits
+
+    # -- the state between two epochs --------------------------------------------------------------
+
+    def state_dicts(self) -> dict[str, Any]:
+        """Return the parts that have a state, by name."""
+        parts = ("optimizer", "scheduler", "scaler", "memory")
+        return {name: getattr(self, name).state_dict() for name in parts}
+
+    def load_state_dicts(self, states: dict[str, Any]) -> None:
+        """Set what :meth:`state_dicts` returned."""
+        for name in ("optimizer", "scheduler", "scaler", "memory"):
+            getattr(self, name).load_state_dict(states[name])
+
+    def generator_states(self) -> list[Tensor]:
+        """Return the states of torch's generators, of all processes."""
+        return [self.ranks.stack(part) for part in generator_states(self.net.device)]
+
+    def set_generator_states(self, states: list[Tensor]) -> None:
+        """Set this process's part of what :meth:`generator_states` returned."""
+        own = [part[self.ranks.index].clone() for part in states]
+        set_generator_states(self.net.device, own)
 
 
-def _how_to_go_on(start: Start) -> str:
-    if start.checkpoint is None:
+def make_schedule(optimizer: Optimizer, schedule: str, n_warmup: int, n_steps: int) -> LambdaLR:
+    """Return a scheduler that raises the learning rates from 0, and then does as its name says.
+
+    The rates are those of ``transformers.get_scheduler``, which imports the Trainer's libraries.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    schedule : {"linear", "cosine", "constant"}
+        Down to 0 on a line or along half a cosine, or not at all.
+    n_warmup : int
+        Steps in which the rates rise.
+    n_steps : int
+    """
+    return LambdaLR(optimizer, partial(_rate, schedule, n_warmup, n_steps))
+
+
+def _rate(schedule: str, n_warmup: int, n_steps: int, step: int) -> float:
+    if step < n_warmup:
+        return step / n_warmup
+    if schedule == "constant":
+        return 1.0
+    to_go = max(0, n_steps - step) / max(1, n_steps - n_warmup)
+    return to_go if schedule == "linear" else (1 - math.cos(math.pi * to_go)) / 2
+
+
+def _how_to_go_on(net: TextNet, checkpoint: Checkpoint | None) -> str:
+    if checkpoint is None:
         return "With checkpoint_dir=... it would go on from the last finished epoch."
-    epoch = 1 + sum("dur" in row for row in start.net.history)
-    return f"checkpoint_dir={start.checkpoint.directory!r} goes on from epoch {epoch}."
-
-
-def _history(net: Any) -> pd.DataFrame:
-    rows = [{name: row[name] for name in _HISTORY if name in row} for row in net.history]
-    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+    epoch = 1 + sum("dur" in row for row in net.history)
+    return f"checkpoint_dir={checkpoint.directory!r} goes on from epoch {epoch}."

@@ -5,30 +5,44 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from skorch.history import History
 from torch import Tensor
 
-from ._runtime import generator_states, set_generator_states
-
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
+
+_KINDS = {
+    "epoch": int,
+    "best_epoch": int,
+    "best_score": float,
+    "best_predicted": list,
+    "is_stopped": bool,
+}
 
 
 @dataclass
 class Progress:
     """How far a training run has come.
 
-    Parameters
+    Attributes
     ----------
     max_epochs : int
     patience : int or None
         Epochs without improvement that end the run; None trains to the last epoch.
+    epoch, best_epoch : int
+        The last one that was finished, and that of the weights that are kept; 0 if there is none.
+    best_score : float
+    best_weights : dict or None
+        While later ones may turn out to be worse.
+    best_predicted : list of bool
+        What was predicted in the best epoch.
+    is_stopped : bool
+        Whether a callback asked to end the run.
     """
 
-    max_epochs: int
-    patience: int | None
+    max_epochs: int = 0
+    patience: int | None = None
     epoch: int = 0
     best_epoch: int = 0
     best_score: float = -math.inf
@@ -41,7 +55,8 @@ class Progress:
         """Whether there is no epoch to come."""
         n_worse = self.epoch - self.best_epoch
         has_waited = self.patience is not None and n_worse >= self.patience
-        return self.is_stopped or self.epoch >= self.max_epochs or has_waited
+        # One that is stopped before its first step makes that one.
+        return (self.is_stopped and self.epoch > 0) or self.epoch >= self.max_epochs or has_waited
 
     def end_epoch(
         self, score: float | None, module: torch.nn.Module, predicted: list[bool]
@@ -63,38 +78,28 @@ class Progress:
             self.best_weights = None
 
 
-def training_state(net: Any, progress: Progress, rng: np.random.Generator) -> State:
-    """Return the state of a run between two epochs; at its end, what it came to."""
-    state: State = {
-        "progress": {
-            "epoch": progress.epoch,
-            "best_epoch": progress.best_epoch,
-            "best_score": float(progress.best_score),
-            "best_weights": progress.best_weights,
-            "best_predicted": progress.best_predicted,
-            "is_stopped": progress.is_stopped,
-        },
-        "history": json.dumps(list(net.history), default=float),
-        "weights": net.module_.state_dict(),
-    }
-    if not progress.is_over:
-        state["optimizer"] = net.optimizer_.state_dict()
-        state["scheduler"] = net.scheduler_.state_dict()
-        state["scaler"] = net.scaler_.state_dict()
-        state["memory"] = net.memory_.state_dict()
-        state["rng"] = json.dumps(rng.bit_generator.state)
-        state["torch_rng"] = [net.ranks_.stack(part) for part in generator_states(net.device)]
-    return state
-
-
 class UnfitStateError(ValueError):
     """A saved state is none of the run that was to go on from it."""
 
 
-def restore_training_state(
-    net: Any, progress: Progress, rng: np.random.Generator, state: State
-) -> None:
-    """Set what :func:`training_state` returned.
+def state_of(run: Any) -> State:
+    """Return the state of a training run between two epochs; at its end, what it came to."""
+    net, progress = run.net, run.net.progress_
+    state: State = {
+        "progress": {name: getattr(progress, name) for name in (*_KINDS, "best_weights")},
+        "history": json.dumps(list(net.history), default=float),
+        "weights": net.module_.state_dict(),
+    }
+    state["progress"]["best_score"] = float(progress.best_score)
+    if not progress.is_over:
+        state |= run.state_dicts()
+        state["rng"] = json.dumps(run.sampler.rng.bit_generator.state)
+        state["torch_rng"] = run.generator_states()
+    return state
+
+
+def restore_state(run: Any, state: State) -> None:
+    """Set what :func:`state_of` returned.
 
     Raises
     ------
@@ -102,12 +107,13 @@ def restore_training_state(
         If it is of another run, or of none.
     """
     try:
-        _restore(net, progress, rng, state)
+        _restore(run, state)
     except Exception as error:  # Each part has errors of its own.
         raise UnfitStateError(repr(error)) from error
 
 
-def _restore(net: Any, progress: Progress, rng: np.random.Generator, state: State) -> None:
+def _restore(run: Any, state: State) -> None:
+    net, progress = run.net, run.net.progress_
     _restore_progress(progress, state["progress"])
     history = json.loads(state["history"])
     if [row["epoch"] for row in history] != list(range(1, progress.epoch + 1)):
@@ -118,18 +124,13 @@ def _restore(net: Any, progress: Progress, rng: np.random.Generator, state: Stat
         raise ValueError("the best weights are those of another network")
     net.module_.load_state_dict(state["weights"])
     if not progress.is_over:
-        net.optimizer_.load_state_dict(state["optimizer"])
-        net.scheduler_.load_state_dict(state["scheduler"])
-        net.scaler_.load_state_dict(state["scaler"])
-        net.memory_.load_state_dict(state["memory"])
-        rng.bit_generator.state = json.loads(state["rng"])
-        own = [part[net.ranks_.index].clone() for part in state["torch_rng"]]
-        set_generator_states(net.device, own)
+        run.load_state_dicts(state)
+        run.sampler.rng.bit_generator.state = json.loads(state["rng"])
+        run.set_generator_states(state["torch_rng"])
 
 
 def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
-    kinds = {"epoch": int, "best_epoch": int, "best_score": float}
-    for name, kind in {**kinds, "best_predicted": list, "is_stopped": bool}.items():
+    for name, kind in _KINDS.items():
         if type(saved[name]) is not kind:
             raise TypeError(f"{name} is {saved[name]!r}, no {kind.__name__}")
         setattr(progress, name, saved[name])

@@ -23,7 +23,7 @@ from skorch.callbacks import Callback
 
 from skdice import DiceTokenTagger
 from skdice.estimators import DiceTextClassifier
-from skdice.estimators._split import split_rows
+from skdice.estimators._rows import split_rows
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
 

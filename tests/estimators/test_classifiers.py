@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
-from skdice.estimators._split import split_rows
+from skdice.estimators._rows import split_rows
 from skdice.losses import DiceLoss
 from skdice.model_selection import tune_decision
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdice import DiceTextClassifier, DiceTokenTagger
-from skdice.estimators._pace import Pace, choose_pace, open_lr
+from skdice.estimators._open_parameters import Pace, choose_pace, open_lr
 from skdice.model_selection import DiceSearchCV, compare_losses
 
 from ..corpora import easy_corpus, easy_texts
@@ -56,7 +56,7 @@ def test_every_estimator_takes_it(tiny_models, tmp_path, case):
 
 def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
-    monkeypatch.setattr("skdice.estimators._pace._STEPS", 48)
+    monkeypatch.setattr("skdice.estimators._open_parameters._STEPS", 48)
     X, y = easy_texts(48, n_classes=2)
     one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
     assert one.fit(X, y).max_epochs_ == 4  # 12 steps each

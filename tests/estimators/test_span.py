@@ -12,7 +12,7 @@ import torch
 from sklearn.base import is_classifier
 
 from skdice import DiceSpanExtractor
-from skdice.estimators._split import split_rows
+from skdice.estimators._rows import split_rows
 from skdice.losses import DiceLoss
 from skdice.metrics import squad_exact_match, squad_f1_score
 from skdice.model_selection import tune_decision

@@ -16,7 +16,7 @@ from skdice import (
 )
 from skdice.datasets import make_questions
 from skdice.estimators import load_pretrained
-from skdice.estimators._split import split_rows
+from skdice.estimators._rows import split_rows
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts

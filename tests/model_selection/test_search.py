@@ -27,7 +27,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdice import DicePairClassifier, DiceTokenTagger
-from skdice.estimators._pace import choose_pace
+from skdice.estimators._open_parameters import choose_pace
 from skdice.estimators._reuse import active_reuse
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV

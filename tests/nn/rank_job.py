@@ -15,7 +15,7 @@ import torch
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from skdice.estimators._split import split_rows
+from skdice.estimators._rows import split_rows
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.nn._ranks import current_ranks, is_first_process
 

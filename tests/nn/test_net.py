@@ -9,14 +9,16 @@ import pytest
 import torch
 from sklearn.base import clone
 from skorch.callbacks import Callback
+from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, SelfAdjustingDiceLoss
-from skdice.nn import _net
+from skdice.nn import _train
 from skdice.nn._batching import Batcher, StepSampler
 from skdice.nn._finite_guard import FiniteGuard
 from skdice.nn._modules import TokenModule
 from skdice.nn._net import TextNet
 from skdice.nn._runtime import seeded
+from skdice.nn._train import make_schedule, train
 from skdice.text._encoding import encode_words
 from skdice.text._tokenizer import WordTokenizer
 
@@ -29,12 +31,14 @@ N_STEPS = 5  # per epoch
 
 
 def test_a_clone_has_the_same_parameters():
-    net = TextNet(ToyModule, DiceLoss, module__n_classes=N_CLASSES, lr=1e-3, criterion__gamma=2.0)
+    loss = DiceLoss(gamma=2.0)
+    net = TextNet(ToyModule, loss, module__n_classes=N_CLASSES, lr=1e-3)
     again = clone(net.initialize())
     assert again.get_params()["lr"] == 1e-3
     assert again.module is ToyModule
     assert again.optimizer is torch.optim.AdamW
     assert again.initialize().criterion_.gamma == 2.0
+    assert net.criterion_ is not loss, "a fit has a copy of its own"
 
 
 class Spy(Callback):
@@ -69,10 +73,11 @@ class PoisonedLoss(CrossEntropyLoss):
 
 
 def make_net(module=ToyModule, criterion=CrossEntropyLoss, callbacks=(), **kwargs):
+    loss = criterion()
     if module is ToyModule:
         kwargs = {"module__n_classes": N_CLASSES, **kwargs}
     defaults = {"lr": 0.05, "max_epochs": 2, "device": "cpu"}
-    net = TextNet(module, criterion, callbacks=list(callbacks), **{**defaults, **kwargs})
+    net = TextNet(module, loss, callbacks=list(callbacks), **{**defaults, **kwargs})
     return net.initialize()
 
 
@@ -84,7 +89,8 @@ def make_sampler(dataset=None, step_size=STEP_SIZE, batch_size=STEP_SIZE, seed=0
 def fit(seed=0, sampler=None, validate=None, patience=None, **kwargs):
     with seeded(seed, "cpu"):
         net = make_net(**kwargs)
-        return net.train(sampler or make_sampler(), validate=validate, patience=patience)
+        train(net, sampler or make_sampler(), validate=validate, patience=patience)
+        return net
 
 
 def weights_of(net):
@@ -159,20 +165,28 @@ def test_weight_decay_shrinks_weights():
 # -- the schedule ----------------------------------------------------------------------------------
 
 
-def test_linear_schedule_reaches_zero_after_the_last_step():
-    steps = 2 * N_STEPS
-    expected = [1 - i / steps for i in range(steps + 1)]
-    assert rates(schedule="linear", warmup=0.0) == pytest.approx(expected)
+SCHEDULES = {"linear": "linear", "cosine": "cosine", "constant": "constant_with_warmup"}
 
 
-def test_cosine_schedule_reaches_zero_after_the_last_step():
-    steps = 2 * N_STEPS
-    expected = [(1 + np.cos(np.pi * i / steps)) / 2 for i in range(steps + 1)]
-    assert rates(schedule="cosine", warmup=0.0) == pytest.approx(expected)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("n_warmup, n_steps", [(0, 7), (3, 10), (1, 1), (5, 5), (8, 5)])
+def test_learning_rates_are_those_of_transformers(schedule, n_warmup, n_steps):
+    optimizers = [torch.optim.SGD([torch.zeros(1)], lr=0.3) for _ in range(2)]
+    ours = make_schedule(optimizers[0], schedule, n_warmup, n_steps)
+    theirs = get_scheduler(SCHEDULES[schedule], optimizers[1], n_warmup, n_steps)
+    for _ in range(n_steps):
+        assert ours.get_last_lr() == pytest.approx(theirs.get_last_lr(), abs=1e-12)
+        for optimizer, scheduler in zip(optimizers, (ours, theirs)):
+            optimizer.step()
+            scheduler.step()
 
 
-def test_constant_schedule_stays():
-    assert rates(schedule="constant", warmup=0.0) == [1.0] * (2 * N_STEPS + 1)
+@pytest.mark.parametrize("schedule, last", [("linear", 0.0), ("cosine", 0.0), ("constant", 1.0)])
+def test_the_schedule_ends_with_the_last_step(schedule, last):
+    used = rates(schedule=schedule, warmup=0.0)
+    assert used[0] == 1.0
+    assert used[-1] == pytest.approx(last)
+    assert len(used) == 2 * N_STEPS + 1
 
 
 @pytest.mark.parametrize(
@@ -307,7 +321,7 @@ def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epoc
     spy = Spy("on_epoch_end", lambda net, _: kept.append(weights_of(net)))
     net = fit(max_epochs=6, validate=lambda: next(left), patience=patience, callbacks=[spy])
     assert len(kept) == len(net.history) == n_epochs
-    assert net.best_epoch_ == best_epoch
+    assert net.progress_.best_epoch == best_epoch
     assert all(map(torch.equal, weights_of(net), kept[best_epoch - 1]))
     for other in kept[: best_epoch - 1] + kept[best_epoch:]:
         assert not all(map(torch.equal, weights_of(net), other))
@@ -318,7 +332,7 @@ def test_without_patience_the_last_weights_stay():
     kept = []
     spy = Spy("on_epoch_end", lambda net, _: kept.append(weights_of(net)))
     net = fit(max_epochs=3, validate=lambda: next(scores), callbacks=[spy])
-    assert net.best_epoch_ == 3
+    assert net.progress_.best_epoch == 3
     assert all(map(torch.equal, weights_of(net), kept[-1]))
 
 
@@ -328,7 +342,7 @@ def test_validation_may_predict():
     spy = Spy("on_batch_begin", lambda net, _: modes.append(net.module_.training))
     net = make_net(callbacks=[spy])
     batcher = make_batcher(make_dataset(LENGTHS))
-    net.train(make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
+    train(net, make_sampler(), validate=lambda: float(net.predict_logits(batcher).mean()))
     assert modes == [True] * 2 * N_STEPS
 
 
@@ -339,7 +353,6 @@ def check_is_clean(net):
     """The weights are finite and nothing is left of the training."""
     assert all(weight.isfinite().all() for weight in weights_of(net))
     assert net.optimizer_ is None
-    assert net.scheduler_ is None
     assert all(parameter.grad is None for parameter in net.module_.parameters())
 
 
@@ -349,7 +362,7 @@ def test_a_loss_that_is_not_finite_keeps_the_step_before():
     net = make_net(criterion=PoisonedLoss, callbacks=[spy])
     message = r"The loss is not finite in epoch 2, batch 2 of 5 \(loss nan\)"
     with pytest.raises(ValueError, match=message):
-        net.train(make_sampler())
+        train(net, make_sampler())
     assert len(kept) == 6
     assert all(map(torch.equal, weights_of(net), kept[-1]))
     check_is_clean(net)
@@ -368,7 +381,7 @@ def test_a_gradient_that_is_not_finite_keeps_the_step_before(criterion, batch_si
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(criterion=criterion, callbacks=[begin, end])
     with pytest.raises(ValueError, match="The gradient is not finite in epoch 1, batch 3 of 5"):
-        net.train(make_sampler(batch_size=batch_size))
+        train(net, make_sampler(batch_size=batch_size))
     assert len(kept) == 2
     assert all(map(torch.equal, weights_of(net), kept[-1]))
     check_is_clean(net)
@@ -392,12 +405,12 @@ def test_a_device_that_is_not_asked_in_every_step(what, steps, monkeypatch):
             super().__init__(optimizer, looks_at_once=False)
             self._every = steps
 
-    monkeypatch.setattr(_net, "FiniteGuard", LateGuard)
+    monkeypatch.setattr(_train, "FiniteGuard", LateGuard)
     begin = Spy("on_batch_begin", poison)
     end = Spy("on_batch_end", lambda net, _: kept.append(weights_of(net)))
     net = make_net(callbacks=[begin, end])
     with pytest.raises(ValueError, match=f"The {what} is not finite in epoch 1, batch 3 of 5"):
-        net.train(make_sampler())
+        train(net, make_sampler())
     assert not all(map(torch.equal, kept[0], kept[1]))
     assert all(map(torch.equal, weights_of(net), kept[1]))
     check_is_clean(net)
@@ -411,7 +424,7 @@ def test_poisoned_weights_are_noticed_in_the_next_step():
 
     net = make_net(callbacks=[Spy("on_batch_begin", poison)])
     with pytest.raises(ValueError, match="The loss is not finite in epoch 1, batch 4 of 5"):
-        net.train(make_sampler())
+        train(net, make_sampler())
     assert net.module_.head.bias.isfinite().all(), "no step was taken with such a gradient"
 
 
@@ -431,7 +444,7 @@ def test_interrupts_and_errors_get_out(event, error, cause):
     end = Spy("on_train_end", lambda net, count: ends.append(count))
     net = make_net(callbacks=[stop, end])
     with pytest.raises(error):
-        net.train(make_sampler())
+        train(net, make_sampler())
     assert ends == [1]
     check_is_clean(net)
 
@@ -453,9 +466,9 @@ def test_a_callback_ends_a_fit(event, steps):
         ],
         max_epochs=4,
     )
-    net.train(make_sampler(), validate=lambda: 0.5)
+    train(net, make_sampler(), validate=lambda: 0.5)
     assert len(taken) == steps
-    assert last == [net.best_epoch_] == [-(-steps // 5)]
+    assert last == [net.progress_.best_epoch] == [-(-steps // 5)]
     assert all("valid_score" in row for row in net.history), "it ends with an epoch"
     check_is_clean(net)
 
@@ -469,26 +482,10 @@ def test_history_says_what_is_best():
     assert net.history[:, "train_loss_best"] == best
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda net: net.fit([[0.0]], [0]),
-        lambda net: net.partial_fit([[0.0]], [0]),
-        lambda net: net.predict([[0.0]]),
-        lambda net: net.predict_proba([[0.0]]),
-        lambda net: net.forward([[0.0]]),
-        lambda net: net.set_params(lr=0.1),
-    ],
-)
-def test_a_net_is_for_reading(ask):
-    with pytest.raises(TypeError, match="net_ is for reading"):
-        ask(make_net())
-
-
 def test_interrupt_while_validating():
     net = make_net()
     with pytest.raises(KeyboardInterrupt):
-        net.train(make_sampler(), validate=press_ctrl_c)
+        train(net, make_sampler(), validate=press_ctrl_c)
     check_is_clean(net)
 
 
@@ -508,14 +505,13 @@ def test_pickle_of_a_fitted_net():
     assert (again.predict_logits(batcher) == net.predict_logits(batcher)).all()
     assert again.history == net.history
     assert again.optimizer_ is None
-    assert again.scheduler_ is None
     assert all(parameter.grad is None for parameter in again.module_.parameters())
 
 
 def test_pickle_is_as_large_as_the_weights(tiny_bert):
     net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
-    net.train(make_sampler())
+    train(net, make_sampler())
     assert n_bytes(net) < 1.5 * fresh  # AdamW's state would be two more times the weights
 
 

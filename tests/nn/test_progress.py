@@ -11,6 +11,7 @@ from skdice.nn import _progress
 from skdice.nn._batching import StepSampler
 from skdice.nn._net import TextNet
 from skdice.nn._progress import FitProgress
+from skdice.nn._train import train
 
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 
@@ -18,14 +19,15 @@ from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 def fit(validate=None, **kwargs):
     net = TextNet(
         ToyModule,
-        CrossEntropyLoss,
+        CrossEntropyLoss(),
         module__n_classes=N_CLASSES,
         max_epochs=2,
         callbacks=[("progress", FitProgress("dsc", "F1"))],
         **kwargs,
     )
     sampler = StepSampler(make_batcher(make_dataset([3] * 12)), 4, np.random.default_rng(0))
-    return net.initialize().train(sampler, validate=validate)
+    train(net.initialize(), sampler, validate=validate)
+    return net
 
 
 @pytest.fixture(params=[True, False], ids=["terminal", "file"])

@@ -95,7 +95,8 @@ def check_both_parts(
     _check_same_kind(labels, test_labels)
     if labels.ndim == 2:
         _, names = final._task.read_y(training[1], labels)
-        check_known_columns(test[1], test_labels.shape[1], names.tolist())
+        _, test_names = final._task.read_y(test[1], test_labels)
+        check_known_columns(test_names.tolist(), names.tolist())
 
 
 def _check_part(

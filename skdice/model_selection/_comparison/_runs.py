@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from ..._pipeline import final_step, silenced, with_parameters
 from ...estimators._base import TextEstimator
 from ...estimators._labels import check_labels, is_indicator
-from ...estimators._split import split_rows
+from ...estimators._rows import split_rows
 from ...metrics._row_counts import RowCounts
 from .._decision import tune_decision
 from .._loss_parameters import switch_loss

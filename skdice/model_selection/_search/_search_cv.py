@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..._inputs import indexable_rows
 from ..._pipeline import silenced, weight_parameter, with_parameters
 from ..._random_state import make_rng
-from ...estimators._reuse import default_max_bytes
 from ._checks import check_parameters, make_pruner
 from ._evaluation import CrossValidation
 from ._fingerprint import search_fingerprint
@@ -284,7 +283,6 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             pruner=make_pruner(self.pruner),
             seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
             error_score=self.error_score,
-            max_bytes=default_max_bytes() // effective_n_jobs(self.n_jobs),
         )
 
     # -- the best estimator -----------------------------------------------------------------------

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._pipeline import final_step, with_parameters
-from ...estimators._pace import choose_pace
+from ...estimators._open_parameters import choose_pace
 from ...losses import loss_parameters
 from ...nn._modules import hidden_size
 from .._loss_parameters import LOSS_PARAMETERS, switch_loss

@@ -59,8 +59,6 @@ class StudyPlan:
     pruner : optuna.pruners.BasePruner
     seed : int
     error_score : "raise" or float
-    max_bytes : int
-        Memory of a worker for what trials share.
     """
 
     storage: Any
@@ -71,7 +69,6 @@ class StudyPlan:
     pruner: Any
     seed: int
     error_score: Any
-    max_bytes: int
 
     def open(self) -> Study:
         """Open the study, or create it."""
@@ -128,7 +125,7 @@ def run_trials(
 
     error = None
     with (
-        nullcontext() if active_reuse() else reuse_work(plan.max_bytes),
+        nullcontext() if active_reuse() else reuse_work(),
         lost_storage(plan.storage) if is_shared(plan.storage) else nullcontext(),
     ):
         if len(counted_trials(study)) >= plan.n_trials:

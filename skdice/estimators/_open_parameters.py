@@ -1,0 +1,109 @@
+"""What is taken for parameters that are left open: epochs, learning rates, windows."""
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ..nn._modules import position_limit
+from ..text._frame import Frame
+from ..text._tokenizer import WordTokenizer
+
+# About so many optimiser steps, in so many epochs.
+_STEPS = 200
+_FEWEST_EPOCHS, _MOST_EPOCHS = 3, 30
+# What suits an encoder of this size; others are held to fall with its square, as the usual 5e-5 and
+# 3e-5 of encoders of 768 and 1024 do.
+_LR, _SIZE = 2e-4, 384
+_LOWEST_LR, _HIGHEST_LR = 1e-5, 5e-4
+# A new head has more to learn than what is trained already.
+_HEAD = 5.0
+# So have adapters, which are as new.
+_ADAPTERS = 5.0
+# Where neither the model nor its tokenizer says how long a text may be.
+_DEFAULT_MAX_LENGTH = 512
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long and how fast a fit learns.
+
+    Attributes
+    ----------
+    max_epochs : int
+    lr, head_lr : float
+    """
+
+    max_epochs: int
+    lr: float
+    head_lr: float
+
+
+def open_lr(hidden_size: int) -> float:
+    """Return the learning rate that is taken for "auto"."""
+    lr = min(max(_LR * (_SIZE / hidden_size) ** 2, _LOWEST_LR), _HIGHEST_LR)
+    return float(f"{lr:.1e}")  # As one would write it.
+
+
+def choose_pace(estimator: Any, n_steps: int, hidden_size: int) -> Pace:
+    """Return the parameters of an estimator, with numbers for "auto".
+
+    Parameters
+    ----------
+    estimator : estimator
+    n_steps : int
+        Optimiser steps of an epoch.
+    hidden_size : int
+        Of the encoder.
+    """
+    max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
+    is_open = lr == "auto"
+    if max_epochs == "auto":
+        max_epochs = min(max(math.ceil(_STEPS / n_steps), _FEWEST_EPOCHS), _MOST_EPOCHS)
+    if is_open:
+        lr = open_lr(hidden_size)
+    if head_lr is None:
+        head_lr = _HEAD * lr if is_open else lr
+    if is_open and estimator.peft_config is not None:
+        lr *= _ADAPTERS
+    return Pace(int(max_epochs), float(lr), float(head_lr))
+
+
+def longest_window(estimator: Any, tokenizer: WordTokenizer, frame: Frame) -> int:
+    """Return ``max_length_``: the parameter, or the limit of the model.
+
+    Raises
+    ------
+    ValueError
+        If the parameter leaves no room for text, or exceeds the limit.
+    """
+    model, wanted = os.fspath(estimator.model), estimator.max_length
+    limits = (position_limit(model), tokenizer.tokenizer.model_max_length)
+    known = [n for n in limits if n and n < 10**9]
+    longest = min(known, default=_DEFAULT_MAX_LENGTH)
+    if wanted is None:
+        return longest
+    if frame.n_special < wanted <= min(known, default=wanted):
+        return int(wanted)
+    raise ValueError(
+        f"The 'max_length' parameter of {type(estimator).__name__} must be None or an int in the "
+        f"range [{frame.n_special + 1}, {longest}] for {model!r}. Got {wanted!r} instead."
+    )
+
+
+def shared_pieces(estimator: Any, max_length: int, frame: Frame) -> int:
+    """Return ``stride_``, the pieces that neighbouring windows share.
+
+    Raises
+    ------
+    ValueError
+        If the parameter is as large as a window.
+    """
+    capacity = max_length - frame.n_special
+    stride = capacity // 4 if estimator.stride is None else estimator.stride
+    if stride >= capacity:
+        raise ValueError(
+            f"The 'stride' parameter of {type(estimator).__name__} must be smaller than the "
+            f"{capacity} pieces of text in a window. Got {estimator.stride!r} instead."
+        )
+    return int(stride)
