@@ -124,8 +124,6 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 )
             check_loss_classes(self.loss, len(names), is_multilabel=True)
             return
-        if not len(labels):
-            raise ValueError("Found no row to train on.")
         classes = np.unique(labels).tolist()
         if len(classes) < 2:
             raise ValueError(

@@ -127,8 +127,11 @@ def check_known_columns(names: list[Any], known: list[Any]) -> None:
         raise ValueError(
             f"y must have the {len(known)} columns of the fit, {known}; got {len(names)} columns."
         )
-    numbers_ = list(range(len(known)))
-    if names != known and names != numbers_ and known != numbers_:
+    numbered = list(range(len(known)))
+    one_has_none = names == numbered or (
+        known == numbered and all(isinstance(name, str) for name in names)
+    )
+    if names != known and not one_has_none:
         raise ValueError(
             f"The columns of y must be those of the fit, in that order: {known}; got {names}. "
             f"Select them by name: y[{known}]."

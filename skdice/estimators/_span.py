@@ -177,8 +177,6 @@ class DiceSpanExtractor(TextEstimator):
         return rows, GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
 
     def _check_learnable(self, rows: Rows) -> None:
-        if not len(rows):
-            raise ValueError("Found no question to train on.")
         check_loss_classes(self.loss, 1)
 
     def _learn(self, rows: Rows) -> None:

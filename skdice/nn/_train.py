@@ -143,9 +143,9 @@ class _Run:
         """Run all epochs that are left; leave the best weights."""
         net, sampler, progress = self.net, self.sampler, self.net.progress_
         progress.max_epochs, progress.patience = net.max_epochs, patience
+        if state is not None:
+            restore_state(self, state)
         try:
-            if state is not None:
-                restore_state(self, state)
             net.notify("on_train_begin", X=sampler, y=None)
             while not progress.is_over:
                 net.notify("on_epoch_begin", dataset_train=sampler, dataset_valid=None)

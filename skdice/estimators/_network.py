@@ -1,0 +1,385 @@
+"""The network of an estimator: made, trained and asked for predictions."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from torch import Tensor
+
+from .._digest import digest
+from .._inputs import list_some
+from .._parameters import check_option
+from .._pretrained import quiet_transformers
+from ..io._checkpoint import DirectoryCheckpoint
+from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
+from ..nn._batching import Batcher, StepSampler
+from ..nn._chain import TagChain
+from ..nn._modules import TextModule, hidden_size
+from ..nn._net import TextNet
+from ..nn._predicted import predicted_classes
+from ..nn._probe import padding_is_masked, probe_dataset
+from ..nn._progress import FitProgress
+from ..nn._ranks import Ranks, current_ranks
+from ..nn._runtime import (
+    RUNTIMES,
+    denormals_flushed,
+    resolve_device,
+    resolve_precision,
+    seed_generators,
+    seeded,
+)
+from ..nn._train import train
+from ..text._encoding import EncodedDataset
+from ..text._frame import Frame
+from ..text._tokenizer import WordTokenizer
+from ._collapse import warn_of_collapse
+from ._fit_fingerprint import fit_digests, fit_fingerprint
+from ._members import Member, history_of, mean_history, members_of
+from ._open_parameters import Pace, choose_pace
+from ._reuse import active_reuse
+from ._rows import Rows
+from ._saving import SavedEstimator
+from ._task import Task, frame_of
+
+_INTERRUPTED = (
+    "The estimator can be used: it has the weights of the last step or, with patience, of the best "
+    "epoch so far; of several members, those that were finished. Its interrupted_ is True "
+    "until it is fitted again."
+)
+_SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
+
+
+class NetworkEstimator(SavedEstimator):
+    """Base of the estimators: a network for encoded rows, whatever these are rows of."""
+
+    _task: Task
+    _module_class: type[TextModule]
+
+    tokenizer_: WordTokenizer
+    max_length_: int
+    net_: TextNet
+    loss_: Any
+    history_: pd.DataFrame
+    max_epochs_: int
+    lr_: float
+    best_epoch_: int
+    interrupted_: bool
+
+    # -- what a subclass brings --------------------------------------------------------------------
+
+    def _criterion(self, loss: Any) -> Any:
+        """Return what a step computes, of the loss that was chosen."""
+        return loss
+
+    def _n_outputs(self) -> int:
+        """Return how many logits an item has."""
+        return len(self._class_names())
+
+    def _class_names(self) -> list[Any]:
+        """Return the classes, or the types of a query tagger; none of an extractor."""
+        names = getattr(self, "classes_", getattr(self, "labels_", []))
+        return list(names.tolist() if isinstance(names, np.ndarray) else names)
+
+    def _metric_name(self) -> str:
+        """Return what the progress bar calls the validation score."""
+        return "F1"
+
+    def _chain(self, dataset: EncodedDataset) -> TagChain | None:
+        """Return by what the items of a text depend on one another, if they do."""
+        return None
+
+    def _model_config(self) -> dict[str, Any]:
+        """Return the entries of ``config.json`` that tell what the outputs mean."""
+        return {}
+
+    def _windows_per_text(self) -> int:
+        """Return how many windows a text has that is not longer than one."""
+        return 1
+
+    def _n_token_types(self) -> int | None:
+        """Return how many types of pieces are told apart, None for those of the model."""
+        return None
+
+    def _validator(self, rows: Rows) -> Callable[[], float]:
+        """Return what scores rows with the network as it is then."""
+        raise NotImplementedError
+
+    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return what is predicted of a batch, for :meth:`_missed`."""
+        return predicted_classes(logits, target)
+
+    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
+        """Say what a fit never predicted in an epoch, or predicted alone.
+
+        Parameters
+        ----------
+        predicted : ndarray, bool
+            What :meth:`_predicted` had for a batch of the epoch.
+        target : ndarray
+            Of the training data.
+        """
+        raise NotImplementedError
+
+    # -- training ----------------------------------------------------------------------------------
+
+    def _fit_network(
+        self, dataset: EncodedDataset, seed: int, rng: np.random.Generator, valid: Rows
+    ) -> None:
+        """Set ``net_``, all members in it, and what is known of its training.
+
+        ``seed`` and ``rng`` are those of the first member.
+        """
+        members = members_of(seed, rng, self.n_members, begin_alike=self.merge_members)
+        shared = (dataset, valid, resolve_precision(self.precision, resolve_device(self.device)))
+        # Processes that train together have to do the same things in the same order.
+        # Threads would share this estimator, which validates the network that it has.
+        has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
+        in_processes = effective_n_jobs(None) > 1 and not has_threads
+        if self._ranks().count == 1 and in_processes and len(members) > 1:
+            fit = delayed(self._fit_member)
+            self._keep(Parallel()(fit(member, *shared) for member in members))
+            return
+        nets: list[TextNet] = []
+        try:
+            for member in members:
+                nets.append(self._fit_member(member, *shared))
+        finally:
+            # The members that were finished are better than one that was interrupted.
+            if nets:
+                self._keep(nets)
+
+    def _keep(self, nets: Sequence[TextNet]) -> None:
+        """Set ``net_`` to what several fits have trained."""
+        self.net_ = nets[0]
+        # What a process of its own has set is not set here.
+        self.max_epochs_, self.lr_ = self.net_.max_epochs, self.net_.lr
+        module, others = self.net_.module_, [net.module_ for net in nets[1:]]
+        module.merge(others) if self.merge_members else module.join(others)
+        self.history_ = mean_history([history_of(net) for net in nets])
+        self.best_epoch_ = max(net.progress_.best_epoch for net in nets)
+
+    def _fit_member(
+        self, member: Member, dataset: EncodedDataset, valid: Rows, precision: str
+    ) -> TextNet:
+        """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
+        ranks, model = self._ranks(), os.fspath(self.model)
+        pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
+        self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
+        is_shown = bool(self.verbose and ranks.is_first)
+        callbacks = list(self.callbacks or [])
+        if is_shown:
+            progress = FitProgress(self._description(member, pace), self._metric_name())
+            callbacks.append(("progress", progress))
+        net = self._make_net(
+            self._criterion(self.loss_),
+            model,
+            self._n_outputs(),
+            precision,
+            pace,
+            callbacks=callbacks,
+            verbose=is_shown,  # Whether callbacks of skorch print.
+        )
+        with seeded(member.first_seed, net.device), denormals_flushed():
+            with quiet_transformers():
+                net.initialize()
+                if member.seed != member.first_seed:
+                    seed_generators(member.seed, net.device)
+                self._warn_of_other_classes(net.module_.trained_labels)
+                # The files of the base model are on this machine from here on.
+                checkpoint, state = self._find_checkpoint(net, dataset, member, valid, ranks)
+                net.pads = self._finds_padding_masked(net)
+            if ranks.count > 1:
+                ranks.copy_first(net.module_.state_dict().values())
+                seed_generators(ranks.seed(member.seed), net.device)
+            self.net_ = net
+            try:
+                train(
+                    net,
+                    self._sampler(self._batcher(dataset, net.pads), member.rng, ranks),
+                    validate=self._validator(valid) if len(valid) else None,
+                    patience=self.patience,
+                    predicted=self._predicted,
+                    chain=self._chain(dataset),
+                    checkpoint=checkpoint,
+                    state=state,
+                )
+            except KeyboardInterrupt as error:
+                error.add_note(_INTERRUPTED)
+                raise
+            finally:
+                self.history_, self.best_epoch_ = history_of(net), net.progress_.best_epoch
+        assert dataset.target is not None
+        missed = self._missed(np.array(net.progress_.best_predicted, dtype=bool), dataset.target)
+        if missed is not None:
+            warn_of_collapse(missed, self.loss_)
+        return net
+
+    def _description(self, member: Member, pace: Pace) -> str:
+        """Return what the progress bar calls a fit."""
+        name = type(self.loss_).__name__
+        if isinstance(self.loss, str):
+            name = f"recommended, {name}" if self.loss == "recommended" else self.loss
+        if self.n_members > 1:
+            name = f"{name}, member {member.number + 1} of {self.n_members}"
+        return f"{name}, lr {pace.lr:g}" if self.lr == "auto" else name
+
+    def _find_checkpoint(
+        self, net: TextNet, dataset: EncodedDataset, member: Member, valid: Rows, ranks: Ranks
+    ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+        """Return where the state of a fit is kept, and that to go on from, if there is one.
+
+        Raises
+        ------
+        ValueError
+            If the state is damaged, or processes differ in what the fit depends on.
+        """
+        if self.checkpoint_dir is None and ranks.count == 1:
+            return None, None
+        digests = fit_digests(
+            self,
+            settings=(net.precision, torch.device(net.device).type, member.seed),
+            training_data=(dataset.fingerprint, self._class_names(), net.loss, member.rng),
+            held_out_data=(valid.X, valid.y),
+        )
+        checkpoint = state = None
+        if self.checkpoint_dir is not None:
+            fingerprint = fit_fingerprint(digests, ranks.count)
+            checkpoint = DirectoryCheckpoint(self.checkpoint_dir, fingerprint)
+            state = checkpoint.load()
+        history = None if state is None else state.get("history")
+        ranks.compare({**digests, _SAVED_STATE: digest(history)})
+        return checkpoint, state
+
+    def _finds_padding_masked(self, net: TextNet) -> bool:
+        """Whether texts of several lengths may share a batch; a warning says if they may not."""
+        is_masked = padding_is_masked(net.module_, self._probe(), net.device)
+        if not is_masked:
+            warnings.warn(
+                f"{type(net.module_.transformer).__name__} scores a text differently if it is "
+                f"padded, so batches have texts of the same length only. That takes longer; the "
+                f"scores are those of each text by itself.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return is_masked
+
+    def _warn_of_other_classes(self, trained: list[str] | None) -> None:
+        """Warn if the base model has a head of this task, for other classes."""
+        own = list(self._model_config().get("id2label", {}).values())
+        if trained is None or not own or own == trained:
+            return
+        goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
+        warnings.warn(
+            f"model={os.fspath(self.model)!r} was trained for the classes {list_some(trained)}; "
+            f"those of this fit are {list_some(own)}. It starts from {goes_on}.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+    def _make_net(
+        self,
+        criterion: Any,
+        model: str,
+        n_outputs: int,
+        precision: str,
+        pace: Pace,
+        **more: Any,
+    ) -> TextNet:
+        """Return a network that is not initialised yet."""
+        return TextNet(
+            self._module_class,
+            criterion,
+            module__model=model,
+            module__n_classes=n_outputs,
+            module__n_frozen_layers=self.n_frozen_layers,
+            module__attention_dropout=self.attention_dropout,
+            module__n_token_types=self._n_token_types(),
+            module__peft_config=self.peft_config,
+            module__config=None,
+            lr=pace.lr,
+            head_lr=pace.head_lr,
+            max_epochs=pace.max_epochs,
+            batch_size=self.batch_size,
+            weight_decay=self.weight_decay,
+            warmup=self.warmup,
+            schedule=self.schedule,
+            clip_norm=self.clip_norm,
+            precision=precision,
+            predict_precision="fp32" if self.precision == "auto" else self.precision,
+            device=resolve_device(self.device),
+            **more,
+        )
+
+    # -- batches -----------------------------------------------------------------------------------
+
+    def _ranks(self) -> Ranks:
+        """Return the processes that train together."""
+        return current_ranks(resolve_device(self.device))
+
+    def _frame(self) -> Frame:
+        """Return the special tokens around the texts of a row."""
+        return frame_of(self._task, self.tokenizer_)
+
+    def _batcher(self, dataset: EncodedDataset, pads: bool = True) -> Batcher:
+        return Batcher(
+            dataset,
+            self.batch_size * self._windows_per_text(),
+            self.tokenizer_.pad_id,
+            self.tokenizer_.pads_left,
+            batch_tokens=self.batch_tokens,
+            pads=pads,
+        )
+
+    def _sampler(self, batcher: Batcher, rng: np.random.Generator, ranks: Ranks) -> StepSampler:
+        batch_size = self.batch_size if self.batch_tokens is None else self.batch_tokens
+        return StepSampler(batcher, batch_size * self.accumulate, rng, ranks)
+
+    def _count_steps(self, dataset: EncodedDataset) -> int:
+        """Return the optimiser steps of an epoch."""
+        return len(self._sampler(self._batcher(dataset), np.random.default_rng(), self._ranks()))
+
+    def _probe(self) -> Batcher:
+        """Return a few tiny windows, to try out what the model does."""
+        pieces = self.tokenizer_.encode(list("abcdefgh")).values
+        return self._batcher(probe_dataset(pieces, self._frame(), self.max_length_))
+
+    def _encode_once(self, content: Any, encode: Callable[[], Any]) -> Any:
+        """Return what ``encode`` gives, which depends on the content and the tokenizer alone."""
+        reuse = active_reuse()
+        if reuse is None:
+            return encode()
+        fingerprint = self.tokenizer_.fingerprint
+        return reuse.encoded((type(self), fingerprint, self.max_length_, content), encode)
+
+    # -- prediction --------------------------------------------------------------------------------
+
+    def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
+        """Return logits of shape (n_items, n_outputs)."""
+        if dataset.n_items == 0:
+            return np.empty((0, self.net_.module_.n_outputs), dtype=np.float32)
+        network = self._onnx_network()
+        batcher = self._batcher(dataset, self.net_.pads)
+        if network is not None:
+            batcher.batch_tokens = BATCH_TOKENS
+        with denormals_flushed():
+            return self.net_.predict_logits(batcher, network)
+
+    def _onnx_network(self) -> OnnxNetwork | None:
+        """Return what predicts in place of torch, which computes all of a fit."""
+        check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
+        if self.runtime == "torch" or self.interrupted_:
+            return None
+        return onnx_network(self.net_.module_, self.runtime, self.max_length_)
+
+    def _network_bytes(self) -> int:
+        """Return the size of the network that predicts."""
+        network = self._onnx_network()
+        if network is not None:
+            return network.n_bytes
+        return sum(weight.nbytes for weight in self.net_.module_.parameters())
