@@ -22,7 +22,8 @@ from ..nn._adapters import changed, fields_of
 from ..nn._batching import Batcher, StepSampler
 from ..nn._callbacks import check_callbacks, named_callbacks
 from ..nn._chain import TagChain
-from ..nn._modules import TextModule, hidden_size
+from ..nn._loading import hidden_size
+from ..nn._modules import TextModule
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
@@ -455,14 +456,7 @@ class TextEstimator(SavedEstimator):
         return sum(weight.nbytes for weight in self.net_.module_.parameters())
 
     def _batcher(self, dataset: EncodedDataset, precision: str) -> Batcher:
-        batcher = self._padding(dataset, self.net_.pads)
-        reuse = active_reuse()
-        if reuse is not None:
-            with denormals_flushed():
-                batcher.states = reuse.frozen_states(
-                    self.net_, batcher, precision, lambda: self._probe(self.net_.pads)
-                )
-        return batcher
+        return self._padding(dataset, self.net_.pads)
 
     def _padding(self, dataset: EncodedDataset, pads: bool = True) -> Batcher:
         return Batcher(

@@ -20,7 +20,8 @@ from ..io._network import Adapters, check_adapters, check_weights, read_adapters
 from ..io._onnx import export
 from ..io._save import Fitted, save
 from ..losses import Loss
-from ..nn._modules import TRANSFORMER, TextModule, size_of_network
+from ..nn._loading import size_of_network
+from ..nn._modules import TRANSFORMER, TextModule
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
 from ..text._shapes import SHAPES

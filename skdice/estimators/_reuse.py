@@ -2,24 +2,14 @@
 
 import hashlib
 import os
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakKeyDictionary
-
-from torch import Tensor
 
 from .._base_model import base_model_digest
-from .._digest import digest, weights_digest
 from .._parameters import check_number
-from ..nn._batching import Batcher
-from ..nn._frozen_states import FrozenStates
-from ..nn._modules import TextModule
-from ..nn._net import TextNet
-from ..nn._probe import replays_states
 from ..text._tokenizer import WordTokenizer
 
 # Encoded data sets that are kept: those of the folds, with their training and test rows.
@@ -40,14 +30,7 @@ class Reuse:
         self.max_bytes = max_bytes
         self._tokenizers: dict[tuple[str, str], WordTokenizer] = {}
         self._encoded: OrderedDict[bytes, Any] = OrderedDict()
-        self._states: dict[tuple[str, int, str], FrozenStates] = {}
-        self._digests: WeakKeyDictionary[TextModule, str] = WeakKeyDictionary()
         self._warned: set[type[Warning]] = set()
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of the outputs of frozen layers."""
-        return sum(states.n_bytes for states in self._states.values())
 
     def tokenizer(self, model: str) -> WordTokenizer:
         """Return the tokenizer of a model, loaded once."""
@@ -66,62 +49,11 @@ class Reuse:
         self._encoded.move_to_end(key)
         return self._encoded[key]
 
-    def frozen_states(
-        self, net: TextNet, batcher: Batcher, precision: str, probe: Callable[[], Batcher]
-    ) -> list[Tensor] | None:
-        """Return the output of the frozen layers for each window.
-
-        None if it takes too much, or cannot stand for these layers, which is tried on the probe.
-        """
-        n_layers = net.module__n_frozen_layers
-        if not n_layers or not self._replays(net, probe):
-            return None
-        key = (self._frozen_digest(net.module_), n_layers, precision)
-        states = self._states.setdefault(key, FrozenStates())
-        missing = states.missing(batcher.dataset)
-        if len(missing):
-            n_pieces = int(batcher.dataset.input_ids.lengths[missing].sum())
-            needed = n_pieces * net.module_.transformer.config.hidden_size * 4
-            if self.n_bytes + needed > self.max_bytes:
-                self._warn(
-                    f"The output of the frozen layers for {needed / 1e6:,.0f} MB more of windows "
-                    f"is computed anew in each fit: {self.n_bytes / 1e6:,.0f} MB are kept already, "
-                    f"and {self.max_bytes / 1e6:,.0f} MB are allowed. The results are the same; "
-                    f"reuse_work(max_bytes=...) raises the limit."
-                )
-                return None
-            net.compute_frozen_states(batcher, precision, states)
-        return states.of(batcher.dataset)
-
-    def _replays(self, net: TextNet, probe: Callable[[], Batcher]) -> bool:
-        module = net.module_
-        if module.replays_states is None:
-            module.replays_states = replays_states(module, probe(), net.device)
-        if not module.replays_states:
-            self._warn(
-                f"The frozen layers of {type(module.transformer).__name__} are computed anew in "
-                f"each fit: their output alone cannot stand for them. The results are the same, "
-                f"but nothing is saved."
-            )
-        return bool(module.replays_states)
-
-    def _frozen_digest(self, module: TextModule) -> str:
-        """Return a digest of the frozen layers; under the same path may be others by now."""
-        if module not in self._digests:
-            frozen = [item for item in module.named_parameters() if not item[1].requires_grad]
-            config = module.transformer.config.to_json_string(use_diff=False)
-            self._digests[module] = digest([config, weights_digest(frozen)])
-        return self._digests[module]
-
     def is_first(self, category: type[Warning]) -> bool:
         """Whether no such warning was given so far; it will be now."""
         is_first = category not in self._warned
         self._warned.add(category)
         return is_first
-
-    def _warn(self, message: str) -> None:
-        if self.is_first(UserWarning):
-            warnings.warn(message, UserWarning, stacklevel=3)
 
 
 _ACTIVE: ContextVar[Reuse | None] = ContextVar("reuse", default=None)
@@ -141,12 +73,8 @@ def default_max_bytes() -> int:
 def reuse_work(max_bytes: int | None = None) -> Iterator[Reuse]:
     """Let fits and predictions inside the block share what does not depend on the fit.
 
-    Texts are tokenised once, not in every fit. With ``n_frozen_layers=k`` the output of the first k
-    layers is computed once for each text and used by all further fits and predictions, which run
-    the upper layers only: frozen layers have no dropout, so the results are the same up to
-    rounding. A try on a few tiny texts finds models for which they are not (T5, whose upper layers
-    need more than the output of the lower ones); their frozen layers run in every fit, with a
-    warning. :class:`DiceSearchCV` does all of this without the block. Put it around a
+    Texts are tokenised once, not in every fit. :class:`DiceSearchCV` does this without the block.
+    Put it around a
     ``GridSearchCV`` or ``cross_val_score``, with ``n_jobs=None``: other processes do not see it.
 
     Parameters

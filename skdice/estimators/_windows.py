@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from ..nn._modules import position_limit
+from ..nn._loading import position_limit
 from ..text._frame import Frame
 from ..text._tokenizer import WordTokenizer
 

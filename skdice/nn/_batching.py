@@ -9,7 +9,6 @@ from torch import Tensor
 
 from ..text._encoding import EncodedDataset
 from ..text._ragged import Ragged, offsets_from_lengths, ranges
-from ._frozen_states import pad_states
 from ._ranks import ALONE, Ranks
 
 Batch = dict[str, Tensor]
@@ -33,8 +32,6 @@ class Batcher:
         Pieces per batch, instead of ``batch_size`` windows.
     pad_id : int
     pads_left : bool
-    states : list of n_windows Tensors of shape (length, size), optional
-        What the frozen layers give for each window.
     pads : bool
         Whether a batch may hold windows of several lengths.
     """
@@ -45,7 +42,6 @@ class Batcher:
         batch_size: int,
         pad_id: int,
         pads_left: bool,
-        states: list[Tensor] | None = None,
         batch_tokens: int | None = None,
         pads: bool = True,
     ) -> None:
@@ -54,7 +50,6 @@ class Batcher:
         self.batch_tokens = batch_tokens
         self.pad_id = pad_id
         self.pads_left = pads_left
-        self.states = states
         self.pads = pads
         self.lengths = dataset.input_ids.lengths
         self._item_weight = None
@@ -69,8 +64,7 @@ class Batcher:
         dict of Tensors
             ``input_ids``, ``attention_mask``, ``token_type_ids`` of shape (n_windows, length);
             ``row`` and ``column`` of shape (n_items,), where the items are; ``item``, which items
-            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them;
-            ``states`` of shape (n_windows, length, size) where they are known.
+            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them.
         """
         data = self.dataset
         lengths = self.lengths[windows]
@@ -98,11 +92,7 @@ class Batcher:
             batch["target"] = data.target[item]
         if self._item_weight is not None:
             batch["weight"] = self._item_weight[item]
-        tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
-        if self.states is not None:
-            states = [self.states[window] for window in windows]
-            tensors["states"] = pad_states(states, longest, self.pads_left)
-        return tensors
+        return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def longest_first(self, windows: np.ndarray) -> np.ndarray:
         """Return windows in the order of their lengths."""
@@ -259,7 +249,7 @@ def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _without_items(batch: Batch) -> Batch:
     """Return a batch with the same windows in which nothing is scored."""
-    of_windows = ("input_ids", "attention_mask", "token_type_ids", "states")
+    of_windows = ("input_ids", "attention_mask", "token_type_ids")
     return {name: tensor if name in of_windows else tensor[:0] for name, tensor in batch.items()}
 
 

@@ -19,7 +19,6 @@ from ._callbacks import asks_to_stop
 from ._chain import TagChain
 from ._compact_embedding import compact_embedding
 from ._finite_guard import FiniteGuard
-from ._frozen_states import FrozenStates, window_keys
 from ._ranks import ALONE
 from ._runtime import autocast
 from ._schedule import make_schedule
@@ -40,7 +39,7 @@ _FOR_READING = (
     "net_ is for reading: its history, module_ and other attributes. Fit, predict and set "
     "parameters with the estimator that has it."
 )
-_MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column", "states")
+_MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
 
 
 class TextNet(NeuralNet):
@@ -326,16 +325,6 @@ class TextNet(NeuralNet):
         part = self.module_(**_module_inputs(to_device(batch, self.device)))
         logits: np.ndarray = part.cpu().numpy()
         return logits
-
-    def compute_frozen_states(self, batcher: Batcher, precision: str, states: FrozenStates) -> None:
-        """Run the frozen layers on the windows whose states are not known yet."""
-        self._set_training(False)
-        keys = window_keys(batcher.dataset)
-        with torch.no_grad(), autocast(precision, self.device):
-            for windows, batch in batcher.by_length(states.missing(batcher.dataset)):
-                inputs = _module_inputs(to_device(batch, self.device))
-                output = self.module_.frozen_states(**inputs)
-                states.put([keys[i] for i in windows], output, batch["attention_mask"])
 
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.precision, self.device):
