@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .._digest import weights_digest
-from ._adapters import add_adapters, merge_adapters, names_of_peft, saved_config, saved_name
+from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
 from ._freezing import freeze
 from ._loading import load_transformer, replace_token_types, takes_token_types
 
@@ -117,9 +117,7 @@ class TextModule(nn.Module):
             for name, weight in own.items()
             if weight.is_floating_point()
         }
-        with torch.no_grad():
-            for name, mean in means.items():
-                own[name].copy_(mean)
+        self.load_state_dict(means, strict=False)
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
@@ -163,18 +161,8 @@ class TextModule(nn.Module):
         self._base_names = frozenset(
             name for name, weight in self.state_dict(keep_vars=True).items() if weight in frozen
         )
-        self._check_is_saved()
         self.register_state_dict_post_hook(_leave_out_base)
         self.register_load_state_dict_post_hook(_do_not_miss_base)
-
-    def _check_is_saved(self) -> None:
-        """Raise a ValueError if some of the adapters is no part of the state."""
-        known = {saved_name(name) for name in self.transformer.state_dict()}
-        if not names_of_peft(self.transformer) <= known:
-            raise ValueError(
-                "The 'peft_config' parameter must be of adapters that are weights alone, so that "
-                "they can be saved. Take another kind, such as peft.LoraConfig."
-            )
 
     def saved_names(self) -> dict[str, str]:
         """Return how peft's files name the weights of the transformer that were trained."""
@@ -260,17 +248,12 @@ class QueryModule(TextModule):
         sizes: Any = self.transformer.config
         self.dropout = nn.Dropout(getattr(sizes, "hidden_dropout_prob", 0.1))
         self.head = nn.Linear(sizes.hidden_size, self._n_classes)
-        self._go_on_from(os.path.join(model, HEAD))
-
-    def _go_on_from(self, path: str) -> None:
-        """Take the head of a network that was saved, if this one is alike."""
-        weights = load_file(path) if os.path.exists(path) else {}
-        # Those of one network that was saved, if it was saved with others.
+        saved = os.path.join(model, HEAD)
+        weights = load_file(saved) if os.path.exists(saved) else {}
+        # A network that was saved with others goes on alone.
         weights = {name: w for name, w in weights.items() if not name.startswith("members.")}
         own = self.state_dict()
-        if weights and all(
-            name in own and own[name].shape == weights[name].shape for name in weights
-        ):
+        if all(name in own and own[name].shape == w.shape for name, w in weights.items()):
             self.load_state_dict(weights, strict=False)
 
     def head_parameters(self) -> set[nn.Parameter]:
