@@ -32,8 +32,7 @@ from ..nn._ranks import Ranks, current_ranks
 from ..nn._runtime import PRECISIONS, RUNTIMES, denormals_flushed, resolve_device, resolve_precision
 from ..nn._train import Start, Training, initialized, start, train
 from ..text._encoding import EncodedDataset
-from ..text._frame import Frame
-from ..text._tokenizer import WordTokenizer
+from ..text._tokenizer import Frame, WordTokenizer
 from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._loss import check_loss

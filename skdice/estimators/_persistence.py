@@ -24,7 +24,7 @@ from ..nn._loading import size_of_network
 from ..nn._modules import TRANSFORMER, TextModule
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
-from ..text._shapes import SHAPES
+from ..text._encoding import SHAPES
 from ..text._tokenizer import WordTokenizer
 from ._pace import Pace
 from ._saved_state import check_saved_state

@@ -4,8 +4,7 @@ import os
 from typing import Any
 
 from ..nn._loading import position_limit
-from ..text._frame import Frame
-from ..text._tokenizer import WordTokenizer
+from ..text._tokenizer import Frame, WordTokenizer
 
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512

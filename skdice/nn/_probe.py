@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from .._pretrained import quiet_transformers
 from ..text._encoding import EncodedDataset
-from ..text._frame import Frame
 from ..text._ragged import Ragged, offsets_from_lengths
+from ..text._tokenizer import Frame
 from ._batching import Batcher, to_device
 
 _LENGTHS = (3, 3, 8)  # Pieces of text in the windows of a probe.

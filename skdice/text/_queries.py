@@ -54,8 +54,6 @@ def encode_queries(
 ) -> EncodedQueries:
     """Encode sentences given as words, each with the queries.
 
-    The query comes first, except in models that pad at the left (XLNet).
-
     Parameters
     ----------
     sentences : sequence of n_sentences sequences of str
@@ -76,45 +74,31 @@ def encode_queries(
     ValueError
         If a query leaves no room for a sentence; it names the query.
     """
-    frame = tokenizer.pair_frame
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode([word for sentence in sentences for word in sentence])
     first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
-    sentence_start = pieces.offsets[word_offsets[:-1]]
-    n_pieces = pieces.offsets[word_offsets[1:]] - sentence_start
+    text_offsets = pieces.offsets[word_offsets]
+    n_pieces = np.diff(text_offsets)
 
     asked = tokenizer.encode_texts(queries)
-    room = max_length - frame.n_special - asked.lengths
+    room = max_length - tokenizer.pair_frame.n_special - asked.lengths
     shared = _strides(queries, asked.lengths, room, stride, max_length)
     if is_asked is None:
         is_asked = np.ones((len(sentences), len(queries)), dtype=bool)
     row_sentence, row_query = np.nonzero(is_asked & (n_pieces > 0)[:, None])
-    cuts = [
-        cut_windows(n, room[query], shared[query])
-        for n, query in zip(n_pieces[row_sentence].tolist(), row_query.tolist())
-    ]
-    n_windows = np.array([len(start) for start, _ in cuts], dtype=np.int64)
-    sentence, query = np.repeat(row_sentence, n_windows), np.repeat(row_query, n_windows)
-    start = np.concatenate([start for start, _ in cuts] or [np.zeros(0, np.int64)])
-    stop = np.concatenate([stop for _, stop in cuts] or [np.zeros(0, np.int64)])
-    flat_start = sentence_start[sentence] + start
-    flat_stop = sentence_start[sentence] + stop
-
+    row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
+    sentence, query = row_sentence[row], row_query[row]
+    flat_start, flat_stop = text_offsets[sentence] + start, text_offsets[sentence] + stop
     windows = Ragged(
         pieces.values[ranges(flat_start, flat_stop)], offsets_from_lengths(stop - start)
     )
-    asked = asked.take(query)
-    texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
-    input_ids, token_type_ids = frame.put_around(*texts)
-    before = np.full(len(query), frame.n_before)
-    if not tokenizer.pads_left:
-        before += asked.lengths + len(frame.special[1])
+    input_ids, token_type_ids, before = tokenizer.put_beside(asked.take(query), windows)
 
     first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)
     words = ranges(first_word, last_word)  # Of each item, in the flat words.
     item_offsets = offsets_from_lengths(last_word - first_word)
     window = np.repeat(np.arange(len(query)), np.diff(item_offsets))
-    place = first[words] - sentence_start[sentence[window]]
+    place = first[words] - text_offsets[sentence[window]]
     word = words - word_offsets[sentence[window]]
     target, n_uncovered = None, 0
     if spans is not None:
@@ -140,7 +124,7 @@ def encode_queries(
 
 def _strides(
     queries: Sequence[str], n_asked: np.ndarray, room: np.ndarray, stride: int | None, longest: int
-) -> list[int]:
+) -> np.ndarray:
     """Return the pieces that windows share, for each query."""
     least = 1 if stride is None else stride + 1
     for i in np.flatnonzero(room < least)[:1]:
@@ -150,7 +134,7 @@ def _strides(
             f"{'is' if least == 1 else 'are'} needed"
             + ("." if stride is None else f" with stride={stride}.")
         )
-    return (room // 4).tolist() if stride is None else [stride] * len(room)
+    return room // 4 if stride is None else np.full(len(room), stride)
 
 
 def _targets(

@@ -6,6 +6,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,72 @@ import numpy as np
 
 from .._configuration import check_vocabulary
 from .._pretrained import loading
-from ._frame import Frame
-from ._ragged import Ragged
+from ._ragged import Ragged, offsets_from_lengths
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
     from transformers import PreTrainedTokenizerFast
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a model wants before, between and after its texts.
+
+    Attributes
+    ----------
+    special : tuple of n_texts + 1 tuples of int
+        Ids before the first text, between the texts, and after the last one.
+    special_types : tuple of n_texts + 1 tuples of int
+        Their token types.
+    text_types : tuple of n_texts int
+        Token type of each text.
+    """
+
+    special: tuple[tuple[int, ...], ...]
+    special_types: tuple[tuple[int, ...], ...]
+    text_types: tuple[int, ...]
+
+    @property
+    def n_special(self) -> int:
+        """Number of special tokens."""
+        return sum(map(len, self.special))
+
+    @property
+    def n_before(self) -> int:
+        """Number of special tokens before the first text."""
+        return len(self.special[0])
+
+    def of_zeros(self) -> "Frame":
+        """Return a frame with zeros in the places of the special tokens."""
+        return replace(self, special=tuple((0,) * len(tokens) for tokens in self.special))
+
+    def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
+        """Join the first, the second, ... text of each row with the special tokens.
+
+        Parameters
+        ----------
+        *texts : n_texts Ragged of n_rows rows
+            Piece ids.
+
+        Returns
+        -------
+        input_ids, token_type_ids : Ragged of n_rows rows, int32
+        """
+        lengths = [text.lengths for text in texts]
+        offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
+        ids = np.empty(offsets[-1], dtype=np.int32)
+        types = np.empty(offsets[-1], dtype=np.int32)
+        end = offsets[:-1].copy()  # of what is there of each row
+        for i, (tokens, token_types) in enumerate(zip(self.special, self.special_types)):
+            for token, token_type in zip(tokens, token_types):
+                ids[end], types[end] = token, token_type
+                end += 1
+            if i < len(texts):
+                text = texts[i]
+                place = np.arange(len(text.values)) + np.repeat(end - text.offsets[:-1], lengths[i])
+                ids[place], types[place] = text.values, self.text_types[i]
+                end += lengths[i]
+        return Ragged(ids, offsets), Ragged(types, offsets)
 
 
 class WordTokenizer:
@@ -120,6 +181,25 @@ class WordTokenizer:
             offsets[is_blank, 1] = offsets[is_blank, 0]
             start[here], end[here] = _without_spaces(text, offsets)
         return pieces, start, end
+
+    def put_beside(self, asked: Ragged, windows: Ragged) -> tuple[Ragged, Ragged, np.ndarray]:
+        """Join windows of texts with what is asked of them.
+
+        That comes first, except in models that pad at the left (XLNet): they were trained with the
+        text first.
+
+        Returns
+        -------
+        input_ids, token_type_ids : Ragged of n_windows rows, int32
+        n_before : ndarray of shape (n_windows,)
+            Pieces before the window.
+        """
+        frame = self.pair_frame
+        n_before = np.full(len(windows), frame.n_before)
+        if self.pads_left:
+            return *frame.put_around(windows, asked), n_before
+        n_before += asked.lengths + len(frame.special[1])
+        return *frame.put_around(asked, windows), n_before
 
     def _pieces(self, rows: list[list[int]]) -> Ragged:
         pieces = Ragged.from_rows(rows, np.int32)
