@@ -55,15 +55,11 @@ class EncodedQuestions:
         windows = ranges(first[rows], first[rows + 1])
         dataset = self.dataset.take(rows)
         if dataset.target is not None:  # A question that is taken twice has other windows then.
-            window = np.repeat(np.arange(len(dataset)), dataset.items.lengths)
-            dataset.target[:, 2] = window
+            dataset.target[:, 2] = np.repeat(np.arange(len(dataset)), dataset.items.lengths)
+        of_items = ("piece", "start", "end", "can_start", "can_end")
         return EncodedQuestions(
             dataset=dataset,
-            piece=self.piece[items],
-            start=self.start[items],
-            end=self.end[items],
-            can_start=self.can_start[items],
-            can_end=self.can_end[items],
+            **{name: getattr(self, name)[items] for name in of_items},
             window_start=self.window_start[windows],
             window_stop=self.window_stop[windows],
             uncovered=np.flatnonzero(np.isin(rows, self.uncovered)),
@@ -133,12 +129,14 @@ def encode_questions(
     )
     input_ids, token_type_ids, before = tokenizer.put_beside(asked, windows)
     texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
-    items = _after_first(_no_answer_positions(texts, tokenizer), before, length)
+    no_answer = _no_answer_positions(texts, tokenizer)
 
-    def of_items(values: np.ndarray, of_no_answer: int) -> np.ndarray:
-        return _put_first(of_no_answer, values, items.offsets)
+    def of_items(of_no_answer: np.ndarray | int, of_pieces: np.ndarray) -> np.ndarray:
+        return np.insert(of_pieces, windows.offsets[:-1], of_no_answer)
 
-    piece = of_items(in_context - pieces.offsets[which[np.repeat(row, length)]], -1)
+    positions = of_items(no_answer, ranges(before, before + length))
+    items = Ragged(positions.astype(np.int32), offsets_from_lengths(length + 1))
+    piece = of_items(-1, in_context - pieces.offsets[which[np.repeat(row, length)]])
     target, uncovered = None, np.zeros(0, dtype=np.int64)
     if answers is not None:
         gold = _gold_pieces(answers, which, pieces.offsets, start, end, is_filled)
@@ -154,10 +152,10 @@ def encode_questions(
             target=target,
         ),
         piece=piece.astype(np.int32),
-        start=of_items(start[in_context], 0),
-        end=of_items(end[in_context], 0),
-        can_start=of_items(can_start[in_context], 0),
-        can_end=of_items(can_end[in_context], 0),
+        start=of_items(0, start[in_context]),
+        end=of_items(0, end[in_context]),
+        can_start=of_items(0, can_start[in_context]),
+        can_end=of_items(0, can_end[in_context]),
         window_start=window_start,
         window_stop=window_stop,
         uncovered=uncovered,
@@ -221,23 +219,6 @@ def _is_new(place: np.ndarray, is_filled: np.ndarray, offsets: np.ndarray) -> np
         before = np.append(highest, place[filled][:-1])
         new[filled] = (place[filled] > before) | (np.diff(row[filled], prepend=-1) != 0)
     return new
-
-
-def _after_first(first: np.ndarray, start: np.ndarray, length: np.ndarray) -> Ragged:
-    """Return rows of a first value each and then ``start, start + 1, ...``, so many."""
-    offsets = offsets_from_lengths(length + 1)
-    values = _put_first(0, ranges(start, start + length), offsets)
-    values[offsets[:-1]] = first
-    return Ragged(values.astype(np.int32), offsets)
-
-
-def _put_first(value: int, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the values of each row with one value before them; offsets are those of the result."""
-    out = np.empty(offsets[-1], dtype=values.dtype)
-    is_first = np.zeros(len(out), dtype=bool)
-    is_first[offsets[:-1]] = True
-    out[is_first], out[~is_first] = value, values
-    return out
 
 
 def _gold_pieces(

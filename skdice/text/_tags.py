@@ -96,20 +96,16 @@ def best_sequences(
     start, follow, end = transitions
     best: np.ndarray = scores.argmax(1)
     # Where the best class of every word makes a well-formed sequence, that is the best sequence.
-    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    bad_word = np.zeros(len(best), dtype=bool)
-    if len(best):
-        inside = sentence[1:] == sentence[:-1]
-        bad_word[1:] = inside & ~follow[best[:-1], best[1:]]
-        bad_word[0] |= not start[best[0]]
-        bad_word[1:] |= ~inside & ~start[best[1:]]
-        bad_word[:-1] |= ~inside & ~end[best[:-1]]
-        bad_word[-1] |= not end[best[-1]]
-    rows = np.unique(sentence[bad_word])
-    rows = rows[np.argsort(-np.diff(offsets)[rows], kind="stable")]
+    lengths = np.diff(offsets)
+    first, last = offsets[:-1][lengths > 0], offsets[1:][lengths > 0] - 1
+    is_bad = ~follow[np.roll(best, 1), best]
+    is_bad[first] = ~start[best[first]]
+    is_bad[last] |= ~end[best[last]]
+    rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[is_bad])
+    rows = rows[np.argsort(-lengths[rows], kind="stable")]
     while len(rows):
         # The first one is the longest.
-        cells = (offsets[rows[0] + 1] - offsets[rows[0]] + len(start)) * len(start)
+        cells = (lengths[rows[0]] + len(start)) * len(start)
         block, rows = np.split(rows, [max(1, _VITERBI_CELLS // cells)])
         _viterbi(scores, offsets, block, transitions, best)
     return best
@@ -124,13 +120,11 @@ def _viterbi(
 ) -> None:
     """Write the best sequences of some sentences, the longest first, into ``best``."""
     start, follow, end = (np.where(part, 0.0, -np.inf) for part in transitions)
-    lengths = np.diff(offsets)[rows]
-    first = offsets[rows]
+    first, lengths = offsets[rows], np.diff(offsets)[rows]
     total = scores[first] + start
-    n_classes = scores.shape[1]
-    came_from = np.zeros((lengths[0], len(rows), n_classes), dtype=np.int32)
+    came_from = np.zeros((lengths[0], *total.shape), dtype=np.int32)
     for t in range(1, lengths[0]):
-        n = int(np.searchsorted(-lengths, -t, side="left"))  # sentences longer than t
+        n = int((lengths > t).sum())
         paths = total[:n, :, None] + follow
         came_from[t, :n] = paths.argmax(1)
         total[:n] = paths.max(1) + scores[first[:n] + t]
