@@ -23,13 +23,7 @@ _REFUSED = ("ADALORA", "XLORA", "POLY", "SHIRA")
 
 
 def check_peft_config(owner: str, name: str, value: Any) -> None:
-    """Raise a ValueError unless a value is None or describes adapters that can be trained here.
-
-    Raises
-    ------
-    ImportError
-        If peft is not installed.
-    """
+    """Raise a ValueError unless a value is None or describes adapters that can be trained here."""
     if value is None:
         return
     peft = _peft(f"{name}={type(value).__name__}(...)")
@@ -103,8 +97,6 @@ def make_config(name: str, fields: dict[str, Any]) -> Any:
 
     Raises
     ------
-    ImportError
-        If peft is not installed.
     ValueError
         If peft has no such class.
     """
@@ -152,7 +144,8 @@ def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) ->
         }
         raise ValueError(
             f"The 'peft_config' parameter does not fit {type(transformer).__name__}. peft says: "
-            f"{error} What target_modules can name are the linear layers {', '.join(sorted(linear))}."
+            f"{error} What target_modules can name are the linear layers "
+            f"{', '.join(sorted(linear))}."
         ) from error
     for parameter in head:
         parameter.requires_grad_(True)

@@ -68,16 +68,7 @@ class TagChain:
         return torch.where(is_broken[row], logits, scores)
 
     def predict(self, logits: np.ndarray) -> np.ndarray:
-        """Return the log-probability of each tag of each word, in its sentence.
-
-        Parameters
-        ----------
-        logits : ndarray of shape (n_words, n_classes)
-
-        Returns
-        -------
-        ndarray of shape (n_words, n_classes)
-        """
+        """Return the log-probability of each tag in its sentence, (n_words, n_classes) for both."""
         scores = torch.empty(logits.shape)
         lengths = self._offsets.diff()
         rows = lengths.argsort(descending=True, stable=True)[: lengths.count_nonzero()]

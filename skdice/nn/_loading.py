@@ -18,24 +18,22 @@ _ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn
 _COMPARE_TYPES = ("xlnet", "funnel")
 
 
-class Pretrained(NamedTuple):
-    """A transformer and what is known of its weights.
+class Size(NamedTuple):
+    """How large the network of a ``config.json`` is.
 
     Attributes
     ----------
-    transformer : transformers.PreTrainedModel
-    new_in_encoder : list of str
-        Names of the new parameters of its ``base_model``.
-    unmatched : list of str
-        Names of all weights that the checkpoint or the model has alone, or in another shape.
-    trained_labels : list of str or None
-        What the outputs of the checkpoint's head mean, if it has one.
+    n_parameters : int
+    n_layers : int or None
+        None if it does not say.
+    n_positions : int or None
+        Special tokens included; None if unlimited. Models of the RoBERTa family count positions
+        from ``padding_idx + 1`` on.
     """
 
-    transformer: Any
-    new_in_encoder: list[str]
-    unmatched: list[str]
-    trained_labels: list[str] | None
+    n_parameters: int
+    n_layers: int | None
+    n_positions: int | None
 
 
 def load_transformer(
@@ -44,10 +42,20 @@ def load_transformer(
     n_labels: int,
     attention_dropout: float | None,
     config_file: str | None,
-) -> Pretrained:
+) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
     A pooler, which some families count as encoder, belongs to the head if it is new.
+
+    Returns
+    -------
+    transformer : transformers.PreTrainedModel
+    new_in_encoder : list of str
+        Names of the new parameters of its ``base_model``.
+    unmatched : list of str
+        Names of all weights that the checkpoint or the model has alone, or in another shape.
+    trained_labels : list of str or None
+        What the outputs of the checkpoint's head mean, if it has one.
 
     Raises
     ------
@@ -84,27 +92,7 @@ def load_transformer(
     unmatched = set(info["missing_keys"]) | mismatched | set(info["unexpected_keys"])
     are_told = labels != [f"LABEL_{i}" for i in range(len(labels))]
     is_trained = are_told and type(transformer).__name__ in trained
-    return Pretrained(
-        transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
-    )
-
-
-class Size(NamedTuple):
-    """How large the network of a ``config.json`` is.
-
-    Attributes
-    ----------
-    n_parameters : int
-    n_layers : int or None
-        None if it does not say.
-    n_positions : int or None
-        Special tokens included; None if unlimited. Models of the RoBERTa family count positions
-        from ``padding_idx + 1`` on.
-    """
-
-    n_parameters: int
-    n_layers: int | None
-    n_positions: int | None
+    return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
 
 
 def position_limit(model: str) -> int | None:
@@ -143,23 +131,18 @@ def _size(auto_class: str, config_class: Any, settings: str) -> Size:
     config = config_class.from_dict(json.loads(settings))
     with torch.device("meta"):
         network = getattr(transformers, auto_class).from_config(config)
-    limits = [_n_positions(part, name) for name, part in network.named_modules()]
-    limits.append(getattr(config, "max_position_embeddings", None))
+    # Tables may have rows that are not used, and configurations count those before the first.
+    limits = [getattr(config, "max_position_embeddings", None)]
+    for name, part in network.named_modules():
+        weight = getattr(part, "weight", None)
+        if name.endswith("position_embeddings") and isinstance(weight, Tensor):
+            padding = getattr(part, "padding_idx", None)
+            limits.append(len(weight) - (0 if padding is None else padding + 1))
     return Size(
         sum(parameter.numel() for parameter in network.parameters()),
         getattr(config, "num_hidden_layers", None),
-        # Tables may have rows that are not used, and configurations count those before the first.
         min((n for n in limits if isinstance(n, int) and n > 0), default=None),
     )
-
-
-def _n_positions(module: Any, name: str) -> int | None:
-    """Return how many positions a module has embeddings for, None if it has none."""
-    weight = getattr(module, "weight", None)
-    if not name.endswith("position_embeddings") or not isinstance(weight, Tensor):
-        return None
-    padding = getattr(module, "padding_idx", None)
-    return len(weight) - (0 if padding is None else padding + 1)
 
 
 def _check_is_model(model: str) -> None:

@@ -119,10 +119,8 @@ def encode_words(
     ----------
     sentences : sequence of sequences of str
     tokenizer : WordTokenizer
-    max_length : int
-        Longest window in pieces, special ones included.
-    stride : int
-        Pieces that neighbouring windows share.
+    max_length, stride : int
+        Longest window in pieces, special ones included, and pieces that neighbours share.
     with_shapes : bool
         Whether the token type of a piece is the shape of its word (of a special token 0).
     """
@@ -176,7 +174,7 @@ def encode_rows(
     max_length : int
         Longest row in pieces, special ones included.
     truncation : {"longest_first", "second", "error"}
-        What is done with longer rows, see :func:`truncated_lengths`.
+        See :func:`truncated_lengths`.
 
     Returns
     -------
@@ -205,13 +203,7 @@ def encode_rows(
 
 
 def word_shapes(words: Sequence[str]) -> np.ndarray:
-    """Return the shape of each word.
-
-    Returns
-    -------
-    ndarray of shape (n_words,), int32
-        Places in ``SHAPES``, counted from 1.
-    """
+    """Return the shape of each word, its place in ``SHAPES`` counted from 1, int32."""
     known = {word: _shape(word) for word in set(words)}
     return np.array([known[word] for word in words], dtype=np.int32)
 

@@ -130,9 +130,8 @@ def _strides(
     for i in np.flatnonzero(room < least)[:1]:
         raise ValueError(
             f"The query {queries[i]!r} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} of "
-            f"max_length={longest} for the words of a sentence; at least {least} "
-            f"{'is' if least == 1 else 'are'} needed"
-            + ("." if stride is None else f" with stride={stride}.")
+            f"max_length={longest} for the words of a sentence; at least {least} must be "
+            f"left with stride={stride}."
         )
     return room // 4 if stride is None else np.full(len(room), stride)
 
@@ -150,28 +149,22 @@ def _targets(
     for i, row in enumerate(spans):
         for start, end, label in row:
             of_row.setdefault((i, label), []).append((start, end - 1))
-    marks, lengths = [], []  # (item, column) and (item, length of the span)
     uncovered = {(key, span) for key, row in of_row.items() for span in row}
+    borders = np.zeros((len(word), 2), dtype=np.int32)
+    lengths: dict[int, list[int]] = {}  # Of the spans that start with an item.
     for w, key in enumerate(zip(sentence.tolist(), query.tolist())):
         low, high = item_offsets[w], item_offsets[w + 1]
         for span in of_row.get(key, ()) if high > low else ():
             # Items of a window are words side by side.
-            first, last = (low + place - word[low] for place in span)
-            marks += [
-                (item, column) for column, item in enumerate((first, last)) if low <= item < high
-            ]
-            if low <= first and last < high:
-                lengths.append((first, last - first + 1))
+            places = [low + place - word[low] for place in span]
+            for column, place in enumerate(places):
+                if low <= place < high:
+                    borders[place, column] = 1
+            if low <= places[0] and places[1] < high:
+                lengths.setdefault(places[0], []).append(places[1] - places[0] + 1)
                 uncovered.discard((key, span))
-    seen: dict[int, int] = {}
-    columns = []
-    for item, _ in lengths:
-        columns.append(3 + seen.get(item, 0))
-        seen[item] = seen.get(item, 0) + 1
-    target = np.zeros((len(word), 3 + max(seen.values(), default=0)), dtype=np.int32)
-    target[:, 2] = window
-    for item, column in marks:
-        target[item, column] = 1
-    for (item, length), column in zip(lengths, columns):
-        target[item, column] = length
+    target = np.zeros((len(word), 3 + max(map(len, lengths.values()), default=0)), dtype=np.int32)
+    target[:, :2], target[:, 2] = borders, window
+    for place, found in lengths.items():
+        target[place, 3 : 3 + len(found)] = found
     return target, len(uncovered)

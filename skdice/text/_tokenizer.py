@@ -57,11 +57,6 @@ class Frame:
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Join the first, the second, ... text of each row with the special tokens.
 
-        Parameters
-        ----------
-        *texts : n_texts Ragged of n_rows rows
-            Piece ids.
-
         Returns
         -------
         input_ids, token_type_ids : Ragged of n_rows rows, int32
@@ -208,14 +203,9 @@ class WordTokenizer:
         return pieces
 
     def _unknown_id(self) -> int:
-        for token_id in (
-            self.tokenizer.unk_token_id,
-            self.tokenizer.mask_token_id,
-            self.tokenizer.pad_token_id,
-        ):
-            if token_id is not None:
-                return int(token_id)
-        return 0
+        own = self.tokenizer
+        known = (own.unk_token_id, own.mask_token_id, own.pad_token_id)
+        return next((int(token_id) for token_id in known if token_id is not None), 0)
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
@@ -253,21 +243,20 @@ def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndar
     Ends move over the combining marks that follow, which some tokenizers drop.
     """
     is_space = np.fromiter(map(str.isspace, text), dtype=bool, count=len(text))
-    place = np.arange(len(text) + 1)
-    next_start = place.copy()
-    next_start[:-1][is_space] = len(text)
-    next_start = np.minimum.accumulate(next_start[::-1])[::-1]
-    last_end = place.copy()
-    last_end[1:][is_space] = 0
-    last_end = np.maximum.accumulate(last_end)
+    next_start = _next_place(is_space)
+    last_end = len(text) - _next_place(is_space[::-1])[::-1]
     end = last_end[offsets[:, 1]]
     if not text.isascii():
         is_mark = np.fromiter((unicodedata.category(char)[0] == "M" for char in text), dtype=bool)
-        after_marks = place.copy()
-        after_marks[:-1][is_mark] = len(text)
-        after_marks = np.minimum.accumulate(after_marks[::-1])[::-1]
-        end = np.where(offsets[:, 0] < offsets[:, 1], after_marks[end], end)
+        end = np.where(offsets[:, 0] < offsets[:, 1], _next_place(is_mark)[end], end)
     return next_start[offsets[:, 0]], end
+
+
+def _next_place(is_passed: np.ndarray) -> np.ndarray:
+    """Return, for each place in a text and its end, the next one that is not passed over."""
+    place = np.arange(len(is_passed) + 1)
+    place[:-1][is_passed] = len(is_passed)
+    return np.minimum.accumulate(place[::-1])[::-1]
 
 
 def _without_surrogates(word: str) -> str:
