@@ -20,7 +20,8 @@ from ..io._checkpoint import DirectoryCheckpoint
 from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..nn._batching import Batcher, StepSampler
 from ..nn._chain import TagChain
-from ..nn._modules import TextModule, hidden_size
+from ..nn._loading import hidden_size
+from ..nn._modules import TextModule
 from ..nn._net import TextNet
 from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
@@ -36,8 +37,7 @@ from ..nn._runtime import (
 )
 from ..nn._train import train
 from ..text._encoding import EncodedDataset
-from ..text._frame import Frame
-from ..text._tokenizer import WordTokenizer
+from ..text._tokenizer import Frame, WordTokenizer
 from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._members import Member, history_of, mean_history, members_of

@@ -5,9 +5,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from ..nn._modules import position_limit
-from ..text._frame import Frame
-from ..text._tokenizer import WordTokenizer
+from ..nn._loading import position_limit
+from ..text._tokenizer import Frame, WordTokenizer
 
 # About so many optimiser steps, in so many epochs.
 _STEPS = 200

@@ -20,10 +20,11 @@ from ..io._network import Adapters, check_adapters, check_weights, read_adapters
 from ..io._onnx import export
 from ..io._save import Fitted, save
 from ..losses import Loss
-from ..nn._modules import TRANSFORMER, TextModule, size_of_network
+from ..nn._loading import size_of_network
+from ..nn._modules import TRANSFORMER, TextModule
 from ..nn._net import TextNet
 from ..nn._runtime import resolve_device, seeded
-from ..text._shapes import SHAPES
+from ..text._encoding import SHAPES
 from ..text._tokenizer import WordTokenizer
 from ._open_parameters import Pace
 from ._saved_state import check_saved_state

@@ -16,9 +16,9 @@ from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
+from ..text._decoding import best_disjoint, find_spans
 from ..text._entities import Entity, by_label
 from ..text._queries import EncodedQueries, encode_queries
-from ..text._query_decoding import best_disjoint, find_spans
 from ._base import Lesson
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import check_entities, find_overlap, span_f1_score

@@ -19,9 +19,8 @@ from ..nn._chain import TagChain
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
-from ..text._encoding import EncodedDataset, encode_words
+from ..text._encoding import SHAPES, EncodedDataset, encode_words
 from ..text._entities import Entity, by_label, keep_above
-from ..text._shapes import SHAPES
 from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
 from ._base import Lesson
 from ._goal import F1, Goal, choose_decision, score_candidates

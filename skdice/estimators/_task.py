@@ -6,8 +6,7 @@ from typing import Any
 
 from ..io._model_card import CardTexts
 from ..metrics._row_counts import RowCounts
-from ..text._frame import Frame
-from ..text._tokenizer import WordTokenizer
+from ..text._tokenizer import Frame, WordTokenizer
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from .._configuration import (
 )
 from .._pretrained import loading, quiet_transformers
 from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS, add_adapters
-from ..nn._modules import HEAD, size_of_network
+from ..nn._loading import size_of_network
+from ..nn._modules import HEAD
 from ._manifest import WEIGHTS, has_adapters
 
 # By these transformers would take code from a repository, or read other files than those listed.

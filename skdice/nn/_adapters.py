@@ -18,18 +18,12 @@ ADAPTER_WEIGHTS = "adapter_model.safetensors"
 NAME = "default"
 # Fields that configurations set themselves.
 _OF_PEFT = ("peft_type", "peft_version")
-# What needs more of a training loop than gradients, or other networks.
-_REFUSED = ("ADALORA", "XLORA", "POLY")
+# What needs more of a training loop than gradients, or other networks, or is not weights alone.
+_REFUSED = ("ADALORA", "XLORA", "POLY", "SHIRA")
 
 
 def check_peft_config(owner: str, name: str, value: Any) -> None:
-    """Raise a ValueError unless a value is None or describes adapters that can be trained here.
-
-    Raises
-    ------
-    ImportError
-        If peft is not installed.
-    """
+    """Raise a ValueError unless a value is None or describes adapters that can be trained here."""
     if value is None:
         return
     peft = _peft(f"{name}={type(value).__name__}(...)")
@@ -43,8 +37,8 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
     if is_refused or value.is_prompt_learning or getattr(tuner, "uses_shared_state", False):
         raise ValueError(
             f"The {name!r} parameter of {owner} must be a configuration of adapters that lie "
-            f"inside the layers and need gradients alone, such as peft.LoraConfig, IA3Config or "
-            f"LoHaConfig. Got a {type(value).__name__} instead."
+            f"inside the layers, are weights alone and need gradients alone, such as "
+            f"peft.LoraConfig, IA3Config or LoHaConfig. Got a {type(value).__name__} instead."
         )
     if getattr(value, "megatron_config", None) is not None:
         raise ValueError(f"The {name!r} parameter of {owner} must not have a megatron_config.")
@@ -87,15 +81,15 @@ def is_of_peft(value: Any) -> bool:
 
 def set_fields(config: Any) -> dict[str, Any]:
     """Return the fields of a configuration that are not as peft sets them."""
-    found = {}
-    for field in dataclasses.fields(config):
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        value = getattr(config, field.name)
-        if field.name not in _OF_PEFT and value != default:
-            found[field.name] = value
-    return found
+    defaults = {
+        field.name: field.default
+        if field.default_factory is dataclasses.MISSING
+        else field.default_factory()
+        for field in dataclasses.fields(config)
+        if field.name not in _OF_PEFT
+    }
+    values = {name: getattr(config, name) for name in defaults}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def make_config(name: str, fields: dict[str, Any]) -> Any:
@@ -103,8 +97,6 @@ def make_config(name: str, fields: dict[str, Any]) -> Any:
 
     Raises
     ------
-    ImportError
-        If peft is not installed.
     ValueError
         If peft has no such class.
     """
@@ -116,8 +108,8 @@ def make_config(name: str, fields: dict[str, Any]) -> Any:
 
 def describe(config: Any) -> str:
     """Return the fields of a configuration that were set, as code."""
-    fields = set_fields(config).items()
-    shown = (f"{key}={sorted(part) if isinstance(part, set) else part!r}" for key, part in fields)
+    fields = _with_lists(set_fields(config)).items()
+    shown = (f"{key}={part!r}" for key, part in fields)
     return f"{type(config).__name__}({', '.join(shown)})"
 
 
@@ -128,7 +120,6 @@ def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) ->
     ----------
     transformer : transformers.PreTrainedModel
     config : peft.PeftConfig
-        It is not changed.
     head : iterable of nn.Parameter
         Of the layers that are trained as a whole, and so have no adapters.
 
@@ -139,29 +130,28 @@ def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) ->
     """
     peft = _peft("peft_config")
     config, head = copy.deepcopy(config), set(head)
-    names = head_modules(transformer, head)
+    names = _head_modules(transformer, head)
     config.inference_mode = False  # It is set in those that were saved.
     _leave_alone(config, names)
     try:
         with quiet_transformers():
             peft.inject_adapter_in_model(config, transformer, NAME)
     except (ValueError, TypeError, AttributeError, NotImplementedError, ImportError) as error:
-        linear = sorted(
-            {
-                name.rpartition(".")[2]
-                for name, part in transformer.named_modules()
-                if isinstance(part, nn.Linear) and name not in names
-            }
-        )
+        linear = {
+            name.rpartition(".")[2]
+            for name, part in transformer.named_modules()
+            if isinstance(part, nn.Linear) and name not in names
+        }
         raise ValueError(
             f"The 'peft_config' parameter does not fit {type(transformer).__name__}. peft says: "
-            f"{error} What target_modules can name are the linear layers {', '.join(linear)}."
+            f"{error} What target_modules can name are the linear layers "
+            f"{', '.join(sorted(linear))}."
         ) from error
     for parameter in head:
         parameter.requires_grad_(True)
 
 
-def head_modules(transformer: nn.Module, head: set[nn.Parameter]) -> list[str]:
+def _head_modules(transformer: nn.Module, head: set[nn.Parameter]) -> list[str]:
     """Return the names of the modules that have parameters of the head."""
     return [
         name
@@ -178,32 +168,26 @@ def merge_adapters(transformer: Any) -> None:
     ValueError
         If adapters of their kind cannot be added to weights.
     """
-    _merge_inside(transformer)
+    for name, child in list(transformer.named_children()):
+        merged = _merged(child)
+        setattr(transformer, name, merged)
+        merge_adapters(merged)
     transformer.__dict__.pop("peft_config", None)
 
 
-def _merge_inside(parent: Any) -> None:
-    for name, child in list(parent.named_children()):
-        merged = _merged(child)
-        setattr(parent, name, merged)
-        _merge_inside(merged)
-
-
 def _merged(module: Any) -> Any:
-    while True:
-        try:
-            if hasattr(module, "unload_and_optionally_merge_module"):  # That are trained whole.
-                module = module.unload_and_optionally_merge_module(True, False, None)
-            elif hasattr(module, "base_layer") and hasattr(module, "merge"):
-                module.merge()
-                module = module.base_layer
-            else:
-                return module
-        except NotImplementedError as error:
-            raise ValueError(
-                f"The adapters of this fit cannot be merged into the weights: peft has no way to "
-                f"for {type(module).__name__}."
-            ) from error
+    try:
+        if hasattr(module, "unload_and_optionally_merge_module"):  # That are trained whole.
+            return _merged(module.unload_and_optionally_merge_module(True, False, None))
+        if hasattr(module, "base_layer") and hasattr(module, "merge"):
+            module.merge()
+            return _merged(module.base_layer)
+    except NotImplementedError as error:
+        raise ValueError(
+            f"The adapters of this fit cannot be merged into the weights: peft has no way to for "
+            f"{type(module).__name__}."
+        ) from error
+    return module
 
 
 def saved_name(name: str) -> str:
@@ -215,35 +199,23 @@ def saved_name(name: str) -> str:
     return f"base_model.model.{name}"
 
 
-def names_of_peft(transformer: Any) -> set[str]:
-    """Return the names of what peft itself would save of a transformer with adapters."""
-    peft = _peft("peft_config")
-    found = peft.get_peft_model_state_dict(
-        transformer, adapter_name=NAME, save_embedding_layers=False
-    )
-    return {f"base_model.model.{name.removeprefix('base_model.model.')}" for name in found}
-
-
 def saved_config(transformer: Any, head: set[nn.Parameter], model: str) -> dict[str, Any]:
     """Return what ``adapter_config.json`` has to say, so that peft and transformers load them.
 
-    Parameters
-    ----------
-    transformer : transformers.PreTrainedModel
-        With adapters.
-    head : set of nn.Parameter
-        What is trained as a whole.
-    model : str
-        Hub id or directory of the model that they are for.
+    ``head`` is what is trained as a whole, ``model`` the hub id or directory that they are for.
     """
     config = copy.copy(transformer.peft_config[NAME])
-    whole = [*(config.modules_to_save or []), *head_modules(transformer, head)]
+    whole = [*(config.modules_to_save or []), *_head_modules(transformer, head)]
     fields = {
         **config.to_dict(),
         "base_model_name_or_path": model,
         "inference_mode": True,
         "modules_to_save": whole,
     }
+    return _with_lists(fields)
+
+
+def _with_lists(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: sorted(part) if isinstance(part, set) else part for key, part in fields.items()}
 
 
@@ -257,8 +229,7 @@ def _leave_alone(config: Any, names: list[str]) -> None:
     if "exclude_modules" in fields and names:
         excluded = fields["exclude_modules"] or []
         if isinstance(excluded, str):
-            parts = [f"(?:{excluded})", *map(re.escape, names)]
-            config.exclude_modules = "|".join(parts)
+            config.exclude_modules = "|".join([f"(?:{excluded})", *map(re.escape, names)])
         else:
             config.exclude_modules = {*excluded, *names}
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from ..text._encoding import EncodedDataset
 from ..text._ragged import Ragged, offsets_from_lengths, ranges
-from ._frozen_states import pad_states
 from ._ranks import ALONE, Ranks
 
 Batch = dict[str, Tensor]
@@ -33,8 +32,6 @@ class Batcher:
         Pieces per batch, instead of ``batch_size`` windows.
     pad_id : int
     pads_left : bool
-    states : list of n_windows Tensors of shape (length, size), optional
-        What the frozen layers give for each window.
     pads : bool
         Whether a batch may hold windows of several lengths.
     """
@@ -45,7 +42,6 @@ class Batcher:
         batch_size: int,
         pad_id: int,
         pads_left: bool,
-        states: list[Tensor] | None = None,
         batch_tokens: int | None = None,
         pads: bool = True,
     ) -> None:
@@ -54,7 +50,6 @@ class Batcher:
         self.batch_tokens = batch_tokens
         self.pad_id = pad_id
         self.pads_left = pads_left
-        self.states = states
         self.pads = pads
         self.lengths = dataset.input_ids.lengths
         self._item_weight = None
@@ -69,8 +64,7 @@ class Batcher:
         dict of Tensors
             ``input_ids``, ``attention_mask``, ``token_type_ids`` of shape (n_windows, length);
             ``row`` and ``column`` of shape (n_items,), where the items are; ``item``, which items
-            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them;
-            ``states`` of shape (n_windows, length, size) where they are known.
+            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them.
         """
         data = self.dataset
         lengths = self.lengths[windows]
@@ -98,36 +92,26 @@ class Batcher:
             batch["target"] = data.target[item]
         if self._item_weight is not None:
             batch["weight"] = self._item_weight[item]
-        tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
-        if self.states is not None:
-            states = [self.states[window] for window in windows]
-            tensors["states"] = pad_states(states, longest, self.pads_left)
-        return tensors
+        return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def longest_first(self, windows: np.ndarray) -> np.ndarray:
         """Return windows in the order of their lengths."""
         return windows[np.argsort(-self.lengths[windows], kind="stable")]
 
     def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
-        """Yield windows (all by default) in batches, the longest first.
+        """Yield windows (all by default) and their batch, the longest first.
 
         So memory runs out at once or never.
-
-        Yields
-        ------
-        windows : ndarray of shape (n_windows,)
-        batch : dict of Tensors
         """
         windows = np.arange(len(self.lengths)) if windows is None else windows
         windows = self.longest_first(windows)
-        start = 0
-        while start < len(windows):
+        while len(windows):
             size = self.batch_size
             if self.batch_tokens is not None:
-                size = max(1, self.batch_tokens // int(self.lengths[windows[start]]))
-            part = self._alike(windows[start : start + size])[0]
+                size = max(1, self.batch_tokens // int(self.lengths[windows[0]]))
+            part = self._alike(windows[:size])[0]
             yield part, self.collate(part)
-            start += len(part)
+            windows = windows[len(part) :]
 
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut the windows of a step into batches of similar size, the longest first.
@@ -184,7 +168,7 @@ class StepSampler:
         self.rng = rng
         self.ranks = ranks
         data = batcher.dataset
-        self._texts, first = np.unique(data.text, return_index=True)
+        _, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
         length = np.add.reduceat(batcher.lengths, first) if len(data) else first
         # A text that is longer than a step is a step, and counts as one.
@@ -193,13 +177,10 @@ class StepSampler:
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
-        if self.batcher.batch_tokens is None:
-            return -(-len(self._texts) // self.step_size)
-        # Rounded down, a step is at least as large as the largest text counts: none is empty.
-        return max(1, int(self._size.sum()) // self.step_size) if len(self._texts) else 0
+        return self._count_steps(self._texts_of_epoch())
 
     def __iter__(self) -> Iterator[list[Batch]]:
-        for texts in self._steps():
+        for texts in self._steps(self._texts_of_epoch()):
             windows = self.batcher.longest_first(self._windows.take(texts).values)
             own = self.ranks.own(windows)
             if len(own):
@@ -207,12 +188,23 @@ class StepSampler:
             else:  # This process has a gradient to add as well, of zeros.
                 yield [_without_items(self.batcher.collate(windows[:1]))]
 
-    def _steps(self) -> list[np.ndarray]:
-        n_steps = len(self)
+    def _texts_of_epoch(self) -> np.ndarray:
+        """Return which of the texts with windows an epoch has: all of them."""
+        return np.arange(len(self._size))
+
+    def _count_steps(self, texts: np.ndarray) -> int:
+        if self.batcher.batch_tokens is None:
+            return -(-len(texts) // self.step_size)
+        # Rounded down, a step is at least as large as the largest text counts: none is empty.
+        return max(1, int(self._size[texts].sum()) // self.step_size) if len(texts) else 0
+
+    def _steps(self, texts: np.ndarray) -> list[np.ndarray]:
+        """Put texts of similar length into steps, in an order of chance."""
+        n_steps = self._count_steps(texts)
         if not n_steps:
             return []
         share = np.clip(_STEPS_MIXED / n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
-        order = self.rng.permutation(len(self._texts))
+        order = self.rng.permutation(texts)
         place = self._place[order] + share * self.rng.random(len(order))
         order = order[np.argsort(place, kind="stable")]
         if self.batcher.batch_tokens is None:
@@ -259,7 +251,7 @@ def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _without_items(batch: Batch) -> Batch:
     """Return a batch with the same windows in which nothing is scored."""
-    of_windows = ("input_ids", "attention_mask", "token_type_ids", "states")
+    of_windows = ("input_ids", "attention_mask", "token_type_ids")
     return {name: tensor if name in of_windows else tensor[:0] for name, tensor in batch.items()}
 
 

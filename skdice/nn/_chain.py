@@ -9,13 +9,17 @@ from ._batching import Batch
 
 # Sentences are computed together as long as their words times the classes stay below this number.
 _CELLS = 1_000_000
+# Stands for the logarithm of 0 in sums, where -inf would have no gradient: below any sum of logits.
+_IMPOSSIBLE = -1e30
+# Lowest log-probability that is returned: probabilities underflow long before it.
+_LOWEST = -1e4
 
 
 class TagChain:
     """A linear-chain conditional random field whose transitions are allowed or not.
 
     A sequence whose transitions are all allowed scores the sum of the logits of its tags, any other
-    has no probability. There is nothing to learn.
+    has no probability, whatever its logits. There is nothing to learn.
 
     Parameters
     ----------
@@ -26,7 +30,7 @@ class TagChain:
     """
 
     def __init__(self, transitions: tuple[np.ndarray, ...], offsets: np.ndarray) -> None:
-        self._allowed = tuple(torch.from_numpy(part).float() for part in transitions)
+        self._allowed = tuple(torch.from_numpy(part) for part in transitions)
         self._offsets = torch.from_numpy(offsets)
 
     def train(self, logits: Tensor, batch: Batch) -> Tensor:
@@ -53,27 +57,18 @@ class TagChain:
         target, item = batch["target"], batch["item"]
         last = lengths.cumsum(0) - 1
         first = last - lengths + 1
-        start, follow, end = (part.to(logits) for part in self._allowed)
+        start, follow, end = (part.to(logits.device) for part in self._allowed)
         offsets = self._offsets.to(item.device)
-        start = start.where(torch.isin(item[first], offsets)[:, None], 1.0)
-        end = end.where(torch.isin(item[last] + 1, offsets)[:, None], 1.0)
-        is_broken = start.gather(1, target[first, None]) * end.gather(1, target[last, None]) == 0
+        start = start | ~torch.isin(item[first], offsets)[:, None]
+        end = end | ~torch.isin(item[last] + 1, offsets)[:, None]
+        is_broken = ~(start.gather(1, target[first, None]) & end.gather(1, target[last, None]))
         inside = row[1:] == row[:-1]
-        is_broken[row[1:][inside & (follow[target[:-1], target[1:]] == 0)]] = True
+        is_broken[row[1:][inside & ~follow[target[:-1], target[1:]]]] = True
         scores = _log_probabilities(logits, lengths, start, follow, end)
         return torch.where(is_broken[row], logits, scores)
 
     def predict(self, logits: np.ndarray) -> np.ndarray:
-        """Return the log-probability of each tag of each word, in its sentence.
-
-        Parameters
-        ----------
-        logits : ndarray of shape (n_words, n_classes)
-
-        Returns
-        -------
-        ndarray of shape (n_words, n_classes)
-        """
+        """Return the log-probability of each tag in its sentence, (n_words, n_classes) for both."""
         scores = torch.empty(logits.shape)
         lengths = self._offsets.diff()
         rows = lengths.argsort(descending=True, stable=True)[: lengths.count_nonzero()]
@@ -90,19 +85,24 @@ class TagChain:
 def _log_probabilities(
     logits: Tensor, lengths: Tensor, start: Tensor, follow: Tensor, end: Tensor
 ) -> Tensor:
-    """Sum over all allowed sequences, forwards and backwards (the forward-backward algorithm)."""
+    """Sum over all allowed sequences, forwards and backwards (the forward-backward algorithm).
+
+    A sentence that no allowed sequence can tag has the probabilities of its logits.
+    """
     scores = pad_sequence(list(logits.split(lengths.tolist())), batch_first=True)
     n_words = scores.shape[1]
     is_word = torch.arange(n_words, device=lengths.device) < lengths[:, None]
-    at_start, at_end = _log(start), _log(end).expand_as(scores[:, 0])
-    before, behind = [scores[:, 0] + at_start], [at_end]
+    at_end = torch.zeros_like(scores[:, 0]).masked_fill(~end, _IMPOSSIBLE)
+    before, behind = [scores[:, 0].masked_fill(~start, _IMPOSSIBLE)], [at_end]
     for i in range(1, n_words):
         before.append(_sum_over(before[-1], follow) + scores[:, i])
     for i in range(n_words - 1, 0, -1):
         goes_on = _sum_over(behind[-1] + scores[:, i], follow.T)
         behind.append(torch.where(is_word[:, i, None], goes_on, at_end))
-    paths = torch.stack(before, 1) + torch.stack(behind[::-1], 1)
-    return paths[is_word].log_softmax(1)
+    paths = (torch.stack(before, 1) + torch.stack(behind[::-1], 1))[is_word]
+    is_possible = paths.amax(1, keepdim=True) > _IMPOSSIBLE / 2
+    paths = torch.where(is_possible, paths, logits)
+    return paths.log_softmax(1).clamp_min(_LOWEST)
 
 
 def _sum_over(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -110,11 +110,14 @@ def _sum_over(scores: Tensor, allowed: Tensor) -> Tensor:
 
     It is the same for all tags of a word, so that probabilities do not depend on it, and sums over
     long sentences stay small.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n_sentences, n_classes)
+    allowed : Tensor of bool of shape (n_classes, n_classes)
+        ``allowed[a, b]``: b may come after a.
     """
     top = scores.detach().amax(1, keepdim=True)
-    return _log((scores - top).exp() @ allowed)
-
-
-def _log(share: Tensor) -> Tensor:
-    """Return the logarithm, which is finite for 0 as well."""
-    return share.clamp_min(torch.finfo(torch.float32).tiny).log()
+    top = top.where(top > _IMPOSSIBLE / 2, 0.0)
+    possible = (scores - top).unsqueeze(2).masked_fill(~allowed, _IMPOSSIBLE)
+    return possible.logsumexp(1)

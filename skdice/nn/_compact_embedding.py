@@ -1,8 +1,6 @@
 """Training only those rows of the embedding matrix that occur in the training texts.
 
-The matrix of all pieces is often the largest part of a model, and a training set uses a small part
-of it. The gradient of all other rows is zero, yet a plain optimiser visits each of them in every
-step and keeps two numbers for each of their weights.
+The matrix is often the largest part of a model; a plain optimiser visits all of it in every step.
 """
 
 from collections.abc import Iterator
@@ -34,7 +32,13 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
     """
     whole = module.get_input_embeddings()  # type: ignore[operator]
     rows = np.unique(piece_ids)
-    if not _can_be_compact(module, whole, rows):
+    if (
+        type(whole) is not nn.Embedding
+        or not whole.weight.requires_grad
+        or whole.max_norm is not None
+        or len(rows) >= _MOST_USED * whole.num_embeddings
+        or _count_uses(module, whole.weight) > 1
+    ):
         yield
         return
     compact = _CompactEmbedding(whole, torch.from_numpy(rows.astype(np.int64)))
@@ -43,20 +47,15 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
     try:
         yield
     finally:
-        _replace(module, compact, compact.put_together())
+        compact.write_back()
+        _replace(module, compact, whole.requires_grad_(True))
 
 
 class _CompactEmbedding(nn.Module):
-    """Looks up in a small matrix while it is trained, in the whole one otherwise.
+    """Looks up in a matrix of some rows while it is trained, in the whole one otherwise.
 
     Its state is that of the embedding it stands for, so that weights that a callback saves during
     training load into the model as it is before and after.
-
-    Parameters
-    ----------
-    whole : nn.Embedding
-    rows : Tensor of shape (n_rows,), int64
-        Those to train, sorted.
     """
 
     rows: Tensor
@@ -87,16 +86,12 @@ class _CompactEmbedding(nn.Module):
     def train(self, mode: bool = True) -> "_CompactEmbedding":
         super().train(mode)
         if not mode:
-            self._write_back()
+            self.write_back()
         return self
 
-    def put_together(self) -> nn.Embedding:
-        """Return the whole embedding with the trained rows in it."""
-        self._write_back()
-        return self.whole.requires_grad_(True)
-
     @torch.no_grad()
-    def _write_back(self) -> None:
+    def write_back(self) -> None:
+        """Put the trained rows into the whole embedding."""
         self.whole.weight[self.rows] = self.used
 
 
@@ -104,7 +99,7 @@ def _save_as_whole(
     module: _CompactEmbedding, state: dict[str, Any], prefix: str, _metadata: Any
 ) -> None:
     """Put the weight of the whole embedding in the place of those of the parts."""
-    module._write_back()
+    module.write_back()
     del state[f"{prefix}used"]
     state[f"{prefix}weight"] = state.pop(f"{prefix}whole.weight")
 
@@ -117,16 +112,6 @@ def _load_from_whole(
     if weight is not None:
         state[f"{prefix}whole.weight"] = weight
         state[f"{prefix}used"] = weight[module.rows.to(weight.device)]
-
-
-def _can_be_compact(module: nn.Module, whole: nn.Module, rows: np.ndarray) -> bool:
-    return (
-        type(whole) is nn.Embedding
-        and whole.weight.requires_grad
-        and whole.max_norm is None
-        and len(rows) < _MOST_USED * whole.num_embeddings
-        and _count_uses(module, whole.weight) == 1
-    )
 
 
 def _count_uses(module: nn.Module, parameter: Tensor) -> int:

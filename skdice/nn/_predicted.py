@@ -1,7 +1,7 @@
 """What a network predicts of a batch: which classes, and whether it finds anything at all.
 
-Each function takes the logits and targets of a batch and returns a bool Tensor, so that a fit can
-tell from the predictions of its own steps what it never predicts.
+Each function takes the logits of a batch, of shape (n_items, n_outputs), and its targets, and
+returns a bool Tensor, so that a fit can tell from its own steps what it never predicts.
 """
 
 import torch
@@ -9,40 +9,22 @@ from torch import Tensor
 
 
 def predicted_classes(logits: Tensor, target: Tensor) -> Tensor:
-    """Return which classes are the best one of an item, (n_classes,).
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n_items, n_classes)
-    target : Tensor
-        Not looked at.
-    """
+    """Return which classes are the best one of an item, of shape (n_classes,)."""
     is_predicted = torch.zeros(logits.shape[1], dtype=torch.bool, device=logits.device)
     is_predicted[logits.argmax(1)] = True
     return is_predicted
 
 
 def predicted_labels(logits: Tensor, target: Tensor) -> Tensor:
-    """Return which labels an item gets, (n_labels,).
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n_items, n_labels)
-    target : Tensor
-        Not looked at.
-    """
+    """Return which labels an item gets, of shape (n_labels,)."""
     return (logits > 0).any(0)
 
 
 def predicted_answers(logits: Tensor, target: Tensor) -> Tensor:
-    """Return whether a window has an answer that is better than "no answer", (1,).
+    """Return whether a window has an answer that is better than "no answer", of shape (1,).
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n_items, 2)
-        Scores of the positions as start and as end.
-    target : Tensor of shape (n_items, 3)
-        The last column is the window of the position; its first position is "no answer".
+    The last of three columns of the target is the window of the position; its first position is
+    "no answer".
     """
     window = target[:, 2]
     is_first = torch.ones_like(window, dtype=torch.bool)
@@ -56,13 +38,8 @@ def predicted_answers(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def predicted_entities(logits: Tensor, target: Tensor) -> Tensor:
-    """Return whether a word is taken for the start and one for the end of an entity, (2,).
+    """Return whether a word is taken for the start and one for the end of an entity, of shape (2,).
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n_items, 2 + n_match)
-        Scores of the words as start and as end, and their vectors for matches.
-    target : Tensor
-        Not looked at.
+    The first two columns of the logits are the scores of the words as start and as end.
     """
     return (logits[:, :2] > 0).any(0)

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 
 from .._pretrained import quiet_transformers
 from ..text._encoding import EncodedDataset
-from ..text._frame import Frame
 from ..text._ragged import Ragged, offsets_from_lengths
+from ..text._tokenizer import Frame
 from ._batching import Batcher, to_device
-from ._frozen_states import FrozenStates, pad_states, window_keys
 
 _LENGTHS = (3, 3, 8)  # Pieces of text in the windows of a probe.
 # Of the largest score: rounding makes 1e-5, a wrong mask 1e-1.
@@ -22,27 +21,21 @@ _TOLERANCE = 1e-3
 
 @contextmanager
 def unchanged(module: nn.Module) -> Iterator[None]:
-    """Leave no trace of running a module inside the block: in random numbers, modes, or its parts.
+    """Leave no trace of running a module inside the block: in its modes or its parts.
 
     BigBird, for one, takes other attention from its first short text on.
     """
-    before = [
-        (
-            part,
-            dict(vars(part)),
-            {k: v.copy() for k, v in vars(part).items() if isinstance(v, dict)},
-        )
-        for part in module.modules()
-    ]
-    devices = {p.device.index for p in module.parameters() if p.device.type == "cuda"}
+    before = []
+    for part in module.modules():
+        dicts = {name: v.copy() for name, v in vars(part).items() if isinstance(v, dict)}
+        before.append((part, dict(vars(part)), dicts))
     try:
-        with torch.random.fork_rng(devices=sorted(devices)):
-            yield
+        yield
     finally:
-        for part, attributes, contents in before:
+        for part, attributes, dicts in before:
             vars(part).clear()
             vars(part).update(attributes)
-            for name, content in contents.items():
+            for name, content in dicts.items():
                 attributes[name].clear()
                 attributes[name].update(content)
 
@@ -84,7 +77,8 @@ def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
     """
     name = type(module.transformer).__name__
     try:
-        with _evaluated(module):
+        with unchanged(module), torch.no_grad(), quiet_transformers():
+            module.eval()
             alone, beside, padded = (
                 module(**_inputs(probe, windows, device)) for windows in ([0], [0, 1], [0, 2])
             )
@@ -101,34 +95,6 @@ def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
             f"the batch, or on chance, so that predictions would mean nothing. Take another model."
         )
     return _are_close(alone, padded)
-
-
-def replays_states(module: Any, probe: Batcher, device: Any) -> bool:
-    """Whether scores are the same with outputs of the frozen layers from other batches."""
-    if module.has_random_frozen_part:
-        return False
-    states, keys = FrozenStates(), window_keys(probe.dataset)
-    windows = list(range(len(keys))) if probe.pads else [0]
-    with _evaluated(module):
-        expected = module(**_inputs(probe, windows, device))
-        try:
-            for i in windows:
-                inputs = _inputs(probe, [i], device)
-                states.put([keys[i]], module.frozen_states(**inputs), inputs["attention_mask"])
-            known = states.of(probe.dataset.take(np.array(windows)))
-            inputs = _inputs(probe, windows, device)
-            given = pad_states(known, inputs["input_ids"].shape[1], probe.pads_left).to(device)
-            return _are_close(expected, module(**inputs, states=given))
-        except Exception:
-            return False  # What the layers take or give has another form than that of states.
-
-
-@contextmanager
-def _evaluated(module: nn.Module) -> Iterator[None]:
-    """Run a module as for predictions inside the block, and leave it as it was."""
-    with unchanged(module), torch.no_grad(), quiet_transformers():
-        module.eval()
-        yield
 
 
 def _inputs(probe: Batcher, windows: list[int], device: Any) -> dict[str, Tensor]:

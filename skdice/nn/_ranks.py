@@ -8,6 +8,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -16,8 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# What is sent at a time: small tensors go together, and no copy is as large as the network.
-_BUCKET_BYTES = 64 * 2**20
 # Between two fits, a process may evaluate on its own while the others wait.
 _TIMEOUT = timedelta(minutes=30)
 # The number of this process and how many there were, when it left its job.
@@ -28,6 +27,7 @@ class LostProcessError(RuntimeError):
     """Another process of the job ended, or did not answer for long."""
 
 
+@dataclass(frozen=True)
 class Ranks:
     """The processes that train one network together; by default there is one.
 
@@ -40,10 +40,9 @@ class Ranks:
         Where what is sent has to be.
     """
 
-    def __init__(self, index: int = 0, count: int = 1, device: str = "cpu") -> None:
-        self.index = index
-        self.count = count
-        self.device = device
+    index: int = 0
+    count: int = 1
+    device: str = "cpu"
 
     @property
     def is_first(self) -> bool:
@@ -99,34 +98,23 @@ class Ranks:
         return joined
 
     def compare(self, digests: Mapping[str, str]) -> None:
-        """Check that what must be alike in all processes is.
+        """Raise a ValueError in all processes if digests differ from those of the first.
 
         Parameters
         ----------
         digests : mapping of str to str
             Digests of 16 hexadecimal digits, by the name of what they are of.
-
-        Raises
-        ------
-        ValueError
-            In all processes; it names those that differ from the first, and in what.
         """
-        if self.count == 1:
-            return
         own = np.array([int(value, 16) for value in digests.values()], dtype=np.uint64)
         found = self.stack(torch.from_numpy(own.view(np.int64)))
-        differs = (found != found[0]).numpy()
-        if differs.any():
-            names = np.array(list(digests))
-            shown = "; ".join(
-                f"process {rank} has other {', '.join(names[differs[rank]])}"
-                for rank in np.flatnonzero(differs.any(1))
-            )
-            raise ValueError(
-                f"The {self.count} processes of a job must fit the same rows with the same "
-                f"parameters, but unlike process 0, {shown}. Give all rows to every process; they "
-                f"share out the work by themselves."
-            )
+        for rank, differs in enumerate((found != found[0]).tolist()):
+            if any(differs):
+                names = ", ".join(name for name, is_other in zip(digests, differs) if is_other)
+                raise ValueError(
+                    f"The {self.count} processes of a job must fit the same rows with the same "
+                    f"parameters, but unlike process 0, process {rank} has other {names}. Give all "
+                    f"rows to every process; they share out the work by themselves."
+                )
 
     @contextmanager
     def left_on_error(self, *alike: type[BaseException]) -> Iterator[None]:
@@ -139,19 +127,20 @@ class Ranks:
         except alike:
             raise
         except BaseException:
-            self._leave()
+            global _left
+            # With NCCL it might wait for them; there the launcher ends them.
+            if self.count > 1 and torch.distributed.get_backend() == "gloo":
+                _left = (self.index, self.count)
+                torch.distributed.destroy_process_group()
             raise
 
-    def _leave(self) -> None:
-        global _left
-        # With NCCL it might wait for them; there the launcher ends them.
-        if self.count > 1 and torch.distributed.get_backend() == "gloo":
-            _left = (self.index, self.count)
-            torch.distributed.destroy_process_group()
-
     def _send(self, tensors: Iterable[Tensor], collective: Callable[[Tensor], Any]) -> None:
-        for bucket in _buckets(tensors):
-            flat = torch.cat([tensor.detach().flatten() for tensor in bucket]).to(self.device)
+        """Replace tensors by what comes of them, those of one type together."""
+        by_type: dict[torch.dtype, list[Tensor]] = {}
+        for tensor in tensors:
+            by_type.setdefault(tensor.dtype, []).append(tensor.detach())
+        for group in by_type.values():
+            flat = torch.cat([tensor.flatten() for tensor in group]).to(self.device)
             try:
                 collective(flat)
             except RuntimeError as error:
@@ -159,9 +148,9 @@ class Ranks:
                     "Another process of this job ended or does not answer; what it says is in its "
                     "own output. Start the job again."
                 ) from error
-            parts = flat.split([tensor.numel() for tensor in bucket])
-            for tensor, part in zip(bucket, parts):
-                tensor.detach().copy_(part.view(tensor.shape))
+            parts = flat.split([tensor.numel() for tensor in group])
+            for tensor, part in zip(group, parts):
+                tensor.copy_(part.view(tensor.shape))
 
 
 ALONE = Ranks()
@@ -173,11 +162,6 @@ def current_ranks(device: str) -> Ranks:
     A job is what torch.distributed was initialised for or, if it was not, what the launcher says in
     the environment. On GPUs, "cuda" becomes the one of the process's local rank. In workers of
     joblib (``n_jobs=2``), every fit is one process's.
-
-    Parameters
-    ----------
-    device : str
-        That this process trains on.
 
     Raises
     ------
@@ -213,35 +197,17 @@ def count_processes() -> int:
 
 def _job() -> tuple[int, int]:
     """Return the number of this process and how many there are."""
+    from joblib.parallel import get_active_backend
+
+    is_worker = get_active_backend()[0].nesting_level
     index, count = _left or (0, 1)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         index, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
     elif "RANK" in os.environ:
         index, count = int(os.environ["RANK"]), int(os.environ.get("WORLD_SIZE", 1))
-    return (index, count) if count > 1 and not _is_joblib_worker() else (0, 1)
-
-
-def _is_joblib_worker() -> bool:
-    from joblib.parallel import get_active_backend
-
-    return bool(get_active_backend()[0].nesting_level)
+    return (index, count) if count > 1 and not is_worker else (0, 1)
 
 
 def _disconnect() -> None:
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-
-
-def _buckets(tensors: Iterable[Tensor]) -> Iterator[list[Tensor]]:
-    """Yield tensors in groups of one type, none larger than need be."""
-    bucket: list[Tensor] = []
-    n_bytes = 0
-    for tensor in tensors:
-        is_full = n_bytes + tensor.nbytes > _BUCKET_BYTES
-        if bucket and (is_full or tensor.dtype != bucket[0].dtype):
-            yield bucket
-            bucket, n_bytes = [], 0
-        bucket.append(tensor)
-        n_bytes += tensor.nbytes
-    if bucket:
-        yield bucket

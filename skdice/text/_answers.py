@@ -68,13 +68,7 @@ class SpanDecoder:
     n_best: int
 
     def decode(self, encoded: EncodedQuestions, logits: np.ndarray) -> list[Candidates]:
-        """Return the candidates of each question.
-
-        Parameters
-        ----------
-        encoded : EncodedQuestions
-        logits : ndarray of shape (n_items, 2)
-        """
+        """Return the candidates of each question, from logits of shape (n_items, 2)."""
         offsets = encoded.dataset.item_offsets
         low, high = span_bounds(encoded.dataset.text, encoded.window_start, encoded.window_stop)
         bounds = np.stack([encoded.window_stop, low, high], axis=1)
@@ -134,13 +128,8 @@ class SpanDecoder:
         begin = chosen[order // self.max_answer_length]
         finish = begin + order % self.max_answer_length
         share = np.exp(flat[order] - top[cell_row[order]]) / total[cell_row[order]]
-        spans = list(
-            zip(
-                encoded.start[items][begin].tolist(),
-                encoded.end[items][finish].tolist(),
-                share.tolist(),
-            )
-        )
+        start, end = encoded.start[items][begin], encoded.end[items][finish]
+        spans = list(zip(start.tolist(), end.tolist(), share.tolist()))
         cut = np.searchsorted(cell_row[order], np.arange(n_rows + 1))
         for i in range(n_rows):
             yield Candidates(spans[cut[i] : cut[i + 1]], float(null[i] - best[i]))

@@ -6,12 +6,22 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ._frame import Frame
 from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._shapes import word_shapes
-from ._tokenizer import WordTokenizer
-from ._truncation import truncated_lengths
-from ._windows import central_window, cut_windows
+from ._tokenizer import Frame, WordTokenizer
+from ._windows import central_window, cut_windows, truncated_lengths
+
+# The shapes of words, for encoders that do not see case. Their numbers begin at 1: 0 is what
+# belongs to no word.
+SHAPES = (
+    "digits",
+    "digits and others",
+    "neither letters nor digits",
+    "lower case",
+    "upper case",
+    "one upper-case letter",
+    "capitalised",
+    "other letters",
+)
 
 
 @dataclass(frozen=True)
@@ -109,38 +119,25 @@ def encode_words(
     ----------
     sentences : sequence of sequences of str
     tokenizer : WordTokenizer
-    max_length : int
-        Longest window in pieces, special ones included.
-    stride : int
-        Pieces that neighbouring windows share.
+    max_length, stride : int
+        Longest window in pieces, special ones included, and pieces that neighbours share.
     with_shapes : bool
         Whether the token type of a piece is the shape of its word (of a special token 0).
     """
     words = [word for sentence in sentences for word in sentence]
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode(words)
-    first = pieces.offsets[:-1]  # of each word, in the flat pieces
-    text_start = pieces.offsets[word_offsets[:-1]]
-    n_pieces = pieces.offsets[word_offsets[1:]] - text_start
-
-    capacity = max_length - tokenizer.frame.n_special
-    text = np.flatnonzero(n_pieces)
-    cuts = [cut_windows(n, capacity, stride) for n in n_pieces[text]]
-    n_windows = np.array([len(start) for start, _ in cuts], dtype=np.int64)
-    window_offsets = offsets_from_lengths(n_windows)
-    window_text = np.repeat(text, n_windows)
-    start = np.concatenate([start for start, _ in cuts] or [np.zeros(0, np.int64)])
-    stop = np.concatenate([stop for _, stop in cuts] or [np.zeros(0, np.int64)])
-    start, stop = start + text_start[window_text], stop + text_start[window_text]
-
-    owner = np.repeat(window_offsets[:-1], np.diff(word_offsets)[text])
-    for i in np.flatnonzero(n_windows > 1):
-        of_text = slice(word_offsets[text[i]], word_offsets[text[i] + 1])
-        mine = slice(window_offsets[i], window_offsets[i + 1])
-        owner[of_text] += central_window(first[of_text], start[mine], stop[mine])
-
-    n_items = np.bincount(owner, minlength=len(start))
+    first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
+    text_offsets = pieces.offsets[word_offsets]
+    filled = np.flatnonzero(np.diff(text_offsets))
+    text, start, stop = cut_windows(
+        np.diff(text_offsets)[filled], max_length - tokenizer.frame.n_special, stride
+    )
+    text = filled[text]
+    start, stop = start + text_offsets[text], stop + text_offsets[text]
+    owner = central_window(first, text, start, stop)
     position = first - start[owner] + tokenizer.frame.n_before
+    n_items = np.bincount(owner, minlength=len(start))
     scored = n_items > 0
     start, stop = start[scored], stop[scored]
     windows = Ragged(pieces.values[ranges(start, stop)], offsets_from_lengths(stop - start))
@@ -153,7 +150,7 @@ def encode_words(
         input_ids=input_ids,
         token_type_ids=token_type_ids,
         items=Ragged(position.astype(np.int32), offsets_from_lengths(n_items[scored])),
-        text=window_text[scored],
+        text=text[scored],
         item_offsets=word_offsets,
     )
 
@@ -177,7 +174,7 @@ def encode_rows(
     max_length : int
         Longest row in pieces, special ones included.
     truncation : {"longest_first", "second", "error"}
-        What is done with longer rows, see :func:`truncated_lengths`.
+        See :func:`truncated_lengths`.
 
     Returns
     -------
@@ -203,3 +200,22 @@ def encode_rows(
         item_offsets=one_each,
     )
     return dataset, np.flatnonzero(np.sum(kept, axis=0) < np.sum(lengths, axis=0))
+
+
+def word_shapes(words: Sequence[str]) -> np.ndarray:
+    """Return the shape of each word, its place in ``SHAPES`` counted from 1, int32."""
+    known = {word: _shape(word) for word in set(words)}
+    return np.array([known[word] for word in words], dtype=np.int32)
+
+
+def _shape(word: str) -> int:
+    if any(character.isdigit() for character in word):
+        return 1 if word.isdigit() else 2
+    if not any(character.isalpha() for character in word):
+        return 3
+    if word.islower():
+        return 4
+    if word.isupper():
+        return 5 if len(word) > 1 else 6
+    is_capitalised = word[0].isupper() and word[1:].islower()
+    return 7 if is_capitalised else 8

@@ -54,8 +54,6 @@ def encode_queries(
 ) -> EncodedQueries:
     """Encode sentences given as words, each with the queries.
 
-    The query comes first, except in models that pad at the left (XLNet).
-
     Parameters
     ----------
     sentences : sequence of n_sentences sequences of str
@@ -76,45 +74,31 @@ def encode_queries(
     ValueError
         If a query leaves no room for a sentence; it names the query.
     """
-    frame = tokenizer.pair_frame
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode([word for sentence in sentences for word in sentence])
     first = pieces.offsets[:-1]  # Of each word, in the flat pieces.
-    sentence_start = pieces.offsets[word_offsets[:-1]]
-    n_pieces = pieces.offsets[word_offsets[1:]] - sentence_start
+    text_offsets = pieces.offsets[word_offsets]
+    n_pieces = np.diff(text_offsets)
 
     asked = tokenizer.encode_texts(queries)
-    room = max_length - frame.n_special - asked.lengths
+    room = max_length - tokenizer.pair_frame.n_special - asked.lengths
     shared = _strides(queries, asked.lengths, room, stride, max_length)
     if is_asked is None:
         is_asked = np.ones((len(sentences), len(queries)), dtype=bool)
     row_sentence, row_query = np.nonzero(is_asked & (n_pieces > 0)[:, None])
-    cuts = [
-        cut_windows(n, room[query], shared[query])
-        for n, query in zip(n_pieces[row_sentence].tolist(), row_query.tolist())
-    ]
-    n_windows = np.array([len(start) for start, _ in cuts], dtype=np.int64)
-    sentence, query = np.repeat(row_sentence, n_windows), np.repeat(row_query, n_windows)
-    start = np.concatenate([start for start, _ in cuts] or [np.zeros(0, np.int64)])
-    stop = np.concatenate([stop for _, stop in cuts] or [np.zeros(0, np.int64)])
-    flat_start = sentence_start[sentence] + start
-    flat_stop = sentence_start[sentence] + stop
-
+    row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
+    sentence, query = row_sentence[row], row_query[row]
+    flat_start, flat_stop = text_offsets[sentence] + start, text_offsets[sentence] + stop
     windows = Ragged(
         pieces.values[ranges(flat_start, flat_stop)], offsets_from_lengths(stop - start)
     )
-    asked = asked.take(query)
-    texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
-    input_ids, token_type_ids = frame.put_around(*texts)
-    before = np.full(len(query), frame.n_before)
-    if not tokenizer.pads_left:
-        before += asked.lengths + len(frame.special[1])
+    input_ids, token_type_ids, before = tokenizer.put_beside(asked.take(query), windows)
 
     first_word, last_word = np.searchsorted(first, flat_start), np.searchsorted(first, flat_stop)
     words = ranges(first_word, last_word)  # Of each item, in the flat words.
     item_offsets = offsets_from_lengths(last_word - first_word)
     window = np.repeat(np.arange(len(query)), np.diff(item_offsets))
-    place = first[words] - sentence_start[sentence[window]]
+    place = first[words] - text_offsets[sentence[window]]
     word = words - word_offsets[sentence[window]]
     target, n_uncovered = None, 0
     if spans is not None:
@@ -140,17 +124,16 @@ def encode_queries(
 
 def _strides(
     queries: Sequence[str], n_asked: np.ndarray, room: np.ndarray, stride: int | None, longest: int
-) -> list[int]:
+) -> np.ndarray:
     """Return the pieces that windows share, for each query."""
     least = 1 if stride is None else stride + 1
     for i in np.flatnonzero(room < least)[:1]:
         raise ValueError(
             f"The query {queries[i]!r} has {n_asked[i]} pieces, which leaves {max(room[i], 0)} of "
-            f"max_length={longest} for the words of a sentence; at least {least} "
-            f"{'is' if least == 1 else 'are'} needed"
-            + ("." if stride is None else f" with stride={stride}.")
+            f"max_length={longest} for the words of a sentence; at least {least} must be "
+            f"left with stride={stride}."
         )
-    return (room // 4).tolist() if stride is None else [stride] * len(room)
+    return room // 4 if stride is None else np.full(len(room), stride)
 
 
 def _targets(
@@ -166,28 +149,22 @@ def _targets(
     for i, row in enumerate(spans):
         for start, end, label in row:
             of_row.setdefault((i, label), []).append((start, end - 1))
-    marks, lengths = [], []  # (item, column) and (item, length of the span)
     uncovered = {(key, span) for key, row in of_row.items() for span in row}
+    borders = np.zeros((len(word), 2), dtype=np.int32)
+    lengths: dict[int, list[int]] = {}  # Of the spans that start with an item.
     for w, key in enumerate(zip(sentence.tolist(), query.tolist())):
         low, high = item_offsets[w], item_offsets[w + 1]
         for span in of_row.get(key, ()) if high > low else ():
             # Items of a window are words side by side.
-            first, last = (low + place - word[low] for place in span)
-            marks += [
-                (item, column) for column, item in enumerate((first, last)) if low <= item < high
-            ]
-            if low <= first and last < high:
-                lengths.append((first, last - first + 1))
+            places = [low + place - word[low] for place in span]
+            for column, place in enumerate(places):
+                if low <= place < high:
+                    borders[place, column] = 1
+            if low <= places[0] and places[1] < high:
+                lengths.setdefault(places[0], []).append(places[1] - places[0] + 1)
                 uncovered.discard((key, span))
-    seen: dict[int, int] = {}
-    columns = []
-    for item, _ in lengths:
-        columns.append(3 + seen.get(item, 0))
-        seen[item] = seen.get(item, 0) + 1
-    target = np.zeros((len(word), 3 + max(seen.values(), default=0)), dtype=np.int32)
-    target[:, 2] = window
-    for item, column in marks:
-        target[item, column] = 1
-    for (item, length), column in zip(lengths, columns):
-        target[item, column] = length
+    target = np.zeros((len(word), 3 + max(map(len, lengths.values()), default=0)), dtype=np.int32)
+    target[:, :2], target[:, 2] = borders, window
+    for place, found in lengths.items():
+        target[place, 3 : 3 + len(found)] = found
     return target, len(uncovered)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._encoding import EncodedDataset
-from ._frame import Frame
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import WordTokenizer, distinct_texts
 from ._windows import cut_windows
@@ -56,15 +55,11 @@ class EncodedQuestions:
         windows = ranges(first[rows], first[rows + 1])
         dataset = self.dataset.take(rows)
         if dataset.target is not None:  # A question that is taken twice has other windows then.
-            window = np.repeat(np.arange(len(dataset)), dataset.items.lengths)
-            dataset.target[:, 2] = window
+            dataset.target[:, 2] = np.repeat(np.arange(len(dataset)), dataset.items.lengths)
+        of_items = ("piece", "start", "end", "can_start", "can_end")
         return EncodedQuestions(
             dataset=dataset,
-            piece=self.piece[items],
-            start=self.start[items],
-            end=self.end[items],
-            can_start=self.can_start[items],
-            can_end=self.can_end[items],
+            **{name: getattr(self, name)[items] for name in of_items},
             window_start=self.window_start[windows],
             window_stop=self.window_stop[windows],
             uncovered=np.flatnonzero(np.isin(rows, self.uncovered)),
@@ -94,9 +89,6 @@ def encode_questions(
 ) -> EncodedQuestions:
     """Encode questions, each with its context.
 
-    The question comes first, except in models that pad at the left (XLNet): they were trained with
-    the context first.
-
     Parameters
     ----------
     questions, contexts : sequences of n_questions str
@@ -116,8 +108,6 @@ def encode_questions(
     ValueError
         If a question leaves no room for its context, or an answer has no piece; it names the row.
     """
-    frame = tokenizer.pair_frame
-    no_answer = _NoAnswerPosition.find(frame, tokenizer)
     asked = tokenizer.encode_texts(questions)
     distinct, which = distinct_texts(contexts)
     pieces, start, end = tokenizer.encode_with_offsets(distinct)
@@ -125,41 +115,33 @@ def encode_questions(
     can_start = _is_new(start, is_filled, pieces.offsets)
     can_end = _is_new(-end[::-1], is_filled[::-1], len(end) - pieces.offsets[::-1])[::-1]
 
-    capacity = max_length - frame.n_special - asked.lengths
-    cuts = [
-        cut_windows(n, room, room_shared)
-        for n, room, room_shared in zip(
-            pieces.lengths[which].tolist(),
-            capacity.tolist(),
-            _strides(stride, capacity, asked.lengths, pieces.lengths[which], max_length),
-        )
-    ]
-    n_windows = np.array([len(first) for first, _ in cuts], dtype=np.int64)
-    row = np.repeat(np.arange(len(cuts)), n_windows)
-    window_start = np.concatenate([first for first, _ in cuts] or [np.zeros(0, np.int64)])
-    window_stop = np.concatenate([last for _, last in cuts] or [np.zeros(0, np.int64)])
+    capacity = max_length - tokenizer.pair_frame.n_special - asked.lengths
+    n_pieces = pieces.lengths[which]
+    shared = _strides(stride, capacity, asked.lengths, n_pieces, max_length)
+    row, window_start, window_stop = cut_windows(n_pieces, capacity, shared)
     length = window_stop - window_start
     context_first = pieces.offsets[which[row]] + window_start  # In the flat pieces.
     in_context = ranges(context_first, context_first + length)
 
-    windows = Ragged(pieces.values[in_context], offsets_from_lengths(length))
-    asked = asked.take(row)
+    windows, asked = (
+        Ragged(pieces.values[in_context], offsets_from_lengths(length)),
+        asked.take(row),
+    )
+    input_ids, token_type_ids, before = tokenizer.put_beside(asked, windows)
     texts = (windows, asked) if tokenizer.pads_left else (asked, windows)
-    input_ids, token_type_ids = frame.put_around(*texts)
-    before_context = np.full(len(row), frame.n_before)
-    if not tokenizer.pads_left:
-        before_context += asked.lengths + len(frame.special[1])
-    items = _after_first(no_answer.of(texts), before_context, length)
+    no_answer = _no_answer_positions(texts, tokenizer)
 
-    def of_items(values: np.ndarray, of_no_answer: int) -> np.ndarray:
-        return _put_first(of_no_answer, values, items.offsets)
+    def of_items(of_no_answer: np.ndarray | int, of_pieces: np.ndarray) -> np.ndarray:
+        return np.insert(of_pieces, windows.offsets[:-1], of_no_answer)
 
-    piece = of_items(in_context - pieces.offsets[which[np.repeat(row, length)]], -1)
+    positions = of_items(no_answer, ranges(before, before + length))
+    items = Ragged(positions.astype(np.int32), offsets_from_lengths(length + 1))
+    piece = of_items(-1, in_context - pieces.offsets[which[np.repeat(row, length)]])
     target, uncovered = None, np.zeros(0, dtype=np.int64)
     if answers is not None:
         gold = _gold_pieces(answers, which, pieces.offsets, start, end, is_filled)
         target, uncovered = _targets(gold, row, window_start, window_stop, items.offsets)
-    n_items = np.bincount(row, items.lengths, minlength=len(cuts)).astype(np.int64)
+    n_items = np.bincount(row, items.lengths, minlength=len(which)).astype(np.int64)
     return EncodedQuestions(
         dataset=EncodedDataset(
             input_ids=input_ids,
@@ -170,43 +152,29 @@ def encode_questions(
             target=target,
         ),
         piece=piece.astype(np.int32),
-        start=of_items(start[in_context], 0),
-        end=of_items(end[in_context], 0),
-        can_start=of_items(can_start[in_context], 0),
-        can_end=of_items(can_end[in_context], 0),
+        start=of_items(0, start[in_context]),
+        end=of_items(0, end[in_context]),
+        can_start=of_items(0, can_start[in_context]),
+        can_end=of_items(0, can_end[in_context]),
         window_start=window_start,
         window_stop=window_stop,
         uncovered=uncovered,
     )
 
 
-@dataclass(frozen=True)
-class _NoAnswerPosition:
-    """The place of the classification token, which stands for "no answer"."""
-
-    n_texts_before: int
-    n_special_before: int
-
-    @classmethod
-    def find(cls, frame: Frame, tokenizer: WordTokenizer) -> "_NoAnswerPosition":
-        token = tokenizer.tokenizer.cls_token_id
-        n_before = 0
-        for n_texts, group in enumerate(frame.special):
-            if token is not None and token in group:
-                return cls(n_texts, n_before + group.index(token))
-            n_before += len(group)
-        raise ValueError(
-            f"Question answering needs a tokenizer that puts a classification token ([CLS], <s>) "
-            f"around two texts; that of {tokenizer.tokenizer.name_or_path!r} has none. It stands "
-            f"for 'no answer'."
-        )
-
-    def of(self, texts: Sequence[Ragged]) -> np.ndarray:
-        """Return its position in each window, of shape (n_windows,)."""
-        position = np.full(len(texts[0]), self.n_special_before)
-        for text in texts[: self.n_texts_before]:
-            position += text.lengths
-        return position
+def _no_answer_positions(texts: Sequence[Ragged], tokenizer: WordTokenizer) -> np.ndarray:
+    """Return where the classification token is in each window, which stands for "no answer"."""
+    token = tokenizer.tokenizer.cls_token_id
+    position = np.zeros(len(texts[0]), dtype=np.int64)
+    for i, group in enumerate(tokenizer.pair_frame.special):
+        if token is not None and token in group:
+            return position + group.index(token)
+        position += len(group) + (texts[i].lengths if i < len(texts) else 0)
+    raise ValueError(
+        f"Question answering needs a tokenizer that puts a classification token ([CLS], <s>) "
+        f"around two texts; that of {tokenizer.tokenizer.name_or_path!r} has none. It stands for "
+        f"'no answer'."
+    )
 
 
 def _strides(
@@ -215,7 +183,7 @@ def _strides(
     n_asked: np.ndarray,
     n_pieces: np.ndarray,
     max_length: int,
-) -> list[int]:
+) -> np.ndarray | int:
     """Return the pieces that windows share, for each question."""
     too_long = np.flatnonzero(capacity < 1)
     if len(too_long):
@@ -226,8 +194,7 @@ def _strides(
             f"{_others(too_long)}."
         )
     if stride is None:
-        quarters: list[int] = (capacity // 4).tolist()
-        return quarters
+        return capacity // 4
     too_long = np.flatnonzero((capacity <= stride) & (capacity < n_pieces))
     if len(too_long):
         i = too_long[0]
@@ -235,7 +202,7 @@ def _strides(
             f"The 'stride' parameter must be smaller than what a window has room for beside the "
             f"question: {capacity[i]} pieces in row {i}{_others(too_long)}. Got {stride!r} instead."
         )
-    return [stride] * len(capacity)
+    return stride
 
 
 def _others(rows: np.ndarray) -> str:
@@ -252,23 +219,6 @@ def _is_new(place: np.ndarray, is_filled: np.ndarray, offsets: np.ndarray) -> np
         before = np.append(highest, place[filled][:-1])
         new[filled] = (place[filled] > before) | (np.diff(row[filled], prepend=-1) != 0)
     return new
-
-
-def _after_first(first: np.ndarray, start: np.ndarray, length: np.ndarray) -> Ragged:
-    """Return rows of a first value each and then ``start, start + 1, ...``, so many."""
-    offsets = offsets_from_lengths(length + 1)
-    values = _put_first(0, ranges(start, start + length), offsets)
-    values[offsets[:-1]] = first
-    return Ragged(values.astype(np.int32), offsets)
-
-
-def _put_first(value: int, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the values of each row with one value before them; offsets are those of the result."""
-    out = np.empty(offsets[-1], dtype=values.dtype)
-    is_first = np.zeros(len(out), dtype=bool)
-    is_first[offsets[:-1]] = True
-    out[is_first], out[~is_first] = value, values
-    return out
 
 
 def _gold_pieces(

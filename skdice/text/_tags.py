@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 _CHUNK_TAG = re.compile(r"O|[BIESLMU]-.+", re.DOTALL)
-# Sentences are decoded together as long as their words times the classes stay below this number.
+# Sentences are decoded together as long as what is kept of them stays below this many numbers.
 _VITERBI_CELLS = 1_000_000
 _SAME_ROLE = {"M": "I", "L": "E", "U": "S"}
 
@@ -96,25 +96,18 @@ def best_sequences(
     start, follow, end = transitions
     best: np.ndarray = scores.argmax(1)
     # Where the best class of every word makes a well-formed sequence, that is the best sequence.
-    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    bad_word = np.zeros(len(best), dtype=bool)
-    if len(best):
-        inside = sentence[1:] == sentence[:-1]
-        bad_word[1:] = inside & ~follow[best[:-1], best[1:]]
-        bad_word[0] |= not start[best[0]]
-        bad_word[1:] |= ~inside & ~start[best[1:]]
-        bad_word[:-1] |= ~inside & ~end[best[:-1]]
-        bad_word[-1] |= not end[best[-1]]
-    rows = np.unique(sentence[bad_word])
-    rows = rows[np.argsort(-np.diff(offsets)[rows], kind="stable")]
-    if not len(rows):
-        return best
-    predecessors = _Predecessors(follow)
+    lengths = np.diff(offsets)
+    first, last = offsets[:-1][lengths > 0], offsets[1:][lengths > 0] - 1
+    is_bad = ~follow[np.roll(best, 1), best]
+    is_bad[first] = ~start[best[first]]
+    is_bad[last] |= ~end[best[last]]
+    rows = np.unique(np.repeat(np.arange(len(lengths)), lengths)[is_bad])
+    rows = rows[np.argsort(-lengths[rows], kind="stable")]
     while len(rows):
         # The first one is the longest.
-        cells = (offsets[rows[0] + 1] - offsets[rows[0]]) * len(start)
+        cells = (lengths[rows[0]] + len(start)) * len(start)
         block, rows = np.split(rows, [max(1, _VITERBI_CELLS // cells)])
-        _viterbi(scores, offsets, block, start, predecessors, end, best)
+        _viterbi(scores, offsets, block, transitions, best)
     return best
 
 
@@ -122,22 +115,20 @@ def _viterbi(
     scores: np.ndarray,
     offsets: np.ndarray,
     rows: np.ndarray,
-    start: np.ndarray,
-    predecessors: "_Predecessors",
-    end: np.ndarray,
+    transitions: tuple[np.ndarray, ...],
     best: np.ndarray,
 ) -> None:
     """Write the best sequences of some sentences, the longest first, into ``best``."""
-    lengths = np.diff(offsets)[rows]
-    first = offsets[rows]
-    total = scores[first] + np.where(start, 0.0, -np.inf)
-    n_classes = scores.shape[1]
-    came_from = np.zeros((lengths[0], len(rows), n_classes), dtype=np.int32)
+    start, follow, end = (np.where(part, 0.0, -np.inf) for part in transitions)
+    first, lengths = offsets[rows], np.diff(offsets)[rows]
+    total = scores[first] + start
+    came_from = np.zeros((lengths[0], *total.shape), dtype=np.int32)
     for t in range(1, lengths[0]):
-        n = int(np.searchsorted(-lengths, -t, side="left"))  # sentences longer than t
-        before, came_from[t, :n] = predecessors.best(total[:n])
-        total[:n] = before + scores[first[:n] + t]
-    total += np.where(end, 0.0, -np.inf)
+        n = int((lengths > t).sum())
+        paths = total[:n, :, None] + follow
+        came_from[t, :n] = paths.argmax(1)
+        total[:n] = paths.max(1) + scores[first[:n] + t]
+    total += end
     for i, length in enumerate(lengths):
         tag = int(total[i].argmax())
         if total[i, tag] == -np.inf:
@@ -145,47 +136,6 @@ def _viterbi(
         for t in range(length - 1, -1, -1):
             best[first[i] + t] = tag
             tag = came_from[t, i, tag]
-
-
-class _Predecessors:
-    """Finds the best class before each class.
-
-    Classes that may follow the same ones share the search, so that a word costs time in proportion
-    to the classes, not to their pairs.
-
-    Parameters
-    ----------
-    follow : ndarray of bool of shape (n_classes, n_classes)
-        Which class may be followed by which.
-    """
-
-    def __init__(self, follow: np.ndarray) -> None:
-        sets, set_of_class = np.unique(follow, axis=1, return_inverse=True)
-        # Behind the classes comes one that never occurs, so that no set is empty.
-        sets = np.vstack([sets, np.ones(sets.shape[1], dtype=bool)])
-        self._set_of_class = set_of_class.ravel()
-        self._set, self._member = np.nonzero(sets.T)
-        self._first = np.searchsorted(self._set, np.arange(sets.shape[1]))
-
-    def best(self, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best score before each class, and the first class that has it.
-
-        Parameters
-        ----------
-        total : ndarray of shape (n_sentences, n_classes)
-
-        Returns
-        -------
-        score, came_from : ndarrays of shape (n_sentences, n_classes)
-        """
-        n_classes = total.shape[1]
-        score = np.pad(total, ((0, 0), (0, 1)), constant_values=-np.inf)[:, self._member]
-        top = np.maximum.reduceat(score, self._first, axis=1)
-        having_it = np.where(score == top[:, self._set], self._member, n_classes)
-        came_from = np.minimum.reduceat(having_it, self._first, axis=1)
-        # The class that never occurs is not returned, not even for NaN.
-        came_from = np.minimum(came_from, n_classes - 1)
-        return top[:, self._set_of_class], came_from[:, self._set_of_class]
 
 
 def _parse(tag: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,67 @@ import numpy as np
 
 from .._configuration import check_vocabulary
 from .._pretrained import loading
-from ._frame import Frame
-from ._ragged import Ragged
+from ._ragged import Ragged, offsets_from_lengths
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
     from transformers import PreTrainedTokenizerFast
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a model wants before, between and after its texts.
+
+    Attributes
+    ----------
+    special : tuple of n_texts + 1 tuples of int
+        Ids before the first text, between the texts, and after the last one.
+    special_types : tuple of n_texts + 1 tuples of int
+        Their token types.
+    text_types : tuple of n_texts int
+        Token type of each text.
+    """
+
+    special: tuple[tuple[int, ...], ...]
+    special_types: tuple[tuple[int, ...], ...]
+    text_types: tuple[int, ...]
+
+    @property
+    def n_special(self) -> int:
+        """Number of special tokens."""
+        return sum(map(len, self.special))
+
+    @property
+    def n_before(self) -> int:
+        """Number of special tokens before the first text."""
+        return len(self.special[0])
+
+    def of_zeros(self) -> "Frame":
+        """Return a frame with zeros in the places of the special tokens."""
+        return replace(self, special=tuple((0,) * len(tokens) for tokens in self.special))
+
+    def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
+        """Join the first, the second, ... text of each row with the special tokens.
+
+        Returns
+        -------
+        input_ids, token_type_ids : Ragged of n_rows rows, int32
+        """
+        lengths = [text.lengths for text in texts]
+        offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
+        ids = np.empty(offsets[-1], dtype=np.int32)
+        types = np.empty(offsets[-1], dtype=np.int32)
+        end = offsets[:-1].copy()  # of what is there of each row
+        for i, (tokens, token_types) in enumerate(zip(self.special, self.special_types)):
+            for token, token_type in zip(tokens, token_types):
+                ids[end], types[end] = token, token_type
+                end += 1
+            if i < len(texts):
+                text = texts[i]
+                place = np.arange(len(text.values)) + np.repeat(end - text.offsets[:-1], lengths[i])
+                ids[place], types[place] = text.values, self.text_types[i]
+                end += lengths[i]
+        return Ragged(ids, offsets), Ragged(types, offsets)
 
 
 class WordTokenizer:
@@ -121,6 +177,25 @@ class WordTokenizer:
             start[here], end[here] = _without_spaces(text, offsets)
         return pieces, start, end
 
+    def put_beside(self, asked: Ragged, windows: Ragged) -> tuple[Ragged, Ragged, np.ndarray]:
+        """Join windows of texts with what is asked of them.
+
+        That comes first, except in models that pad at the left (XLNet): they were trained with the
+        text first.
+
+        Returns
+        -------
+        input_ids, token_type_ids : Ragged of n_windows rows, int32
+        n_before : ndarray of shape (n_windows,)
+            Pieces before the window.
+        """
+        frame = self.pair_frame
+        n_before = np.full(len(windows), frame.n_before)
+        if self.pads_left:
+            return *frame.put_around(windows, asked), n_before
+        n_before += asked.lengths + len(frame.special[1])
+        return *frame.put_around(asked, windows), n_before
+
     def _pieces(self, rows: list[list[int]]) -> Ragged:
         pieces = Ragged.from_rows(rows, np.int32)
         # Unigram models have the special tokens among their pieces.
@@ -128,14 +203,9 @@ class WordTokenizer:
         return pieces
 
     def _unknown_id(self) -> int:
-        for token_id in (
-            self.tokenizer.unk_token_id,
-            self.tokenizer.mask_token_id,
-            self.tokenizer.pad_token_id,
-        ):
-            if token_id is not None:
-                return int(token_id)
-        return 0
+        own = self.tokenizer
+        known = (own.unk_token_id, own.mask_token_id, own.pad_token_id)
+        return next((int(token_id) for token_id in known if token_id is not None), 0)
 
     def _find_frame(self, probe: "Encoding") -> Frame:
         """Find the special tokens around and between the texts of an encoded probe."""
@@ -173,21 +243,20 @@ def _without_spaces(text: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndar
     Ends move over the combining marks that follow, which some tokenizers drop.
     """
     is_space = np.fromiter(map(str.isspace, text), dtype=bool, count=len(text))
-    place = np.arange(len(text) + 1)
-    next_start = place.copy()
-    next_start[:-1][is_space] = len(text)
-    next_start = np.minimum.accumulate(next_start[::-1])[::-1]
-    last_end = place.copy()
-    last_end[1:][is_space] = 0
-    last_end = np.maximum.accumulate(last_end)
+    next_start = _next_place(is_space)
+    last_end = len(text) - _next_place(is_space[::-1])[::-1]
     end = last_end[offsets[:, 1]]
     if not text.isascii():
         is_mark = np.fromiter((unicodedata.category(char)[0] == "M" for char in text), dtype=bool)
-        after_marks = place.copy()
-        after_marks[:-1][is_mark] = len(text)
-        after_marks = np.minimum.accumulate(after_marks[::-1])[::-1]
-        end = np.where(offsets[:, 0] < offsets[:, 1], after_marks[end], end)
+        end = np.where(offsets[:, 0] < offsets[:, 1], _next_place(is_mark)[end], end)
     return next_start[offsets[:, 0]], end
+
+
+def _next_place(is_passed: np.ndarray) -> np.ndarray:
+    """Return, for each place in a text and its end, the next one that is not passed over."""
+    place = np.arange(len(is_passed) + 1)
+    place[:-1][is_passed] = len(is_passed)
+    return np.minimum.accumulate(place[::-1])[::-1]
 
 
 def _without_surrogates(word: str) -> str:

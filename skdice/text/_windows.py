@@ -1,49 +1,59 @@
-"""Cutting long texts into overlapping windows: pure functions on positions."""
+"""Cutting texts that are too long, into windows or off: pure functions on positions and lengths."""
 
 import numpy as np
 
+from ._ragged import ranges
 
-def cut_windows(n_pieces: int, capacity: int, stride: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut a text into windows that cover it.
+
+def cut_windows(
+    n_pieces: np.ndarray, capacity: np.ndarray | int, stride: np.ndarray | int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut texts into windows that cover them.
 
     Parameters
     ----------
-    n_pieces : int
-        Length of the text in pieces.
-    capacity : int
+    n_pieces : ndarray of shape (n_texts,)
+        Length of each text in pieces.
+    capacity : int or ndarray of shape (n_texts,)
         Pieces that fit in a window, special ones not counted.
-    stride : int
+    stride : int or ndarray of shape (n_texts,)
         Pieces that neighbouring windows share at least, in [0, capacity).
 
     Returns
     -------
-    start, stop : ndarrays of shape (n_windows,)
-        Ascending; all windows of a cut text are full (the last one overlaps more).
+    text, start, stop : ndarrays of shape (n_windows,)
+        The windows of each text, ascending; all windows of a cut text are full (the last one
+        overlaps more).
 
     Examples
     --------
-    >>> cut_windows(10, capacity=6, stride=2)
-    (array([0, 4]), array([ 6, 10]))
+    >>> cut_windows(np.array([10, 3]), capacity=6, stride=2)
+    (array([0, 0, 1]), array([0, 4, 0]), array([ 6, 10,  3]))
     """
-    if n_pieces <= capacity:
-        return np.zeros(1, dtype=np.int64), np.full(1, n_pieces, dtype=np.int64)
-    start = np.arange(0, n_pieces - stride, capacity - stride, dtype=np.int64)
-    start[-1] = n_pieces - capacity
-    return start, start + capacity
+    n_pieces, capacity, stride = np.broadcast_arrays(n_pieces, capacity, stride)
+    too_many = np.maximum(n_pieces - capacity, 0)
+    step = np.maximum(capacity - stride, 1)  # It is no matter for texts of one window.
+    n_windows = 1 - (-too_many // step)
+    text = np.repeat(np.arange(len(n_pieces)), n_windows)
+    number = ranges(np.zeros_like(n_windows), n_windows)
+    start = np.minimum(number * step[text], too_many[text])
+    return text, start, np.minimum(start + capacity[text], n_pieces[text])
 
 
-def central_window(position: np.ndarray, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+def central_window(
+    position: np.ndarray, text: np.ndarray, start: np.ndarray, stop: np.ndarray
+) -> np.ndarray:
     """Return, for each position, the window in which it is most central.
 
     A position is taken from the window that leaves it most context on its poorer side; the ends of
-    the text are no lack of context. Ties go to the earlier window.
+    a text are no lack of context. Ties go to the earlier window.
 
     Parameters
     ----------
     position : ndarray of shape (n_positions,)
-        Positions in the text.
-    start, stop : ndarrays of shape (n_windows,)
-        Windows of that text, as from :func:`cut_windows`.
+        Counted through all texts.
+    text, start, stop : ndarrays of shape (n_windows,)
+        Windows as from :func:`cut_windows`, but counted through all texts.
 
     Returns
     -------
@@ -52,12 +62,12 @@ def central_window(position: np.ndarray, start: np.ndarray, stop: np.ndarray) ->
 
     Examples
     --------
-    >>> central_window(np.arange(10), np.array([0, 4]), np.array([6, 10]))
+    >>> central_window(np.arange(10), np.array([0, 0]), np.array([0, 4]), np.array([6, 10]))
     array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
-    # Neighbours are equally good halfway between the start of the later and the end of the earlier.
-    halfway = (start[1:] + stop[:-1] - 1) / 2
-    return np.searchsorted(halfway, position, side="left")
+    last = 2 * stop - 1
+    _, high = span_bounds(text, start, stop)
+    return np.searchsorted(np.minimum(last, high), 2 * position)
 
 
 def span_bounds(
@@ -85,3 +95,52 @@ def span_bounds(
     low[1:][is_same] = halfway
     high[:-1][is_same] = halfway
     return low, high
+
+
+def truncated_lengths(
+    lengths: list[np.ndarray], capacity: int, truncation: str
+) -> list[np.ndarray]:
+    """Return how many pieces of each text are kept.
+
+    Parameters
+    ----------
+    lengths : list of one or two ndarrays of shape (n_rows,)
+        Pieces of the first and, with pairs, of the second texts.
+    capacity : int
+        Pieces that a row may have.
+    truncation : {"longest_first", "second", "error"}
+        "longest_first" takes pieces from the end of the longer text until the row fits (of a tie,
+        from the second), "second" from the second text only.
+
+    Raises
+    ------
+    ValueError
+        If a row is too long with "error", or its first text alone with "second"; it names the row.
+
+    Examples
+    --------
+    >>> truncated_lengths([np.array([9, 2]), np.array([5, 9])], 8, "longest_first")
+    [array([4, 2]), array([4, 6])]
+    """
+    total = np.sum(lengths, axis=0)
+    if truncation == "error":
+        _refuse(np.flatnonzero(total > capacity), total, capacity, "Row {row} has {n} pieces")
+        return lengths
+    if len(lengths) == 1:
+        return [np.minimum(lengths[0], capacity)]
+    first, second = lengths
+    if truncation == "second":
+        too_long = np.flatnonzero((first > capacity) & (total > capacity))
+        _refuse(too_long, first, capacity, "The first text of row {row} has {n} pieces")
+    else:
+        first = np.minimum(first, np.maximum(capacity - second, capacity - capacity // 2))
+    return [first, np.minimum(second, capacity - first)]
+
+
+def _refuse(rows: np.ndarray, lengths: np.ndarray, capacity: int, what: str) -> None:
+    if len(rows):
+        others = f" ({len(rows)} rows are too long)" if len(rows) > 1 else ""
+        raise ValueError(
+            f"{what.format(row=rows[0], n=lengths[rows[0]])}, and {capacity} are allowed{others}. "
+            f"Raise max_length, or take truncation='longest_first'."
+        )

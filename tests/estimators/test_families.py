@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from skdice import DiceSpanExtractor, DiceTokenTagger
-from skdice.nn._modules import TokenModule, position_limit
+from skdice.nn._loading import position_limit
+from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus

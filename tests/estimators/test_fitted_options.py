@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
-from skdice.text._shapes import SHAPES
+from skdice.text._encoding import SHAPES
 
 from . import test_crf, test_word_shapes
 

@@ -523,7 +523,7 @@ class TestErrors:
                 peft.LoraConfig(target_modules=["q_proj"]),
                 "does not fit BertForTokenClassification.*linear layers dense, key, query, value",
             ),
-            (peft.ShiraConfig(r=2, target_modules=["query"]), "adapters that are weights alone"),
+            (peft.ShiraConfig(r=2, target_modules=["query"]), "Got a ShiraConfig instead"),
             (peft.VeraConfig(), "Got a VeraConfig instead"),
             (peft.LoraConfig(init_lora_weights="pissa"), "take another init_lora_weights"),
         ],

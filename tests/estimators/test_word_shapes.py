@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.text._shapes import SHAPES
+from skdice.text._encoding import SHAPES
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 # The encoder sees the same sentence twice; the tags depend on the case of a word alone.

@@ -34,7 +34,7 @@ from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._search._fingerprint import BASE_MODEL, differences
 from skdice.model_selection._search._space import default_space
 from skdice.model_selection._search._storage import open_storage
-from skdice.nn._modules import hidden_size
+from skdice.nn._loading import hidden_size
 from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs

@@ -14,7 +14,8 @@ from transformers import (
     XLNetConfig,
 )
 
-from skdice.nn._modules import TokenModule, position_limit
+from skdice.nn._loading import position_limit
+from skdice.nn._modules import TokenModule
 
 N_CLASSES = 3
 

@@ -67,8 +67,8 @@ def check_encoding(dataset, sentences, tokenizer, max_length, stride):
     for text, sentence in enumerate(sentences):
         words = tokenizer.encode(sentence)
         pieces, first = words.values.tolist(), words.offsets[:-1]
-        start, stop = cut_windows(len(pieces), capacity, stride)
-        owner = central_window(first, start, stop)
+        row, start, stop = cut_windows(np.array([len(pieces)]), capacity, stride)
+        owner = central_window(first, row, start, stop)
         for i in np.unique(owner):
             assert dataset.text[window] == text
             assert body(dataset, window, tokenizer.frame) == pieces[start[i] : stop[i]]
@@ -113,7 +113,8 @@ def test_positions_decode_to_the_words(bert):
 def test_words_longer_than_the_window(tokenizer, max_length, sentence):
     dataset = encode_words([sentence], tokenizer, max_length, stride=1)
     check_encoding(dataset, [sentence], tokenizer, max_length, stride=1)
-    n_windows = len(cut_windows(len(tokenizer.encode(sentence).values), max_length - 2, 1)[0])
+    n_pieces = len(tokenizer.encode(sentence).values)
+    n_windows = len(cut_windows(np.array([n_pieces]), max_length - 2, 1)[0])
     assert len(dataset) < n_windows, "windows without a scored word are left out"
     assert (dataset.items.lengths > 0).all()
 

@@ -85,7 +85,8 @@ def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
             asked = tokenizer.encode_texts([query]).values.tolist()
             room = max_length - frame.n_special - len(asked)
             shared = room // 4 if stride is None else stride
-            for start, stop in zip(*cut_windows(len(values), room, shared)):
+            _, starts, stops = cut_windows(np.array([len(values)]), room, shared)
+            for start, stop in zip(starts, stops):
                 body = values[start:stop]
                 texts = [body, asked] if tokenizer.pads_left else [asked, body]
                 before, between, after = map(list, frame.special)

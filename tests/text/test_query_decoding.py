@@ -10,9 +10,9 @@ from scipy.special import expit
 
 from skdice.datasets._write_tags import write_tags
 from skdice.metrics import get_entities
+from skdice.text._decoding import best_disjoint, find_spans
 from skdice.text._entities import Entity
 from skdice.text._queries import encode_queries
-from skdice.text._query_decoding import best_disjoint, find_spans
 from skdice.text._tokenizer import WordTokenizer
 from skdice.text._windows import central_window
 
@@ -48,7 +48,7 @@ def naive_spans(encoded, logits, threshold):
                 match = float(logits[i, 2 : 2 + SIZE] @ logits[j, 2 + SIZE :]) / SIZE**0.5
                 lowest = min(float(logits[i, 0]), float(logits[j, 1]), match)
                 middle = (encoded.place[i] + encoded.place[j]) / 2
-                most_central = row[central_window(np.array([middle]), start, stop)[0]]
+                most_central = row[central_window(np.array([middle]), row * 0, start, stop)[0]]
                 if lowest > threshold and most_central == w:
                     span = int(encoded.word[i]), int(encoded.word[j]) + 1, LABELS[query]
                     assert span not in found[text]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from skdice.text._encoding import encode_words
-from skdice.text._shapes import SHAPES, word_shapes
+from skdice.text._encoding import SHAPES, encode_words, word_shapes
 from skdice.text._tokenizer import WordTokenizer
 
 EXAMPLES = {

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text._frame import Frame
-from skdice.text._tokenizer import WordTokenizer
+from skdice.text._tokenizer import Frame, WordTokenizer
 
 SPECIAL_TEXT = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>"]
 STRANGE = [

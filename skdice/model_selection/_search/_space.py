@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..._pipeline import final_step, with_parameters
 from ...estimators._open_parameters import choose_pace
 from ...losses import loss_parameters
-from ...nn._modules import hidden_size
+from ...nn._loading import hidden_size
 from .._loss_parameters import LOSS_PARAMETERS, switch_loss
 from ._suggest import SEARCHED_LOSSES, suggest_loss
 

@@ -1,0 +1,181 @@
+"""Freezing the embeddings and the lower layers of a transformer, whatever its family."""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .._pretrained import quiet_transformers
+from ._probe import unchanged
+
+_PROBE_LENGTH = 4
+
+
+def freeze(module: Any, n_layers: int) -> list[nn.Module]:
+    """Take the embeddings and the first layers of a network out of training.
+
+    Parameters
+    ----------
+    module : TextModule
+        Its head is not frozen.
+    n_layers : int
+
+    Returns
+    -------
+    list of nn.Module
+        The frozen parts, which are to stay in eval mode so that they have no dropout. A dropout
+        that the model uses further up as well is among them.
+
+    Raises
+    ------
+    ValueError
+        If the model has fewer layers, or they cannot be told apart.
+    """
+    transformer = module.transformer
+    layers = find_layers(transformer)
+    if n_layers > len(layers):
+        raise ValueError(
+            f"The 'n_frozen_layers' parameter must be None or an int in the range [0, "
+            f"{len(layers)}], the layers of this model. Got {n_layers} instead."
+        )
+    with unchanged(module):
+        module.eval()
+        frozen, reached = _trace_below(module, layers, n_layers)
+    parameters = _parameters_behind(reached)
+    for layer in layers[:n_layers]:
+        frozen.append(layer)
+        parameters.update(layer.parameters())
+    for parameter in parameters - module.head_parameters():
+        parameter.requires_grad_(False)
+    if _draws_below(module, frozen, layers, n_layers):
+        warnings.warn(
+            f"{type(transformer).__name__} applies dropout below layer {n_layers} in a way that "
+            f"cannot be turned off there alone: its n_frozen_layers={n_layers} frozen layers get "
+            f"no gradient, but are trained upon with that dropout.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return frozen
+
+
+def find_layers(transformer: Any) -> nn.ModuleList:
+    """Return the encoder layers, in order.
+
+    Raises
+    ------
+    ValueError
+        If there is no list of them, or several.
+    """
+    n_layers = getattr(transformer.config, "num_hidden_layers", None)
+    for parent in transformer.modules():
+        lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
+        found = [part for part in lists if len(part) == n_layers]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _without_layers(transformer, "lie in parts in several lists")
+    raise _without_layers(transformer, "were not found")
+
+
+def _trace_below(
+    module: Any, layers: nn.ModuleList, n_layers: int
+) -> tuple[list[nn.Module], list[Tensor]]:
+    """Return what makes up the model below a layer, found by running it on a probe.
+
+    Embeddings have many forms: with a projection, or relative ones that every layer reads.
+
+    Returns
+    -------
+    modules : list of nn.Module
+        What has run when layer ``n_layers`` starts (or the last one ends).
+    reached : list of Tensor
+        The inputs of that layer (or the outputs of the last one).
+    """
+    modules: list[nn.Module] = []
+    order: list[nn.Module] = []
+    reached: list[Any] = []
+
+    def run(layer: nn.Module, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        order.append(layer)
+        if n_layers < len(layers) and layer is layers[n_layers]:
+            reached.extend([*args, *kwargs.values()])
+        output = forward(*args, **kwargs)
+        if n_layers == len(layers) and layer is layers[-1]:
+            reached.append(output)
+        return output
+
+    def note(part: nn.Module, args: Any, output: Any) -> None:
+        if not reached:
+            modules.append(part)
+
+    with unchanged(module), torch.enable_grad(), quiet_transformers():
+        for part in module.transformer.modules():
+            part.register_forward_hook(note)
+        for layer in layers:  # SqueezeBERT calls their forward, which no hook sees.
+            layer.forward = partial(run, layer, layer.forward)
+        try:
+            _run_probe(module)
+        except (RuntimeError, IndexError, ValueError) as error:
+            reason = f"could not be told apart on {_PROBE_LENGTH} pieces of text ({error})"
+            raise _without_layers(module.transformer, reason) from error
+    if order != list(layers):
+        raise _without_layers(module.transformer, "do not run one after the other")
+    return modules, _tensors(reached)
+
+
+def _run_probe(module: Any) -> None:
+    """Run a network on a text of a few pieces that any vocabulary has."""
+    config = module.transformer.config
+    ids = torch.zeros(1, _PROBE_LENGTH, dtype=torch.int64)
+    end = getattr(config, "eos_token_id", None)
+    # The heads of BART and T5 look for it.
+    if isinstance(end, int) and 0 <= end < config.vocab_size:
+        ids[0, -1] = end
+    here = torch.zeros(1, dtype=torch.int64)
+    module(ids, torch.ones_like(ids), torch.zeros_like(ids), here, here)
+
+
+def _draws_below(
+    module: Any, frozen: list[nn.Module], layers: nn.ModuleList, n_layers: int
+) -> bool:
+    """Whether the frozen parts, in eval mode, give something else each time in training."""
+    with unchanged(module), torch.random.fork_rng(devices=[]):
+        module.train()
+        for part in frozen:
+            part.eval()
+        first, second = (_trace_below(module, layers, n_layers)[1] for _ in range(2))
+    return not all(torch.equal(a, b) for a, b in zip(first, second))
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """Return the tensors among values, which may be nested."""
+    if isinstance(values, Tensor):
+        return [values]
+    if isinstance(values, dict | list | tuple):
+        parts = values.values() if isinstance(values, dict) else values
+        return [tensor for part in parts for tensor in _tensors(part)]
+    return []
+
+
+def _parameters_behind(tensors: list[Tensor]) -> set[nn.Parameter]:
+    """Return the parameters that tensors were computed from, without computing gradients."""
+    nodes: list[Any] = [tensor.grad_fn for tensor in tensors]
+    seen, parameters = {None}, set()
+    while nodes:
+        node = nodes.pop()
+        if node not in seen:
+            seen.add(node)
+            nodes += [before for before, _ in node.next_functions]
+            if hasattr(node, "variable"):
+                parameters.add(node.variable)
+    return parameters
+
+
+def _without_layers(transformer: nn.Module, reason: str) -> ValueError:
+    return ValueError(
+        f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: its "
+        f"layers {reason}."
+    )

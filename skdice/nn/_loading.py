@@ -1,0 +1,198 @@
+"""Loading pretrained transformers: their weights in float32, their sizes, their token types."""
+
+import functools
+import inspect
+import json
+import os
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .._pretrained import loading
+from ._adapters import ADAPTER_CONFIG
+
+# What families call the dropout of the weights of attention.
+_ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn_pdrop")
+# Families that have no table of token types, and ask whether those of two pieces are the same.
+_COMPARE_TYPES = ("xlnet", "funnel")
+
+
+class Size(NamedTuple):
+    """How large the network of a ``config.json`` is.
+
+    Attributes
+    ----------
+    n_parameters : int
+    n_layers : int or None
+        None if it does not say.
+    n_positions : int or None
+        Special tokens included; None if unlimited. Models of the RoBERTa family count positions
+        from ``padding_idx + 1`` on.
+    """
+
+    n_parameters: int
+    n_layers: int | None
+    n_positions: int | None
+
+
+def load_transformer(
+    auto_class: str,
+    model: str,
+    n_labels: int,
+    attention_dropout: float | None,
+    config_file: str | None,
+) -> tuple[Any, list[str], list[str], list[str] | None]:
+    """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
+
+    A pooler, which some families count as encoder, belongs to the head if it is new.
+
+    Returns
+    -------
+    transformer : transformers.PreTrainedModel
+    new_in_encoder : list of str
+        Names of the new parameters of its ``base_model``.
+    unmatched : list of str
+        Names of all weights that the checkpoint or the model has alone, or in another shape.
+    trained_labels : list of str or None
+        What the outputs of the checkpoint's head mean, if it has one.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be had, or weights of its encoder are missing or have another shape.
+    """
+    import transformers
+
+    _check_is_model(model)
+    with loading(model):
+        config = transformers.AutoConfig.from_pretrained(config_file or model)
+        trained = config.architectures or []
+        labels = [str(name) for name in config.id2label.values()]
+        config.num_labels = n_labels
+        if attention_dropout is not None:
+            _set_attention_dropout(config, attention_dropout)
+        transformer, info = getattr(transformers, auto_class).from_pretrained(
+            model,
+            config=config,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    encoder = set(transformer.base_model.parameters())
+    head = {name for name, weight in transformer.named_parameters() if weight not in encoder}
+    mismatched = {key[0] if isinstance(key, tuple) else key for key in info["mismatched_keys"]}
+    new_in_encoder = sorted((set(info["missing_keys"]) | mismatched) - head)
+    absent = [name for name in new_in_encoder if "pooler" not in name.split(".")]
+    if absent:
+        raise ValueError(
+            f"The checkpoint {model!r} has no weights of the right shape for {len(absent)} "
+            f"parameters of {type(transformer).__name__}'s encoder, among them {absent[0]!r}."
+        )
+    unmatched = set(info["missing_keys"]) | mismatched | set(info["unexpected_keys"])
+    are_told = labels != [f"LABEL_{i}" for i in range(len(labels))]
+    is_trained = are_told and type(transformer).__name__ in trained
+    return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
+
+
+def position_limit(model: str) -> int | None:
+    """Return how many positions a model has."""
+    return size_of_network(model, "AutoModel").n_positions
+
+
+def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
+    """Return the size of the network that a class of transformers makes; nothing is allocated.
+
+    A file with a configuration takes the place of that of the model.
+    """
+    from transformers import AutoConfig
+
+    if config_file is None:
+        _check_is_model(model)
+    with loading(model):
+        config = AutoConfig.from_pretrained(config_file or model)
+        config_class: Any = type(config)
+        return _size(auto_class, config_class, config.to_json_string(use_diff=False))
+
+
+def hidden_size(model: str) -> int:
+    """Return how many numbers an encoder has for each piece."""
+    from transformers import AutoConfig
+
+    _check_is_model(model)
+    with loading(model):
+        return int(AutoConfig.from_pretrained(model).get_text_config().hidden_size)
+
+
+@functools.lru_cache
+def _size(auto_class: str, config_class: Any, settings: str) -> Size:
+    import transformers
+
+    config = config_class.from_dict(json.loads(settings))
+    with torch.device("meta"):
+        network = getattr(transformers, auto_class).from_config(config)
+    # Tables may have rows that are not used, and configurations count those before the first.
+    limits = [getattr(config, "max_position_embeddings", None)]
+    for name, part in network.named_modules():
+        weight = getattr(part, "weight", None)
+        if name.endswith("position_embeddings") and isinstance(weight, Tensor):
+            padding = getattr(part, "padding_idx", None)
+            limits.append(len(weight) - (0 if padding is None else padding + 1))
+    return Size(
+        sum(parameter.numel() for parameter in network.parameters()),
+        getattr(config, "num_hidden_layers", None),
+        min((n for n in limits if isinstance(n, int) and n > 0), default=None),
+    )
+
+
+def _check_is_model(model: str) -> None:
+    if os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
+        raise ValueError(
+            f"The directory {model!r} has adapters of another model, not a model. Save the "
+            f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
+            f"peft merge_and_unload()."
+        )
+
+
+def _set_attention_dropout(config: Any, value: float) -> None:
+    names = [name for name in _ATTENTION_DROPOUT if hasattr(config, name)]
+    if not names:
+        raise ValueError(
+            f"The 'attention_dropout' parameter must be None for {config.model_type!r}: its "
+            f"configuration has no dropout of attention. Got {value!r} instead."
+        )
+    setattr(config, names[0], value)
+
+
+def replace_token_types(transformer: Any, n_types: int) -> list[str]:
+    """Give the table of token types so many rows, each its first one; return its name."""
+    tables = {
+        name: table
+        for name, table in transformer.named_modules()
+        if name.endswith("token_type_embeddings") and isinstance(table, nn.Embedding)
+    }
+    if len(tables) != 1:
+        raise ValueError(
+            f"The 'word_shapes' parameter must be False for {type(transformer).__name__}: it has "
+            f"no table of token types that could tell the shapes apart."
+        )
+    ((name, table),) = tables.items()
+    if table.num_embeddings == n_types:
+        return [f"{name}.weight"]
+    with torch.no_grad():
+        rows = table.weight[:1].repeat(n_types, 1)
+    parent, _, attribute = name.rpartition(".")
+    new = nn.Embedding.from_pretrained(rows, freeze=False)
+    setattr(transformer.get_submodule(parent), attribute, new)
+    transformer.config.type_vocab_size = n_types
+    return [f"{name}.weight"]
+
+
+def takes_token_types(transformer: Any) -> bool:
+    """Whether the model reads token types; some have the argument and one type only."""
+    if "token_type_ids" not in inspect.signature(transformer.forward).parameters:
+        return False
+    n_types = getattr(transformer.config, "type_vocab_size", None)
+    if n_types is None:  # GPT-2 and XLM would look them up among the words.
+        return transformer.config.model_type in _COMPARE_TYPES
+    return bool(n_types > 1)
