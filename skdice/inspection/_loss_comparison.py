@@ -5,18 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ._pyplot import load_pyplot
+from ._pyplot import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TITLES = {
-    "precision": "Precision",
-    "recall": "Recall",
-    "f1": "F1",
-    "accuracy": "Accuracy",
-    "exact_match": "Exact match",
-}
 _BASELINE_COLOR = "#7d93a6"
 _COLOR = "#c44e52"
 
@@ -118,55 +111,40 @@ class LossComparisonDisplay:
         LossComparisonDisplay
             self
         """
-        plt = load_pyplot()
-
         n_losses, n_seeds = self.scores.shape
         is_own = ax is None
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6.5, 1.4 + 0.42 * n_losses), layout="constrained")
+        ax = axes_or_new(ax, figsize=(6.5, 1.4 + 0.42 * n_losses))
+        self.ax_, self.figure_ = ax, ax.figure
         y = np.arange(n_losses)
         is_baseline = self.scores.index == self.baseline
         means = self.scores.mean(axis=1).to_numpy()
         base = float(means[is_baseline][0])
+        line: dict[str, Any] = {"color": _BASELINE_COLOR, "linestyle": "--", "linewidth": 1}
+        self.baseline_line_ = ax.axvline(base, label=f"mean of {self.baseline}", **line)
+        bounds = base + self.differences[["delta_low", "delta_high"]].to_numpy()[~is_baseline]
+        bar: dict[str, Any] = {"color": _COLOR, "linewidth": 5, "alpha": 0.3}
+        bar["label"] = f"95 % interval of the difference to {self.baseline}"
+        self.interval_lines_ = ax.hlines(y[~is_baseline], *bounds.T, **bar)
         colors = np.where(is_baseline, _BASELINE_COLOR, _COLOR)
-
-        self.baseline_line_ = ax.axvline(
-            base,
-            color=_BASELINE_COLOR,
-            linestyle="--",
-            linewidth=1,
-            label=f"mean of {self.baseline}",
-        )
-        bounds = base + self.differences[["delta_low", "delta_high"]].to_numpy()
-        self.interval_lines_ = ax.hlines(
-            y[~is_baseline],
-            *bounds[~is_baseline].T,
-            color=_COLOR,
-            linewidth=5,
-            alpha=0.3,
-            label=f"95 % interval of the difference to {self.baseline}",
-        )
-        self.mean_points_ = ax.scatter(
-            means, y, marker="D", s=36, c=colors, zorder=3, label="mean over the seeds"
-        )
+        diamond: dict[str, Any] = {
+            "marker": "D",
+            "s": 36,
+            "zorder": 3,
+            "label": "mean over the seeds",
+        }
+        self.mean_points_ = ax.scatter(means, y, c=colors, **diamond)
         # Seeds lie next to each other, in order, so that equal ones stay apart.
         shift = np.linspace(-0.18, 0.18, n_seeds) if n_seeds > 1 else np.zeros(1)
-        self.seed_points_ = ax.scatter(
-            self.scores.to_numpy().ravel(),
-            (y[:, None] + shift).ravel(),
-            s=12,
-            color="#333333",
-            zorder=4,
-            label="single seeds",
-        )
+        dot: dict[str, Any] = {"s": 12, "color": "#333333", "zorder": 4, "label": "single seeds"}
+        heights = (y[:, None] + shift).ravel()
+        self.seed_points_ = ax.scatter(self.scores.to_numpy().ravel(), heights, **dot)
         ax.set_yticks(y, labels=list(self.scores.index))
-        ax.set(xlabel=f"{_TITLES[self.metric]} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
+        name = "F1" if self.metric == "f1" else self.metric.replace("_", " ").capitalize()
+        ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
         ax.grid(axis="x", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
         if is_own:
             ax.figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
         else:
             ax.legend(fontsize=8)
-        self.ax_ = ax
-        self.figure_ = ax.figure
         return self

@@ -10,9 +10,9 @@ import numpy as np
 from .._inputs import check_rows
 from .._parameters import check_number
 from ._bootstrap import check_confidence, interval, resampled_sums
-from ._entity import entity_f1_score
+from ._entities import check_tag_sequences
 from ._row_counts import RowCounts, count_entities
-from ._validation import check_tag_sequences
+from ._scores import entity_f1_score
 
 
 def bootstrap_interval(

@@ -7,29 +7,21 @@ from collections import Counter
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pandas as pd
 
 from .._inputs import check_tags, check_token_lists, describe
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists
-from ..metrics import get_entities
-from ..metrics._validation import check_tag_sequences
+from ..metrics import EntitySpan, get_entities
+from ..metrics._entities import check_tag_sequences
 from ..text._tags import are_chunk_tags
-from ._entity_pairs import ENTITY_KINDS, TAG_KINDS, EntityPair, pair_entities, pair_tags
+from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 from ._error_page import join_words, render_page
 
 # A notebook keeps its pages in its file.
 _NOTEBOOK_SENTENCES = 100
-_OUTSIDE = "O"
-
-
-class Tagger(Protocol):
-    """What predicts one tag per word."""
-
-    def predict(self, X: TokenLists) -> TagSequences:
-        """Return the tags of each sentence."""
 
 
 class TaggingErrors:
@@ -121,27 +113,23 @@ class TaggingErrors:
 
         Raises
         ------
-        TypeError
-            If an argument is no sequence, or a row or tag of `y_true` or `y_pred` of another kind.
-        ValueError
-            If a sentence of X is no list of str, the numbers of sentences, or of words and tags of
-            a sentence, differ, or a tag is empty; the message names the row.
+        TypeError, ValueError
+            If an argument is no sequence, a row or tag is of another kind, or the numbers of
+            sentences, or of words and tags of a sentence, differ; the message names the row.
         """
         true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
         sentences = check_token_lists(X)
         check_tags(true_rows, sentences)
         tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
+        tag_pairs = zip(true_rows, pred_rows)
         # Sentences without any entity are as likely those of an entity tagger.
-        has_entities = tags <= {_OUTSIDE} or are_chunk_tags(sorted(tags))
-        tag_pairs = list(zip(true_rows, pred_rows))
-        if has_entities:
+        if tags <= {"O"} or are_chunk_tags(sorted(tags)):
             pairs = [pair_entities(*map(get_entities, both)) for both in tag_pairs]
-        else:
-            pairs = [pair_tags(*both) for both in tag_pairs]
-        return cls(sentences, pairs, ENTITY_KINDS if has_entities else TAG_KINDS)
+            return cls(sentences, pairs, ENTITY_KINDS)
+        return cls(sentences, [_pair_tags(*both) for both in tag_pairs], ("correct", "wrong"))
 
     @classmethod
-    def from_estimator(cls, tagger: Tagger, X: TokenLists, y: TagSequences) -> TaggingErrors:
+    def from_estimator(cls, tagger: Any, X: TokenLists, y: TagSequences) -> TaggingErrors:
         """Compare the predictions of a fitted tagger with gold tags.
 
         Parameters
@@ -161,11 +149,6 @@ class TaggingErrors:
         ------
         TypeError, ValueError
             As :meth:`from_predictions`, and TypeError if `tagger` cannot predict.
-
-        Examples
-        --------
-        >>> from skdice.inspection import TaggingErrors
-        >>> TaggingErrors.from_estimator(tagger, X_test, y_test).summary()  # doctest: +SKIP
         """
         if isinstance(tagger, type) or not hasattr(tagger, "predict"):
             raise TypeError(
@@ -194,7 +177,7 @@ class TaggingErrors:
         NOUN         0      1
         VERB         1      0
         """
-        counts = Counter((pair.label, pair.kind) for row in self.pairs for pair in row)
+        counts = Counter((pair.spans[0].label, pair.kind) for row in self.pairs for pair in row)
         labels = sorted({label for label, _ in counts})
         table = [[counts[label, kind] for kind in self.kinds] for label in labels]
         totals = [sum(column) for column in zip(*table)] or [0] * len(self.kinds)
@@ -238,11 +221,11 @@ class TaggingErrors:
         """
         if not isinstance(title, str):
             raise TypeError(f"title must be a str; got {describe(title)}.")
-        rows: Sequence[int] = range(len(self.sentences))
-        if max_sentences is not None:
-            check_number("to_html", "max_sentences", max_sentences, low=1, integer=True)
-            rows = self._choose_rows(max_sentences)
-        page = render_page(self.sentences, self.pairs, self.kinds, rows, title)
+        check_number("to_html", "max_sentences", max_sentences, low=1, integer=True, optional=True)
+        is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
+        wrong_first = sorted(range(len(is_right)), key=is_right.__getitem__)
+        rows = sorted(wrong_first[:max_sentences])
+        page = render_page(self.sentences, self.pairs, self.summary(), rows, title)
         # Lone surrogates cannot be encoded; a browser shows the reference as a replacement mark.
         encoded = page.encode("utf-8", errors="xmlcharrefreplace")
         if path is not None:
@@ -262,11 +245,17 @@ class TaggingErrors:
         counts = ", ".join(f"{count} {kind}" for kind, count in totals.items())
         return f"<TaggingErrors in {len(self.sentences)} sentences: {counts}>"
 
-    def _choose_rows(self, n: int) -> Sequence[int]:
-        """Return the first `n` rows with errors, filled up with the first ones without."""
-        is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
-        by_need = sorted(range(len(is_right)), key=is_right.__getitem__)
-        return sorted(by_need[:n])
+
+def _pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:
+    """Pair the gold and the predicted tag of each word of a sentence."""
+    return [
+        EntityPair(
+            EntitySpan(i, i + 1, true_tag),
+            EntitySpan(i, i + 1, pred_tag),
+            "correct" if true_tag == pred_tag else "wrong",
+        )
+        for i, (true_tag, pred_tag) in enumerate(zip(true_tags, pred_tags))
+    ]
 
 
 def _make_frame(
@@ -274,32 +263,16 @@ def _make_frame(
     pairs: Sequence[Sequence[EntityPair]],
     kinds: Sequence[str],
 ) -> pd.DataFrame:
+    nothing = (None, None, None)
     records = [
-        _make_record(row, words, pair)
+        (row, pair.kind, *(pair.gold or nothing), *(pair.predicted or nothing), text)
         for row, (words, row_pairs) in enumerate(zip(sentences, pairs))
-        for pair in row_pairs
+        for pair, text in ((pair, join_words(words[pair.start : pair.end])) for pair in row_pairs)
     ]
-    positions = [f"{side}_{end}" for side in ("gold", "predicted") for end in ("start", "end")]
-    columns = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
-    try:
-        frame = pd.DataFrame(records, columns=columns)
-    except UnicodeEncodeError:  # The str of pandas cannot hold lone surrogates.
-        frame = pd.DataFrame(records, columns=columns, dtype=object)
-    frame["kind"] = frame["kind"].astype(pd.CategoricalDtype(list(kinds)))
-    return frame.astype({"row": "int64", **dict.fromkeys(positions, "Int64")})
-
-
-def _make_record(row: int, words: Sequence[str], pair: EntityPair) -> tuple[object, ...]:
-    gold_start, gold_end, gold_label = pair.gold or (None, None, None)
-    predicted_start, predicted_end, predicted_label = pair.predicted or (None, None, None)
-    return (
-        row,
-        pair.kind,
-        gold_label,
-        predicted_label,
-        gold_start,
-        gold_end,
-        predicted_start,
-        predicted_end,
-        join_words(words[pair.start : pair.end]),
-    )
+    sides = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]
+    # The str of pandas cannot hold lone surrogates, an object can.
+    frame = pd.DataFrame(records, columns=["row", "kind", *sides, "text"], dtype=object)
+    positions = [name for name in sides if not name.endswith("label")]
+    order = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
+    kind = pd.CategoricalDtype(list(kinds))
+    return frame[order].astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})
