@@ -44,7 +44,6 @@ class EntityConfusionDisplay(EntityDisplay):
     See Also
     --------
     TaggingErrors : The same pairs one by one, in running text.
-    EntityPrecisionRecallDisplay : What a higher threshold on the score would give.
 
     Notes
     -----
@@ -93,18 +92,15 @@ class EntityConfusionDisplay(EntityDisplay):
         Raises
         ------
         TypeError, ValueError
-            If the numbers of sentences or tags differ, a row is of another kind, an entity does not
-            lie in its sentence, or a label is "none"; the message names the row.
+            If the numbers of sentences or tags differ, a row is of another kind, or an entity does
+            not lie in its sentence, with the row; or if a label is "none".
         """
         gold = read_entities(y_true, "y_true")
         predicted = read_entities(y_pred, "y_pred", [row.n_words for row in gold])
-        for name, rows in (("y_true", gold), ("y_pred", predicted)):
-            for i, row in enumerate(rows):
-                if any(span.label == _NONE for span in row.spans):
-                    raise ValueError(
-                        f"The label {_NONE!r} stands for entities without a counterpart; rename "
-                        f"the one in row {i} of {name}."
-                    )
+        if any(span.label == _NONE for row in (*gold, *predicted) for span in row.spans):
+            raise ValueError(
+                f"The label {_NONE!r} stands for entities without a counterpart; rename yours."
+            )
         pairs = [
             pair
             for true_row, pred_row in zip(gold, predicted)

@@ -76,8 +76,6 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
     See Also
     --------
     skdice.metrics.entity_precision_recall_fscore_support : The scores at the marks.
-    EntityConfusionDisplay : Which entities are wrong, and how.
-    sklearn.metrics.PrecisionRecallDisplay : The same of classifiers.
 
     Notes
     -----

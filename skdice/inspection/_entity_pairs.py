@@ -5,9 +5,6 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
 from .._inputs import check_rows, check_span, check_token_lists, describe, list_items
 from .._typing import Spans, TagSequences, TokenLists
 from ..metrics import EntitySpan, get_entities
@@ -26,15 +23,7 @@ ENTITY_KINDS = (
 
 
 class EntityRow(NamedTuple):
-    """The entities of a sentence.
-
-    Attributes
-    ----------
-    spans : dict of EntitySpan to float
-        Each once, with its highest score; 1 where no scores are read.
-    n_words : int or None
-        Words of the sentence; None if that is not known.
-    """
+    """The entities of a sentence, each with its highest score (1 where no scores are read)."""
 
     spans: dict[EntitySpan, float]
     n_words: int | None
@@ -43,11 +32,7 @@ class EntityRow(NamedTuple):
 class EntityPair(NamedTuple):
     """A gold entity with the predicted one that answers it; one of them may be missing.
 
-    Attributes
-    ----------
-    gold, predicted : EntitySpan or None
-    kind : str
-        One of `ENTITY_KINDS`; of single tags ``"correct"`` or ``"wrong"``.
+    The kind is one of `ENTITY_KINDS`; of single tags ``"correct"`` or ``"wrong"``.
     """
 
     gold: EntitySpan | None
@@ -83,17 +68,11 @@ def read_entities(
     ----------
     rows : object
     name : str
-        Of the argument, for errors.
+        Of the argument, for errors, which also name the row.
     n_words : sequence of n_sentences (int or None), optional
         Words of each sentence, None where that is not known.
     has_scores : bool, default=False
-        Whether rows must be of (start, end, label, score).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a row is of another kind or does not fit its sentence, or a score is missing or not
-        finite; the message names the row.
+        Whether rows must be of (start, end, label, score), with a finite score.
     """
     what = "lists of tags or of (start, end, label)"
     if has_scores:
@@ -181,12 +160,11 @@ class EntityDisplay:
 
 
 def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -> list[EntityPair]:
-    """Pair the entities of a sentence so that the pairs have the most words in common.
+    """Pair the entities of a sentence, those with the most in common first.
 
-    Entities that are the same are paired first, then those of the same words; only nested entities
-    could be paired otherwise. Among pairings with equally many words in common, more equal labels
-    are better, then more pairs, then earlier entities. Entities without a word in common are never
-    paired.
+    The same entities come first, then those of the same words, then those with the most words in
+    common; of equally good ones those with the same label, then the earlier ones. Entities without
+    a word in common are not paired.
 
     Parameters
     ----------
@@ -198,22 +176,23 @@ def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -
     list of EntityPair
         Every entity is in exactly one pair; in the order of the words.
     """
-    gold, predicted = list(gold), list(predicted)
+    candidates = [
+        (g == p, g[:2] == p[:2], min(g.end, p.end) - max(g.start, p.start), g.label == p.label)
+        + (-i - j, i, j)
+        for i, g in enumerate(gold)
+        for j, p in enumerate(predicted)
+        if g.start < p.end and p.start < g.end
+    ]
+    answers: dict[int, int] = {}
     pairs = []
-    for n_equal in (3, 2):  # Words and label, then words alone.
-        for span in gold.copy():
-            same = [other for other in predicted if other[:n_equal] == span[:n_equal]]
-            if same:
-                pairs.append((span, same[0]))
-                gold.remove(span)
-                predicted.remove(same[0])
-    rows, columns = _most_overlap(gold, predicted)
-    pairs += [(gold[i], predicted[j]) for i, j in zip(rows, columns)]
-    answered = [EntityPair(*pair, _compare(*pair)) for pair in pairs]
-    answered += [EntityPair(span, None, "missed") for i, span in enumerate(gold) if i not in rows]
-    rest = [span for j, span in enumerate(predicted) if j not in columns]
-    answered += [EntityPair(None, span, "spurious") for span in rest]
-    return sorted(answered, key=lambda pair: (pair.start, pair.gold is None))
+    for *_, i, j in sorted(candidates, reverse=True):
+        if i not in answers and j not in answers.values():
+            answers[i] = j
+            pairs.append(EntityPair(gold[i], predicted[j], _compare(gold[i], predicted[j])))
+    pairs += [EntityPair(g, None, "missed") for i, g in enumerate(gold) if i not in answers]
+    rest = [p for j, p in enumerate(predicted) if j not in answers.values()]
+    pairs += [EntityPair(None, p, "spurious") for p in rest]
+    return sorted(pairs, key=lambda pair: (pair.start, pair.gold is None))
 
 
 def _compare(gold: EntitySpan, predicted: EntitySpan) -> str:
@@ -222,23 +201,3 @@ def _compare(gold: EntitySpan, predicted: EntitySpan) -> str:
     if gold[:2] == predicted[:2]:
         return "wrong label"
     return "wrong border" if gold.label == predicted.label else "wrong border and label"
-
-
-def _most_overlap(
-    gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]
-) -> tuple[list[int], list[int]]:
-    """Return the indices of the gold and of the predicted entities that are paired."""
-    if not gold or not predicted:
-        return [], []
-    overlap = np.array(
-        [[max(0, min(g.end, p.end) - max(g.start, p.start)) for p in predicted] for g in gold]
-    )
-    same_label = np.array([[g.label == p.label for p in predicted] for g in gold])
-    # A word in common outweighs all labels, these the number of pairs, and that all positions.
-    most_pairs = min(overlap.shape)
-    positions = np.add.outer(np.arange(len(gold)), np.arange(len(predicted)))
-    score = (overlap * (most_pairs + 1) + same_label) * (most_pairs + 1) + 1
-    score = score * (most_pairs * sum(overlap.shape) + 1) - positions
-    rows, columns = linear_sum_assignment(np.where(overlap > 0, score, 0), maximize=True)
-    is_pair = overlap[rows, columns] > 0
-    return rows[is_pair].tolist(), columns[is_pair].tolist()

@@ -66,10 +66,10 @@ def render_page(
     Returns
     -------
     str
-        HTML that loads nothing. An item ``<li>`` is a sentence. In it, a ``<mark>`` is a run of
-        words with the same gold and predicted entity, of class ``gold``, ``predicted`` or both;
-        ``data-entity`` numbers the pairs of the page, ``data-kind`` is the kind. ``<sup>`` is the
-        gold label, ``<sub>`` the predicted one; a correct entity has the latter only.
+        HTML that loads nothing, with an ``<li>`` for each sentence. In it, a ``<mark>`` is a run of
+        words with the same gold and predicted entity, of class ``gold``, ``predicted`` or both; it
+        has the number (``data-entity``) and the kind of the pair. ``<sup>`` is the gold label,
+        ``<sub>`` the predicted one; a correct entity has the latter only.
     """
     totals, wrong = Counter[str](), Counter[str]()
     for pair in (pair for row_pairs in pairs for pair in row_pairs):

@@ -63,12 +63,10 @@ def imbalance_report(
 
     Raises
     ------
-    TypeError
-        If `y` or one of its rows or tags is of a kind that cannot be counted, or if a row of `X`
-        has no context and `y` has answers.
-    ValueError
-        If `y` is empty, has missing values, a matrix has other values than 0 and 1, `X` has another
-        number of rows, or answers have no `X` or (as str) do not occur in their context.
+    TypeError, ValueError
+        If `y` is empty, has missing values or other values than 0 and 1 in a matrix, or one of its
+        rows or tags cannot be counted; if `X` has another number of rows; or if answers have no
+        context, or (as str) do not occur in it.
 
     Notes
     -----

@@ -10,7 +10,6 @@ from ._pyplot import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BASELINE_COLOR = "#7d93a6"
 _COLOR = "#c44e52"
 
 
@@ -44,10 +43,8 @@ class LossComparisonDisplay:
 
     Notes
     -----
-    The bar of a loss is the 95 % interval of its difference to the baseline, drawn from the line of
-    the baseline's mean. So a bar that does not touch the line is a difference that other test rows
-    would hardly turn around; it does not cover other seeds or training rows, for which the spread
-    of the small points is a hint.
+    The bar of a loss is the 95 % interval of its difference to the baseline over test rows, drawn
+    from the baseline's mean. It does not cover other seeds, for which the small points are a hint.
 
     Examples
     --------
@@ -75,18 +72,13 @@ class LossComparisonDisplay:
         comparison : LossComparison
             What ``compare_losses`` returns.
         metric : str, default="f1"
-            One of ``comparison.metrics``.
+            One of ``comparison.metrics``; another is a ValueError.
         ax : matplotlib Axes, optional
             A new figure by default.
 
         Returns
         -------
         LossComparisonDisplay
-
-        Raises
-        ------
-        ValueError
-            If the comparison has no such metric.
         """
         differences = comparison.differences(metric)
         scores = comparison.frame.pivot(index="loss", columns="seed", values=metric)
@@ -116,28 +108,25 @@ class LossComparisonDisplay:
         ax = axes_or_new(ax, figsize=(6.5, 1.4 + 0.42 * n_losses))
         self.ax_, self.figure_ = ax, ax.figure
         y = np.arange(n_losses)
-        is_baseline = self.scores.index == self.baseline
-        means = self.scores.mean(axis=1).to_numpy()
-        base = float(means[is_baseline][0])
-        line: dict[str, Any] = {"color": _BASELINE_COLOR, "linestyle": "--", "linewidth": 1}
-        self.baseline_line_ = ax.axvline(base, label=f"mean of {self.baseline}", **line)
-        bounds = base + self.differences[["delta_low", "delta_high"]].to_numpy()[~is_baseline]
-        bar: dict[str, Any] = {"color": _COLOR, "linewidth": 5, "alpha": 0.3}
-        bar["label"] = f"95 % interval of the difference to {self.baseline}"
-        self.interval_lines_ = ax.hlines(y[~is_baseline], *bounds.T, **bar)
-        colors = np.where(is_baseline, _BASELINE_COLOR, _COLOR)
-        diamond: dict[str, Any] = {
-            "marker": "D",
-            "s": 36,
-            "zorder": 3,
-            "label": "mean over the seeds",
-        }
-        self.mean_points_ = ax.scatter(means, y, c=colors, **diamond)
+        means = self.scores.mean(axis=1)
+        base = float(means[self.baseline])
+        self.baseline_line_ = ax.axvline(
+            base, color="grey", linestyle="--", linewidth=1, label=f"mean of {self.baseline}"
+        )
+        bounds = base + self.differences[["delta_low", "delta_high"]].to_numpy().T
+        interval = f"95 % interval of the difference to {self.baseline}"
+        self.interval_lines_ = ax.hlines(
+            y, *bounds, color=_COLOR, linewidth=5, alpha=0.3, label=interval
+        )
+        self.mean_points_ = ax.scatter(
+            means, y, marker="D", color=_COLOR, zorder=3, label="mean over the seeds"
+        )
         # Seeds lie next to each other, in order, so that equal ones stay apart.
         shift = np.linspace(-0.18, 0.18, n_seeds) if n_seeds > 1 else np.zeros(1)
-        dot: dict[str, Any] = {"s": 12, "color": "#333333", "zorder": 4, "label": "single seeds"}
         heights = (y[:, None] + shift).ravel()
-        self.seed_points_ = ax.scatter(self.scores.to_numpy().ravel(), heights, **dot)
+        self.seed_points_ = ax.scatter(
+            self.scores.to_numpy().ravel(), heights, s=12, color="black", zorder=4, label="seeds"
+        )
         ax.set_yticks(y, labels=list(self.scores.index))
         name = "F1" if self.metric == "f1" else self.metric.replace("_", " ").capitalize()
         ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))

@@ -27,10 +27,8 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each ``runtime``: "torch", "onnx" and "onnx-int8". ``score`` is that of the
-        estimator; ``words/s`` the median of three calls of ``predict``, in which the runtimes
-        alternate, of words as a tagger is given them or, in texts, between spaces; ``megabytes``
-        the size of the network.
+        A row for each ``runtime``, with its ``score``, its ``words/s`` (the median of three calls
+        of ``predict``, in which the runtimes alternate) and the ``megabytes`` of the network.
 
     Raises
     ------
@@ -51,7 +49,11 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     2  onnx-int8  0.645     6900       59.0
     """
     check_is_fitted(estimator, "net_")
-    n_words = _count_words(estimator, X)
+    rows = estimator._task.read_X(X)
+    if estimator._task.takes_words:
+        n_words = sum(map(len, rows))
+    else:
+        n_words = sum(len(text.split()) for row in rows for text in row)
     if not n_words:
         raise ValueError("X has no word to predict on.")
     runners = [copy.copy(estimator).set_params(runtime=runtime) for runtime in RUNTIMES]
@@ -70,10 +72,3 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
             "megabytes": [runner._network_bytes() / 1e6 for runner in runners],
         }
     )
-
-
-def _count_words(estimator: Any, X: Any) -> int:
-    rows = estimator._task.read_X(X)
-    if estimator._task.takes_words:
-        return sum(map(len, rows))
-    return sum(len(text.split()) for row in rows for text in row)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._inputs import check_tags, check_token_lists, describe
+from .._inputs import check_tags, check_token_lists
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists
 from ..metrics import EntitySpan, get_entities
@@ -47,9 +47,9 @@ class TaggingErrors:
         without a counterpart, in the order of the text. Columns:
 
         - ``row``: number of the sentence, from 0;
-        - ``kind``: ``"correct"``, ``"wrong label"`` (same words), ``"wrong border"`` (some words in
-          common, same label), ``"wrong border and label"``, ``"missed"`` (gold only) or
-          ``"spurious"`` (predicted only); of single tags ``"correct"`` or ``"wrong"``;
+        - ``kind``: ``"correct"``, ``"wrong label"`` (same words), ``"wrong border"`` (same label),
+          ``"wrong border and label"``, ``"missed"`` (gold only) or ``"spurious"`` (predicted only);
+          of single tags ``"correct"`` or ``"wrong"``;
         - ``gold_label``, ``predicted_label``: missing where there is no such entity;
         - ``gold_start``, ``gold_end``, ``predicted_start``, ``predicted_end``: first word and one
           past the last word;
@@ -65,8 +65,8 @@ class TaggingErrors:
     one row of `frame`. So the correct ones are the true positives of
     :func:`skdice.metrics.entity_f1_score`, all rows but the spurious ones are the gold entities,
     and all rows but the missed ones are the predicted entities. Where an entity overlaps several of
-    the other side, the pairing of the sentence is the one with the most words in common; of equally
-    good ones that with more equal labels, then with more pairs, then of the earlier entities.
+    the other side, it is paired with the one that it has the most words in common with; of equally
+    good ones with that of the same label, then with the first.
 
     Examples
     --------
@@ -136,10 +136,8 @@ class TaggingErrors:
         ----------
         tagger : fitted estimator
             A `DiceTokenTagger`, or anything whose ``predict(X)`` gives one tag per word.
-        X : list, Series or object array of n_sentences lists of str
-            Sentences as words.
-        y : the same of list of str
-            One gold tag per word.
+        X, y
+            As `X` and `y_true` of :meth:`from_predictions`.
 
         Returns
         -------
@@ -191,11 +189,10 @@ class TaggingErrors:
         title: str = "Tagging errors",
         max_sentences: int | None = None,
     ) -> str:
-        """Return a page that shows the entities in running text.
+        """Return a page, which needs no other files, that shows the entities in running text.
 
-        The page needs no other files. Gold entities have a line above, predicted ones a line
-        below, coloured by kind; kinds and labels can be chosen, and sentences without errors left
-        out.
+        Gold entities have a line above, predicted ones a line below, coloured by kind; kinds and
+        labels can be chosen, and sentences without errors left out.
 
         Parameters
         ----------
@@ -216,11 +213,7 @@ class TaggingErrors:
         ------
         ValueError
             If `max_sentences` is no int of at least 1.
-        TypeError
-            If `title` is no str.
         """
-        if not isinstance(title, str):
-            raise TypeError(f"title must be a str; got {describe(title)}.")
         check_number("to_html", "max_sentences", max_sentences, low=1, integer=True, optional=True)
         is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
         wrong_first = sorted(range(len(is_right)), key=is_right.__getitem__)

@@ -1,5 +1,3 @@
-import json
-import lzma
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import read_conll
+from skdice.datasets import read_conll, read_squad
 from skdice.inspection import imbalance_report
 
 CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -36,11 +34,6 @@ def as_lists(report):
             id="chunk tags",
         ),
         pytest.param(
-            [["O", "PER", "O"], ["O"]],
-            {"all": [4, 3, 1, 3.0], "O": [3, 1, 3, 1 / 3], "PER": [1, 3, 1, 3.0]},
-            id="tags without prefix",
-        ),
-        pytest.param(
             [["B-PER", "L-PER", "U-LOC", "O"]],
             {
                 "all": [4, 1, 3, 1 / 3],
@@ -62,11 +55,6 @@ def as_lists(report):
             id="an O among part-of-speech tags",
         ),
         pytest.param(
-            [["NN", "VB", "NN"]],
-            {"all": [3, None, None, 2.0], "NN": [2, 1, 2, 0.5], "VB": [1, 2, 1, 2.0]},
-            id="part-of-speech tags",
-        ),
-        pytest.param(
             [["O", "O"]], {"all": [2, 2, 0, np.inf], "O": [2, 0, 2, 0.0]}, id="nothing but O"
         ),
         pytest.param(
@@ -78,11 +66,6 @@ def as_lists(report):
             [1, 1, 0, 1],
             {"all": [4, 1, 3, 1 / 3], 1: [3, 1, 3, 1 / 3], 0: [1, 3, 1, 3.0]},
             id="two numbers, the positive one is frequent",
-        ),
-        pytest.param(
-            ["O", "X", "X"],
-            {"all": [3, 1, 2, 0.5], "X": [2, 1, 2, 0.5], "O": [1, 2, 1, 2.0]},
-            id="O has no meaning among labels",
         ),
         pytest.param(
             ["b", "a", "c", "c"],
@@ -144,9 +127,7 @@ def to_object_array(rows):
     "convert",
     [
         tuple,
-        pd.Series,
         to_object_array,
-        lambda rows: [tuple(row) for row in rows],
         lambda rows: [np.array(row, dtype=str) for row in rows],
         lambda rows: [pd.Series(row, dtype=object) for row in rows],
         lambda rows: pd.Series(rows, index=[5, 5, 0]),
@@ -156,17 +137,7 @@ def test_containers_of_tags(convert):
     pd.testing.assert_frame_equal(imbalance_report(convert(TAGS)), imbalance_report(TAGS))
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        np.array,
-        pd.Series,
-        pd.Index,
-        pd.Categorical,
-        lambda labels: pd.Series(labels, dtype="category"),
-        lambda labels: np.array(labels, dtype=object),
-    ],
-)
+@pytest.mark.parametrize("convert", [np.array, pd.Series, pd.Categorical])
 @pytest.mark.parametrize("labels", [["b", "a", "a"], [2, 1, 1], [True, False, False]])
 def test_containers_of_labels(convert, labels):
     report = imbalance_report(convert(labels))
@@ -174,13 +145,10 @@ def test_containers_of_labels(convert, labels):
     assert [type(name) for name in report.index[1:]] == [type(labels[0])] * 2
 
 
-def test_tag_sequences_of_one_length_may_be_a_matrix():
-    y = [["O", "B-X"], ["O", "O"]]
+def test_matrices():
+    y = [["O", "B-X"], ["O", "O"]]  # Tag sequences of one length are no indicators.
     for array in (np.array(y), np.array(y, dtype=object)):
         pd.testing.assert_frame_equal(imbalance_report(array), imbalance_report(y))
-
-
-def test_indicator_of_any_dtype():
     matrix = np.array([[0, 1], [1, 1], [0, 1]])
     for dtype in (bool, float, np.uint8, object):
         report = imbalance_report(matrix.astype(dtype))
@@ -208,27 +176,23 @@ answers = [{"text": ["Oslo"], "answer_start": [3]}]
     [
         ([], ValueError, "y is empty"),
         (np.empty((0, 3)), ValueError, "y is empty"),
-        (np.empty((3, 0)), ValueError, r"y has shape \(3, 0\)"),
-        (np.zeros((2, 2, 2)), ValueError, r"y has shape \(2, 2, 2\)"),
-        ([[], []], ValueError, "y has 2 rows, but every one is an empty sequence"),
-        (None, TypeError, "an indicator matrix; got None"),
-        ("B-PER", TypeError, "got 'B-PER' of type str"),
-        ({"a": 1}, TypeError, "got {'a': 1} of type dict"),
-        (answers, ValueError, "y has the answers of extractive question answering.* got None"),
-        (to_object_array(answers), ValueError, "y has the answers of extractive"),
-        (pd.Series(answers), ValueError, "y has the answers of extractive"),
-        (["spam", *answers], TypeError, "y, row 1: got a dict. The answers of extractive question"),
-        ([["O"], "O"], TypeError, "y, row 1: got 'O' of type str. Expected a seq"),
-        (["O", "O", ["O"]], TypeError, r"y, row 2: got \['O'\] of type list. Expected"),
-        (["a", None], ValueError, "y, row 1: got None. Expected a label"),
+        (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
+        (np.zeros((2, 2, 2)), ValueError, r"shape \(2, 2, 2\)"),
+        ([[], []], ValueError, "every one is an empty sequence"),
+        (None, TypeError, "got None"),
+        ("B-PER", TypeError, "'B-PER'"),
+        (answers, ValueError, "answers .* got None"),
+        (pd.Series(answers), ValueError, "answers .* got None"),
+        (["spam", *answers], TypeError, "y, row 1: got {'answer"),
+        ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
+        (["O", "O", ["O"]], TypeError, "y, row 2"),
+        (["a", None], ValueError, "y, row 1: got None"),
         (pd.Series(["a", None, "b"]), ValueError, "y, row 1: got (nan|None)"),
         ([1.0, 2.0, float("nan")], ValueError, "y, row 2: got nan"),
-        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None. Expected a tag"),
-        ([["O"], ["O", np.nan]], ValueError, "y, row 1, position 1: got nan"),
-        ([["O"], [(0, 1, "PER")]], TypeError, r"row 1, position 0: got \(0, 1, 'PER'\) of"),
-        ([["O"], [["O"]]], TypeError, r"row 1, position 0: got \['O'\] of type list"),
-        ([["O"], answers], TypeError, "y, row 1, position 0: got a dict"),
-        (["a", 1], TypeError, "labels 'a' and 1, which cannot be ordered"),
+        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
+        ([["O"], [(0, 1, "PER")]], TypeError, "row 1, position 0"),
+        ([["O"], answers], TypeError, "y, row 1, position 0"),
+        (["a", 1], TypeError, "'a', 1.* cannot be ordered"),
         (np.array([[0, 1], [2, 1]]), ValueError, "y, row 1, column 0: got 2"),
         (np.array([[0, np.nan]]), ValueError, "y, row 0, column 1: got nan"),
         (pd.DataFrame({"a": [0, 1], "b": ["x", "y"]}), ValueError, "y, row 0, column 1: got x"),
@@ -259,16 +223,9 @@ EXPECTED = {
 
 @pytest.mark.parametrize(
     "X",
-    [
-        QUESTIONS,
-        pd.DataFrame(QUESTIONS, index=[7, 7]).assign(id=["a", "b"]),
-        pd.Series(QUESTIONS),
-        PAIRS,
-        to_object_array(PAIRS),
-        np.array(PAIRS),
-    ],
+    [QUESTIONS, pd.DataFrame(QUESTIONS, index=[7, 7]), PAIRS, to_object_array(PAIRS)],
 )
-@pytest.mark.parametrize("convert", [list, tuple, pd.Series, to_object_array])
+@pytest.mark.parametrize("convert", [list, pd.Series, to_object_array])
 def test_answers(convert, X):
     assert as_lists(imbalance_report(convert(ANSWERS), X)) == EXPECTED
 
@@ -316,34 +273,20 @@ def test_small_contexts(answer, context, expected):
     "y, X, error, message",
     [
         (ANSWERS, QUESTIONS[:1], ValueError, "X has 1 rows, but y has 2"),
-        (ANSWERS, pd.DataFrame({"a": [1, 2]}), ValueError, r"DataFrame with the columns \['a'\]"),
-        (ANSWERS, ["a", "b"], TypeError, "X, row 0: got 'a'"),
-        (ANSWERS, [("a", "b"), ("a", "b", "c")], TypeError, r"X, row 1: got \('a', 'b', 'c'\) of"),
-        (ANSWERS, [("a", "b"), {"question": "a"}], TypeError, "X, row 1: got {'question': 'a'}"),
+        (ANSWERS, pd.DataFrame({"a": [1, 2]}), ValueError, r"columns \['a'\]"),
+        (ANSWERS, ["a", "b"], TypeError, "X, row 0"),
+        (ANSWERS, [("a", "b"), ("a", "b", "c")], TypeError, "X, row 1"),
+        (ANSWERS, [("a", "b"), {"question": "a"}], TypeError, "X, row 1"),
         (ANSWERS, [("a", "b"), ("a", None)], TypeError, "X, row 1: got None as context"),
-        (ANSWERS, pd.DataFrame({"context": ["a", 2]}), TypeError, "X, row 1: got 2 of type int"),
-        ([ANSWERS[0], 1], QUESTIONS, TypeError, "row 1 of y must be an answer dict"),
-        ([{"text": "Oslo"}] * 2, QUESTIONS, TypeError, "row 0 of y must be an answer dict"),
-        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .* keys \['a'\]"),
-        (["Oslo", "Rome"], QUESTIONS, ValueError, "y, row 1: got 'Rome', which does not occur"),
+        (ANSWERS, pd.DataFrame({"context": ["a", 2]}), TypeError, "X, row 1: got 2"),
+        ([ANSWERS[0], 1], QUESTIONS, TypeError, "row 1 of y"),
+        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .*\['a'\]"),
+        (["Oslo", "Rome"], QUESTIONS, ValueError, "y, row 1: got 'Rome'"),
     ],
 )
 def test_errors_with_answers(y, X, error, message):
     with pytest.raises(error, match=message):
         imbalance_report(y, X)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1))
-def test_answers_add_up(questions):
-    y = [ANSWERS[0] if has_answer else ANSWERS[1] for _, has_answer in questions]
-    X = [("?", " ".join(["word"] * n_words)) for n_words, _ in questions]
-    report = imbalance_report(y, X)
-    rows = [imbalance_report([answer], [row]) for answer, row in zip(y, X)]
-    for column in ("count", "negatives", "positives"):
-        assert report[column].iloc[0] == sum(row[column].iloc[0] for row in rows)
-    assert report["positives"].iloc[0] == 2 * sum(has_answer for _, has_answer in questions)
-    assert report["count"].iloc[1:].sum() == report["count"].iloc[0]
 
 
 @settings(max_examples=50, deadline=None)
@@ -360,17 +303,6 @@ def test_sums(y):
     if "O" in tags:
         assert summary["negatives"] == report.loc["O", "count"]
         assert summary["positives"] == len(tags) - tags.count("O")
-
-
-def read_questions(path):
-    X, y = [], []
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        articles = json.load(file)["data"]
-    for paragraph in (paragraph for article in articles for paragraph in article["paragraphs"]):
-        for question in paragraph["qas"]:
-            X.append((question["question"], paragraph["context"]))
-            y.append({"text": [answer["text"] for answer in question["answers"]]})
-    return X, y
 
 
 @pytest.mark.parametrize(
@@ -393,7 +325,7 @@ def test_published_counts(name, negatives, positives, ratio):
     if not (CORPORA / name).exists():
         pytest.skip(f"needs the corpus {name} in ../shared/data")
     has_questions = name.startswith("mrc")
-    X, y = (read_questions if has_questions else read_conll)(CORPORA / name)
+    X, y = (read_squad if has_questions else read_conll)(CORPORA / name)
     count, *sides, got = as_lists(imbalance_report(y, X))["all"]
     assert count == (negatives + positives if has_questions else sum(map(len, y)))
     assert sides == [negatives, positives]
