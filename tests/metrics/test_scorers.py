@@ -1,9 +1,7 @@
 """The scorers in scikit-learn's cross-validation and search."""
 
-import ast
 import pickle
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,14 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 
-import skdice.metrics
 from skdice.metrics import (
     entity_f1_score,
     entity_f1_scorer,
     squad_exact_match_scorer,
     squad_f1_score,
     squad_f1_scorer,
-    tag_f1_score,
     tag_f1_scorer,
 )
 
@@ -99,26 +95,13 @@ def test_grid_search():
     assert search.score(SENTENCES, TAGS) == 1
 
 
-@pytest.mark.parametrize(
-    "scorer",
-    [
-        entity_f1_scorer,
-        tag_f1_scorer,
-        make_scorer(entity_f1_score, average="macro", mode="strict", scheme="IOB2"),
-    ],
-)
-def test_pickle(scorer):
+def test_pickle():
+    strict = make_scorer(entity_f1_score, average="macro", mode="strict", scheme="IOB2")
     tagger = MostFrequentTag(ignore=("Byron",)).fit(SENTENCES, TAGS)
-    expected = scorer(tagger, SENTENCES, TAGS)
-    assert 0 < expected < 1
-    assert pickle.loads(pickle.dumps(scorer))(tagger, SENTENCES, TAGS) == expected
-
-
-def test_scorers_are_the_micro_averages():
-    tagger = MostFrequentTag(ignore=("Byron",)).fit(SENTENCES, TAGS)
-    predicted = tagger.predict(SENTENCES)
-    assert entity_f1_scorer(tagger, SENTENCES, TAGS) == entity_f1_score(TAGS, predicted)
-    assert tag_f1_scorer(tagger, SENTENCES, TAGS) == tag_f1_score(TAGS, predicted)
+    for scorer in (strict, entity_f1_scorer, tag_f1_scorer):
+        expected = scorer(tagger, SENTENCES, TAGS)
+        assert 0 < expected < 1
+        assert pickle.loads(pickle.dumps(scorer))(tagger, SENTENCES, TAGS) == expected
 
 
 @pytest.mark.parametrize(
@@ -137,24 +120,3 @@ def test_answers(container, X):
     assert list(search.cv_results_["mean_test_score"]) == pytest.approx([1 / 2, 1 / 3, 1 / 2])
     old = make_scorer(squad_f1_score, version="1.1")
     assert pickle.loads(pickle.dumps(old))(FirstWords(2), X[::2], y[::2]) == 1
-
-
-def test_package_imports_neither_torch_nor_seqeval_nor_its_siblings():
-    imported, from_above = set(), set()
-    for path in Path(skdice.metrics.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imported.update(alias.name.split(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                if node.level > 1:
-                    from_above.add("." * node.level + (node.module or ""))
-                elif node.level == 0:
-                    imported.add(node.module.split(".")[0])
-    assert "sklearn" in imported
-    assert imported.isdisjoint({"torch", "transformers", "seqeval", "skdice"})
-    assert from_above == {".._inputs", ".._parameters", ".._typing"}
-
-
-def test_all_names_exist():
-    for name in skdice.metrics.__all__:
-        assert hasattr(skdice.metrics, name)
