@@ -19,8 +19,7 @@ _NONE = "none"
 class EntityConfusionDisplay(EntityDisplay):
     """Counts of gold labels by predicted labels, of whole entities.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`; the parameters are kept as
-    attributes.
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
@@ -41,15 +40,10 @@ class EntityConfusionDisplay(EntityDisplay):
     text_ : ndarray of shape (n_labels + 1, n_labels + 3), dtype=object
         The matplotlib Text of each count; None where it is 0.
 
-    See Also
-    --------
-    TaggingErrors : The same pairs one by one, in running text.
-
     Notes
     -----
-    Each entity is counted once: a row of `frame` and that of `borders` add up to the gold entities
-    of the label, a column of both to the predicted ones. The diagonal has the true positives of
-    :func:`skdice.metrics.entity_f1_score`. Entities are paired as in :class:`TaggingErrors`.
+    Each entity is counted once, and paired as in :class:`TaggingErrors`: a row of `frame` and that
+    of `borders` add up to the gold entities of the label, a column of both to the predicted ones.
 
     Examples
     --------
@@ -63,8 +57,6 @@ class EntityConfusionDisplay(EntityDisplay):
     LOC          0    1     1
     PER          0    1     0
     none         0    1     0
-    >>> int(display.borders.loc["LOC", "LOC"])  # doctest: +SKIP
-    1
     """
 
     def __init__(self, *, frame: pd.DataFrame, borders: pd.DataFrame) -> None:
@@ -84,10 +76,6 @@ class EntityConfusionDisplay(EntityDisplay):
             label), positions in words and ``end`` exclusive, as ``predict_spans`` gives them.
         ax : matplotlib Axes, optional
             Where to plot; a new figure by default.
-
-        Returns
-        -------
-        EntityConfusionDisplay
 
         Raises
         ------
@@ -113,20 +101,10 @@ class EntityConfusionDisplay(EntityDisplay):
         return display.plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> "EntityConfusionDisplay":
-        """Plot the counts, coloured by their share of the row.
+        """Plot the counts, coloured by their share of the row, on `ax` or in a new figure.
 
         To the right of `frame` stand the border errors of each gold label: with the same, and with
         another predicted label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
-
-        Returns
-        -------
-        EntityConfusionDisplay
-            self
         """
         borders = self.borders.to_numpy()
         same = np.diag(borders)

@@ -51,9 +51,9 @@ class EntityCurve(NamedTuple):
 class EntityPrecisionRecallDisplay(EntityDisplay):
     """Precision against recall of entities as a threshold on ``Entity.score`` rises.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`; the parameters are kept as
-    attributes. A curve starts at what the estimator predicts as it is (the mark) and shows what is
-    left if only the entities with a high score are kept.
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`. A curve starts at what the
+    estimator predicts as it is (the mark) and shows what is left if only the entities with a high
+    score are kept.
 
     Parameters
     ----------
@@ -72,10 +72,6 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         found.
     micro_line_ : matplotlib Line2D
         The same of all labels together.
-
-    See Also
-    --------
-    skdice.metrics.entity_precision_recall_fscore_support : The scores at the marks.
 
     Notes
     -----
@@ -114,19 +110,16 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
             Gold entities; tags are read as :func:`skdice.metrics.get_entities` does by default.
         entities : the same of Entity(start, end, label, score)
             What ``predict_spans`` gives: positions are words, ``end`` is exclusive.
-        ax, labels
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        EntityPrecisionRecallDisplay
+        ax : matplotlib Axes, optional
+            Where to plot; a new figure by default.
+        labels : sequence of str, optional
+            Labels to draw, all by default; the micro curve is that of all labels.
 
         Raises
         ------
         TypeError, ValueError
             If the numbers of sentences differ, a row is of another kind, an entity does not lie in
-            its sentence or has no finite score, or a label to draw does not occur; the message
-            names the row.
+            its sentence or has no finite score, with the row; or if a label does not occur.
         """
         rows = read_entities(y_true, "y_true")
         sizes = [row.n_words for row in rows]
@@ -146,31 +139,12 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
     def plot(
         self, ax: "Axes | None" = None, *, labels: Sequence[str] | None = None
     ) -> "EntityPrecisionRecallDisplay":
-        """Plot the curves, on lines of equal F1.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
-        labels : sequence of str, optional
-            Labels to draw, all by default; the micro curve is that of all of them.
-
-        Returns
-        -------
-        EntityPrecisionRecallDisplay
-            self
-
-        Raises
-        ------
-        ValueError
-            If a label does not occur.
-        """
+        """Plot the curves on lines of equal F1, with `ax` and `labels` of `from_predictions`."""
         names = list(self.curves) if labels is None else check_rows(labels, "labels", "str")
         for name in names:
             if name not in self.curves:
                 known = list_some(list(self.curves))
                 raise ValueError(f"labels must be some of {known}; got {describe(name)}.")
-        is_own = ax is None
         ax = axes_or_new(ax, figsize=(7.2, 5))
         self.ax_, self.figure_ = ax, ax.figure
         ax.set(xlim=(0, 1.01), ylim=(0, 1.01), aspect="equal")
@@ -187,10 +161,8 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         for name, (line, (color, marker)) in zip(names, cycle(_STYLES)):
             style = {"color": color, "marker": marker, "linestyle": line}
             self.lines_[name] = _plot_curve(ax, name, self.curves[name], style)
-        place = {"loc": "outside right upper"} if is_own else {"loc": "lower left"}
-        (ax.figure if is_own else ax).legend(
-            title="F1 of all found (mark)", handlelength=3, fontsize=8, title_fontsize=8, **place
-        )
+        place = {"loc": "upper left", "bbox_to_anchor": (1.12, 1)}
+        ax.legend(title="F1 of all found (mark)", fontsize=8, title_fontsize=8, **place)
         return self
 
 

@@ -64,15 +64,8 @@ def read_entities(
 ) -> list[EntityRow]:
     """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
 
-    Parameters
-    ----------
-    rows : object
-    name : str
-        Of the argument, for errors, which also name the row.
-    n_words : sequence of n_sentences (int or None), optional
-        Words of each sentence, None where that is not known.
-    has_scores : bool, default=False
-        Whether rows must be of (start, end, label, score), with a finite score.
+    Errors name the row and the argument, `name`. `n_words` has the words of each sentence, None
+    where that is not known.
     """
     what = "lists of tags or of (start, end, label)"
     if has_scores:
@@ -139,16 +132,7 @@ class EntityDisplay:
         y : the same of tags, or of (start, end, label)
             Gold entities.
         **options
-            As of :meth:`from_predictions`.
-
-        Returns
-        -------
-        the display
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`from_predictions`, and TypeError if `estimator` has no ``predict_spans``.
+            As of :meth:`from_predictions`, with its errors.
         """
         if isinstance(estimator, type) or not hasattr(estimator, "predict_spans"):
             raise TypeError(
@@ -160,21 +144,11 @@ class EntityDisplay:
 
 
 def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -> list[EntityPair]:
-    """Pair the entities of a sentence, those with the most in common first.
+    """Pair the entities of a sentence, each at most once, in the order of the words.
 
     The same entities come first, then those of the same words, then those with the most words in
     common; of equally good ones those with the same label, then the earlier ones. Entities without
     a word in common are not paired.
-
-    Parameters
-    ----------
-    gold, predicted : sequence of EntitySpan
-        Each span once.
-
-    Returns
-    -------
-    list of EntityPair
-        Every entity is in exactly one pair; in the order of the words.
     """
     candidates = [
         (g == p, g[:2] == p[:2], min(g.end, p.end) - max(g.start, p.start), g.label == p.label)

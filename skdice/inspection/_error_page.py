@@ -50,26 +50,12 @@ def render_page(
     rows: Sequence[int],
     title: str,
 ) -> str:
-    """Return the page.
+    """Return the page of a `TaggingErrors`, HTML that loads nothing.
 
-    Parameters
-    ----------
-    sentences : sequence of n_sentences sequences of str
-        The words.
-    pairs : sequence of n_sentences sequences of EntityPair
-    summary : DataFrame
-        Of `TaggingErrors`.
-    rows : sequence of int
-        Sentences that the page shows; its counts and scores are those of all.
-    title : str
-
-    Returns
-    -------
-    str
-        HTML that loads nothing, with an ``<li>`` for each sentence. In it, a ``<mark>`` is a run of
-        words with the same gold and predicted entity, of class ``gold``, ``predicted`` or both; it
-        has the number (``data-entity``) and the kind of the pair. ``<sup>`` is the gold label,
-        ``<sub>`` the predicted one; a correct entity has the latter only.
+    It shows the sentences `rows`, each an ``<li>``; its counts and scores are those of all. A
+    ``<mark>`` is a run of words with the same gold and predicted entity, of class ``gold``,
+    ``predicted`` or both; it has the number (``data-entity``) and the kind of the pair. ``<sup>``
+    is the gold label, ``<sub>`` the predicted one; a correct entity has the latter only.
     """
     totals, wrong = Counter[str](), Counter[str]()
     for pair in (pair for row_pairs in pairs for pair in row_pairs):

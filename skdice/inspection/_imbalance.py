@@ -71,10 +71,9 @@ def imbalance_report(
     Notes
     -----
     The tokens of a context are its words between white space, counted once for each question about
-    it, answerable or not. A context that has more Chinese characters than such words is cut into
-    its Chinese characters, each run of other letters and digits, and each punctuation mark. Start
-    and end count as two tokens also where the answer is one word, and a context of a single token
-    as two if it has an answer.
+    it. A context that has more Chinese characters than such words is cut into its Chinese
+    characters, each run of other letters and digits, and each punctuation mark. A context of a
+    single token counts as two if it has an answer.
 
     Examples
     --------
@@ -87,15 +86,6 @@ def imbalance_report(
     B-LOC      1          8          1    8.0
     B-PER      1          8          1    8.0
     I-PER      1          8          1    8.0
-    >>> X = [("Where is Oslo?", "Oslo is in Norway, in the south."), ("Why?", "Oslo is old.")]
-    >>> y = [{"text": ["Norway"], "answer_start": [11]}, {"text": [], "answer_start": []}]
-    >>> imbalance_report(y, X)
-           count  negatives  positives  ratio
-    class
-    all       10          8          2   4.00
-    other      8          2          8   0.25
-    end        1          9          1   9.00
-    start      1          9          1   9.00
     """
     matrix, names = _as_matrix(y)
     if matrix is not None:
@@ -213,24 +203,19 @@ def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
 def _read_contexts(X: Any) -> list[str]:
     """Return the contexts of questions, one for each row of `X`."""
     expected = "X must be a DataFrame or dicts with question and context, or pairs of them"
-    if X is None:
-        raise ValueError(
-            "y has the answers of extractive question answering, which are counted among the "
-            f"tokens of their contexts. {expected}; got None."
-        )
     columns = column_names(X)
+    if X is None or (columns is not None and "context" not in columns):
+        got = "None" if X is None else f"a DataFrame with the columns {columns}"
+        raise ValueError(
+            f"y has answers, counted among the tokens of their contexts. {expected}; got {got}."
+        )
     if columns is not None:
-        if "context" not in columns:
-            raise ValueError(f"{expected}; got a DataFrame with the columns {columns}.")
         X = [("", context) for context in check_rows(X["context"], "X", "str")]
     contexts = []
     for i, row in enumerate(check_rows(X, "X", "questions")):
-        if isinstance(row, Mapping) and "context" in row:
-            context = row["context"]
-        elif is_pair(row):
-            context = row[1]
-        else:
+        if not is_pair(row) and not (isinstance(row, Mapping) and "context" in row):
             raise TypeError(f"{expected}. X, row {i}: got {describe(row)}.")
+        context = row["context"] if isinstance(row, Mapping) else row[1]
         if not isinstance(context, str):
             raise TypeError(f"X, row {i}: got {describe(context)} as context. Expected a str.")
         contexts.append(context)
@@ -244,8 +229,7 @@ def _report_answers(rows: Sequence[object], contexts: Sequence[str]) -> pd.DataF
         if isinstance(row, str) and row not in context:
             raise ValueError(
                 f"y, row {i}: got {row!r}, which does not occur in its context. Expected an answer "
-                "copied from the context, or '' for an unanswerable question; X without the names "
-                "question and context makes str labels."
+                "copied from the context, or '' for an unanswerable question."
             )
         n_answerable += has_answer
         negatives += max(_count_tokens(context) - 2 * has_answer, 0)

@@ -33,13 +33,8 @@ class LossComparisonDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     baseline_line_ : matplotlib Line2D
-        Mean of the baseline.
     mean_points_, seed_points_ : matplotlib PathCollection
     interval_lines_ : matplotlib LineCollection
-
-    See Also
-    --------
-    skdice.model_selection.compare_losses : Makes what is shown here.
 
     Notes
     -----
@@ -50,7 +45,6 @@ class LossComparisonDisplay:
     --------
     >>> from skdice.inspection import LossComparisonDisplay
     >>> display = LossComparisonDisplay.from_comparison(comparison)  # doctest: +SKIP
-    >>> display.figure_.savefig("losses.png")  # doctest: +SKIP
     """
 
     def __init__(
@@ -65,20 +59,15 @@ class LossComparisonDisplay:
     def from_comparison(
         cls, comparison: Any, *, metric: str = "f1", ax: "Axes | None" = None
     ) -> "LossComparisonDisplay":
-        """Draw a comparison.
+        """Draw what ``compare_losses`` returns.
 
         Parameters
         ----------
         comparison : LossComparison
-            What ``compare_losses`` returns.
         metric : str, default="f1"
             One of ``comparison.metrics``; another is a ValueError.
         ax : matplotlib Axes, optional
             A new figure by default.
-
-        Returns
-        -------
-        LossComparisonDisplay
         """
         differences = comparison.differences(metric)
         scores = comparison.frame.pivot(index="loss", columns="seed", values=metric)
@@ -91,20 +80,8 @@ class LossComparisonDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: "Axes | None" = None) -> "LossComparisonDisplay":
-        """Draw, a line per loss with the first one on top.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure by default.
-
-        Returns
-        -------
-        LossComparisonDisplay
-            self
-        """
+        """Draw, on `ax` or in a new figure, a line per loss with the first one on top."""
         n_losses, n_seeds = self.scores.shape
-        is_own = ax is None
         ax = axes_or_new(ax, figsize=(6.5, 1.4 + 0.42 * n_losses))
         self.ax_, self.figure_ = ax, ax.figure
         y = np.arange(n_losses)
@@ -132,8 +109,5 @@ class LossComparisonDisplay:
         ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
         ax.grid(axis="x", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
-        if is_own:
-            ax.figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
-        else:
-            ax.legend(fontsize=8)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=2, fontsize=8)
         return self

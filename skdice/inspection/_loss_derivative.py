@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class LossDerivativeDisplay:
     """Derivatives of losses with respect to the probability of one item.
 
-    Make it with :meth:`from_losses`; the parameters are kept as attributes.
+    Make it with :meth:`from_losses`.
 
     Parameters
     ----------
@@ -75,16 +75,11 @@ class LossDerivativeDisplay:
         ax : matplotlib Axes, optional
             Where to plot; a new figure by default.
 
-        Returns
-        -------
-        LossDerivativeDisplay
-
         Raises
         ------
-        TypeError
-            If `losses` or one of them is of another kind, or has no class weights (``"wce"``).
-        ValueError
-            If there is no loss, a name is unknown, or a parameter is not allowed.
+        TypeError, ValueError
+            If there is no loss, a name is unknown, ``"wce"`` has no class weights, or a parameter
+            is of another kind.
         """
         check_option(cls.__name__, "target", target, (0, 1))
         check_number(cls.__name__, "n_points", n_points, low=2, integer=True)
@@ -99,18 +94,7 @@ class LossDerivativeDisplay:
         return cls(probabilities=p, derivatives=derivatives, target=target).plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> "LossDerivativeDisplay":
-        """Plot the derivatives; the vertical axis is cut where a curve such as -1 / p runs off.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
-
-        Returns
-        -------
-        LossDerivativeDisplay
-            self
-        """
+        """Plot on `ax` or in a new figure; where a curve such as -1 / p runs off, it is cut."""
         ax = axes_or_new(ax)
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_: list[Any] = []

@@ -21,8 +21,7 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     estimator : estimator of skdice
         Fitted; it is not changed.
     X, y : rows and labels
-        As its ``score`` takes them. Some hundred rows tell the speed, but small differences of the
-        score take more.
+        As its ``score`` takes them; some hundred rows tell the speed.
 
     Returns
     -------

@@ -31,15 +31,6 @@ class TaggingErrors:
     tags (``"B-PER"``, ``"I-PER"``, ``"S-LOC"``, ...), whole entities are compared, otherwise the
     tag of each word.
 
-    Parameters
-    ----------
-    sentences : list of n_sentences lists of str
-        The words.
-    pairs : list of n_sentences lists of EntityPair
-        The gold and the predicted entities of each sentence, paired.
-    kinds : tuple of str
-        The kinds that a pair may have, in the order of tables and legends.
-
     Attributes
     ----------
     frame : DataFrame
@@ -55,14 +46,9 @@ class TaggingErrors:
           past the last word;
         - ``text``: the words from the first to the last of both entities.
 
-    See Also
-    --------
-    skdice.metrics.entity_classification_report : Precision, recall and F1 of each label.
-
     Notes
     -----
-    Entities are read as :func:`skdice.metrics.get_entities` does by default, and each is in exactly
-    one row of `frame`. So the correct ones are the true positives of
+    Each entity is in exactly one row of `frame`. So the correct ones are the true positives of
     :func:`skdice.metrics.entity_f1_score`, all rows but the spurious ones are the gold entities,
     and all rows but the missed ones are the predicted entities. Where an entity overlaps several of
     the other side, it is paired with the one that it has the most words in common with; of equally
@@ -84,10 +70,7 @@ class TaggingErrors:
     """
 
     def __init__(
-        self,
-        sentences: list[list[str]],
-        pairs: list[list[EntityPair]],
-        kinds: tuple[str, ...],
+        self, sentences: list[list[str]], pairs: list[list[EntityPair]], kinds: tuple[str, ...]
     ) -> None:
         self.sentences = sentences
         self.pairs = pairs
@@ -106,10 +89,6 @@ class TaggingErrors:
             Sentences as words.
         y_true, y_pred : the same of list of str
             One tag per word.
-
-        Returns
-        -------
-        TaggingErrors
 
         Raises
         ------
@@ -137,16 +116,7 @@ class TaggingErrors:
         tagger : fitted estimator
             A `DiceTokenTagger`, or anything whose ``predict(X)`` gives one tag per word.
         X, y
-            As `X` and `y_true` of :meth:`from_predictions`.
-
-        Returns
-        -------
-        TaggingErrors
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`from_predictions`, and TypeError if `tagger` cannot predict.
+            As `X` and `y_true` of :meth:`from_predictions`, with its errors.
         """
         if isinstance(tagger, type) or not hasattr(tagger, "predict"):
             raise TypeError(
@@ -160,20 +130,8 @@ class TaggingErrors:
         Returns
         -------
         DataFrame of shape (1 + n_labels, n_kinds)
-            The first row, ``"all"``, is the sum; the labels follow in alphabetical order. Rows are
-            those of the gold label; a spurious entity counts under its predicted label.
-
-        Examples
-        --------
-        >>> from skdice.inspection import TaggingErrors
-        >>> y_true, y_pred = [["DET", "NOUN", "VERB"]], [["DET", "VERB", "VERB"]]
-        >>> TaggingErrors.from_predictions([["the", "dog", "barks"]], y_true, y_pred).summary()
-               correct  wrong
-        label
-        all          2      1
-        DET          1      0
-        NOUN         0      1
-        VERB         1      0
+            The first row, ``"all"``, is the sum. The others are those of the gold label, in
+            alphabetical order; a spurious entity counts under its predicted label.
         """
         counts = Counter((pair.spans[0].label, pair.kind) for row in self.pairs for pair in row)
         labels = sorted({label for label, _ in counts})
@@ -201,18 +159,8 @@ class TaggingErrors:
         title : str, default="Tagging errors"
             Heading of the page.
         max_sentences : int, optional
-            Most sentences of the page: the first with errors, and the first others if there are
-            not as many. All by default.
-
-        Returns
-        -------
-        str
-            HTML.
-
-        Raises
-        ------
-        ValueError
-            If `max_sentences` is no int of at least 1.
+            Most sentences of the page, all by default: the first with errors, and the first others
+            if there are not as many.
         """
         check_number("to_html", "max_sentences", max_sentences, low=1, integer=True, optional=True)
         is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
@@ -241,14 +189,11 @@ class TaggingErrors:
 
 def _pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:
     """Pair the gold and the predicted tag of each word of a sentence."""
-    return [
-        EntityPair(
-            EntitySpan(i, i + 1, true_tag),
-            EntitySpan(i, i + 1, pred_tag),
-            "correct" if true_tag == pred_tag else "wrong",
-        )
-        for i, (true_tag, pred_tag) in enumerate(zip(true_tags, pred_tags))
-    ]
+    pairs = []
+    for i, tags in enumerate(zip(true_tags, pred_tags)):
+        gold, predicted = (EntitySpan(i, i + 1, tag) for tag in tags)
+        pairs.append(EntityPair(gold, predicted, "correct" if gold == predicted else "wrong"))
+    return pairs
 
 
 def _make_frame(

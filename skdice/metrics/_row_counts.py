@@ -50,17 +50,12 @@ class RowCounts:
         return METRICS[self.task]
 
     def scores(self, totals: np.ndarray) -> np.ndarray:
-        """Compute the metrics.
+        """Compute the metrics, (..., n_metrics), in [0, 1]; 0 where there is nothing to divide by.
 
         Parameters
         ----------
         totals : ndarray of shape (..., n_counts)
             Sums of counts over rows, which may be weighted.
-
-        Returns
-        -------
-        ndarray of shape (..., n_metrics)
-            In [0, 1]; 0 where there is nothing to divide by.
         """
         if self.task == "questions":
             return divide(totals[..., :2], totals[..., 2:])

@@ -13,7 +13,7 @@ from sklearn.metrics import make_scorer
 
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._bootstrap import check_confidence, interval, resampled_sums
+from ._bootstrap import interval, resampled_sums
 from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entities
 
 Score = float | NDArray[np.float64]
@@ -194,7 +194,8 @@ def entity_classification_report(
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
     _check_options(owner, None, zero_division)
-    check_confidence(owner, confidence_level, optional=True)
+    bounds: dict[str, Any] = {"low": 0, "high": 1, "closed": "neither"}
+    check_number(owner, "confidence_level", confidence_level, optional=True, **bounds)
     rows = list(_entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
     labels, counts = _align(_count_entities(rows))
     report = _tabulate(labels, counts, zero_division)
@@ -250,10 +251,8 @@ def tag_f1_score(
 
     Raises
     ------
-    TypeError
-        If a sentence is not a list of tags, or a tag not a string.
-    ValueError
-        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag is empty.
+    TypeError, ValueError
+        As :func:`entity_f1_score`.
 
     See Also
     --------

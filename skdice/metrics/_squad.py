@@ -80,10 +80,6 @@ def squad_f1_score(y_true: Answers, y_pred: Strings, *, version: str = "2.0") ->
     - ``"1.1"`` (evaluate-v1.1.py): F1 is 0, also if both have none (which is an exact match). All
       alternatives count.
 
-    Both find articles with ``\b(a|an|the)\b``. Version 2.0 adds ``re.UNICODE``, which changes
-    nothing in Python 3. Only under Python 2 do the two differ: without it letters outside ASCII end
-    a word there, so that version 1.1 takes the end of "océan" for an article.
-
     Examples
     --------
     >>> from skdice.metrics import squad_f1_score
