@@ -102,31 +102,17 @@ def test_curve_is_that_of_scikit_learn(corpus):
     """Of the entities found, with the recall scaled to all gold ones."""
     y_true, _, found = corpus
     display = curves_of(y_true, found)
-    for label, curve in [(None, display.micro), *display.curves.items()]:
-        gold = {(i, *span) for i, row in enumerate(y_true) for span in get_entities(row)}
-        rows = [(i, *entity) for i, row in enumerate(found) for entity in row]
-        rows = [row for row in rows if label in (None, row[3])]
-        is_correct = [row[:4] in gold for row in rows]
-        assert (np.diff(curve.recall) <= 0).all()
-        assert (np.diff(curve.thresholds) > 0).all()
-        if any(is_correct):
-            precision, recall, thresholds = precision_recall_curve(
-                is_correct, [row[4] for row in rows]
-            )
-            scaled = recall * sum(is_correct) / curve.n_gold
-            np.testing.assert_allclose(curve.precision, precision)
-            np.testing.assert_allclose(curve.recall, scaled)
-            np.testing.assert_array_equal(curve.thresholds, thresholds)
-
-
-@given(scored_corpora())
-@settings(max_examples=40, deadline=None)
-def test_labels_add_up_to_micro(corpus):
-    y_true, _, found = corpus
-    display = curves_of(y_true, found)
     assert sum(curve.n_gold for curve in display.curves.values()) == display.micro.n_gold
-    scores = {entity.score for row in found for entity in row}
-    assert display.micro.thresholds.tolist() == sorted(scores)
+    gold = {(i, *span) for i, row in enumerate(y_true) for span in get_entities(row)}
+    everything = [(i, *entity) for i, row in enumerate(found) for entity in row]
+    for label, curve in [(None, display.micro), *display.curves.items()]:
+        rows = [row for row in everything if label in (None, row[3])]
+        is_correct = [row[:4] in gold for row in rows]
+        if any(is_correct):
+            expected = precision_recall_curve(is_correct, [row[4] for row in rows])
+            np.testing.assert_allclose(curve.precision, expected[0])
+            np.testing.assert_allclose(curve.recall, expected[1] * sum(is_correct) / curve.n_gold)
+            np.testing.assert_array_equal(curve.thresholds, expected[2])
 
 
 def test_equal_entities_count_once_with_the_highest_score():
@@ -135,8 +121,7 @@ def test_equal_entities_count_once_with_the_highest_score():
 
 
 def test_nested_entities():
-    y_true = [[(0, 3, "ORG"), (2, 3, "LOC")]]
-    display = draw(y_true, [[(0, 3, "ORG", 0.9), (2, 3, "LOC", 0.4)]])
+    display = draw([[(0, 3, "A"), (2, 3, "B")]], [[(0, 3, "A", 0.9), (2, 3, "B", 0.4)]])
     assert display.micro.chosen == (1, 1, 1)
 
 
@@ -194,16 +179,12 @@ def test_containers(convert, y_true):
     [
         (TAGS, FOUND[:2], ValueError, "entities .* got 2 rows"),
         ("ab", FOUND, TypeError, "y_true"),
-        (TAGS, None, TypeError, "entities"),
         ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
-        ([TAGS[0], ["O", 3], []], FOUND, TypeError, "row 1 of y_true: tag 1"),
         ([TAGS[0], [3], []], FOUND, ValueError, "row 1 of y_true"),
         ([SPANS[0], [(2, 1, "A")], []], FOUND, ValueError, "row 1 of y_true"),
         (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
-        (TAGS, [[], 3, []], TypeError, "row 1 of entities"),
         (TAGS, [[], [(0, 1, "A")], []], ValueError, "row 1 of entities"),
         (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
-        (TAGS, [[], [(0, 1, "A", "1")], []], ValueError, "row 1 of entities"),
         (TAGS, [[], [{"start": 0, "end": 1, "label": "A"}], []], ValueError, "row 1 of entities"),
         (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
         (SPANS, [[], [(-1, 1, "A", 1)], []], ValueError, "row 1 of entities"),
@@ -232,7 +213,6 @@ def test_from_estimator(tiny_bert):
         (EntityTagger(FOUND), TAGS[1:], ValueError, "y must have one row for each sentence"),
         (EntityTagger(FOUND), [["O"], *TAGS[1:]], ValueError, "row 0 of y"),
         (DiceTokenTagger, TAGS, TypeError, "predict_spans"),
-        (None, TAGS, TypeError, "predict_spans"),
     ],
 )
 def test_bad_input_of_from_estimator(estimator, y, error, message):

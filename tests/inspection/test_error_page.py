@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skdice.metrics import entity_precision_recall_fscore_support
 
-from .tagged_sentences import CHUNK_TAGS, MIXED, POS_TAGS, both, compare, corpora
+from .tagged_sentences import CHUNK_TAGS, MIXED, POS_TAGS, compare, corpora
 
 VOID = {"meta", "input"}
 WORDS = st.one_of(
@@ -105,19 +105,6 @@ def test_page_shows_the_frame(sentences, data):
                 assert shown[label] == record[f"{side}_label"]
 
 
-def test_marks_of_overlapping_entities():
-    words = [["Anna", "Maria", "Lee"]]
-    page = compare([both("B-PER I-PER I-PER", "B-PER I-PER B-LOC")], words).to_html()
-    assert (
-        '<mark class="gold predicted" data-entity="0" data-kind="wrong border"><sup>PER</sup>'
-        "Anna Maria<sub>PER</sub></mark>"
-        '<mark class="gold" data-entity="0" data-kind="wrong border"> </mark>'
-        '<mark class="gold" data-entity="0" data-kind="wrong border">'
-        '<mark class="predicted" data-entity="1" data-kind="spurious">Lee<sub>LOC</sub></mark>'
-        "</mark></p>"
-    ) in page
-
-
 def test_filters():
     errors = compare(MIXED)
     page = Page(errors.to_html())
@@ -153,27 +140,20 @@ def test_caption_has_the_scores_of_the_metrics():
     assert "accuracy = 0.667; 3 words in 1 sentences." in prose
 
 
-@pytest.mark.parametrize("words", [["see", "http://x.org/a.js"], ["<img", "src=//x.org/a.png>"]])
-def test_page_loads_nothing(words):
-    text = compare([(["B-PER", "O"], ["O", "O"])], [words]).to_html(title="<img src=//x.org>")
+def test_page_loads_nothing_and_runs_nothing_of_others():
+    label, title = '<b title="x">&', "<script>alert(1)</script>"
+    words = ["http://x.org/a.js", "<img src=//x.org/a.png>"]
+    text = compare([([f"B-{label}", "O"], ["O", "O"])], [words]).to_html(title=title)
     page = Page(text)
-    assert {"script", "style"} <= {tag for tag, _ in page.tags}
-    assert not {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "embed", "base"}
+    assert (page.title, page.values("label"), page.entities[0]["sup"]) == (title, [label], label)
+    names = [tag for tag, _ in page.tags]
+    assert names.count("script") == names.count("style") == 1
+    assert not {*names} & {"b", "link", "img", "iframe", "object", "embed", "base"}
     assert not [a for _, a in page.tags if {"src", "href", "action", "srcset"} & set(a)]
     code = "".join(re.findall(r"(?s)<(?:style|script)>(.*?)</(?:style|script)>", text))
     assert not re.search(r"https?:|//\w+\.|@import|url\(|fetch|XMLHttp|import\(", code)
     policy = [a["content"] for _, a in page.tags if a.get("http-equiv")]
     assert policy[0].startswith("default-src 'none'")
-
-
-def test_labels_and_title_are_escaped():
-    label = '<b title="x">&'
-    page = Page(compare([([f"B-{label}"], ["O"])]).to_html(title="<script>alert(1)</script>"))
-    assert page.title == "<script>alert(1)</script>"
-    assert page.values("label") == [label]
-    assert page.entities[0]["sup"] == label
-    assert [tag for tag, _ in page.tags].count("script") == 1
-    assert "b" not in [tag for tag, _ in page.tags]
 
 
 def test_page_is_written(tmp_path):
@@ -182,9 +162,7 @@ def test_page_is_written(tmp_path):
     assert (tmp_path / "errors.html").read_bytes() == page.encode()
 
 
-@pytest.mark.parametrize(
-    "n, expected", [(1, [0]), (2, [0, 3]), (3, [0, 1, 3]), (4, [0, 1, 2, 3]), (9, [0, 1, 2, 3])]
-)
+@pytest.mark.parametrize("n, expected", [(1, [0]), (3, [0, 1, 3]), (9, [0, 1, 2, 3])])
 def test_max_sentences_takes_those_with_errors_first(n, expected):
     page = Page(compare(MIXED).to_html(max_sentences=n))
     assert page.rows == expected
