@@ -20,9 +20,6 @@ from ..text._tags import are_chunk_tags
 from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 from ._error_page import join_words, render_page
 
-# A notebook keeps its pages in its file.
-_NOTEBOOK_SENTENCES = 100
-
 
 class TaggingErrors:
     """What a tagger found, what it missed and what it made up, sentence by sentence.
@@ -174,17 +171,12 @@ class TaggingErrors:
         return encoded.decode("utf-8")
 
     def _repr_html_(self) -> str:
-        page = self.to_html(max_sentences=_NOTEBOOK_SENTENCES)
+        page = self.to_html(max_sentences=100)  # A notebook keeps its pages in its file.
         return (
             '<iframe title="Tagging errors" sandbox="allow-scripts" '
             'style="width: 100%; height: 36rem; border: 1px solid #767676" '
             f'srcdoc="{html.escape(page)}"></iframe>'
         )
-
-    def __repr__(self) -> str:
-        totals = self.summary().iloc[0]
-        counts = ", ".join(f"{count} {kind}" for kind, count in totals.items())
-        return f"<TaggingErrors in {len(self.sentences)} sentences: {counts}>"
 
 
 def _pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:

@@ -120,13 +120,6 @@ def test_summary_counts_spurious_entities_under_their_own_label():
     assert (summary.iloc[1:].sum() == summary.iloc[0]).all()
 
 
-def test_repr_counts():
-    assert repr(compare(MIXED)) == (
-        "<TaggingErrors in 4 sentences: 1 correct, 1 wrong label, 1 wrong border, "
-        "0 wrong border and label, 1 missed, 1 spurious>"
-    )
-
-
 TAGS = [["B-PER", "O"], ["O", "O"]]
 X = [["a", "b"], ["c", "d"]]
 

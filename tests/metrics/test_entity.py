@@ -2,7 +2,6 @@
 
 import hypothesis.strategies as st
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 
@@ -112,29 +111,6 @@ def test_range_and_perfect_score(pair_rows):
         perfect = entity_f1_score(y_true, y_true, average=average, zero_division=1)
         assert perfect == pytest.approx(1)
     assert np.all(entity_f1_score(y_true, y_true, average=None) == 1)
-
-
-def object_array(rows):
-    array = np.empty(len(rows), dtype=object)
-    array[:] = rows
-    return array
-
-
-@pytest.mark.parametrize(
-    "container",
-    [
-        tuple,
-        object_array,
-        lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
-        lambda rows: [tuple(row) for row in rows],
-        lambda rows: object_array([np.array(row, dtype=object) for row in rows]),
-        lambda rows: [pd.Series(row, dtype=object) for row in rows],
-    ],
-)
-def test_containers(container):
-    for y_true in (Y_TRUE, container(Y_TRUE)):
-        scores = entity_f1_score(y_true, container(Y_PRED), average=None)
-        np.testing.assert_array_equal(scores, entity_f1_score(Y_TRUE, Y_PRED, average=None))
 
 
 def test_report_text():

@@ -222,21 +222,10 @@ def test_report_layout():
     pd.testing.assert_frame_equal(report, expected)
 
 
-def object_array(rows):
-    array = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        array[i] = row
-    return array
-
-
-@pytest.mark.parametrize("convert", [tuple, pd.Series, object_array])
-def test_containers(convert):
+def test_kinds_of_answers():
     y_true = [answer("Oslo"), {"text": np.array(["x y"])}, ("x", "y"), ["Oslo", "Rome"], "", []]
-    y_pred = ["Oslo", "x", "y", "no", "", "b"]
-    expected = squad_report(y_true, y_pred)
-    assert expected.loc["total", "exact_match"] == 3 / 6
-    pd.testing.assert_frame_equal(squad_report(convert(y_true), convert(y_pred)), expected)
-    assert squad_f1_score(np.array(["a b", "c"]), np.array(["b", "d"])) == 0.5
+    report = squad_report(pd.Series(y_true), ["Oslo", "x", "y", "no", "", "b"])
+    assert report.loc["total", "exact_match"] == 3 / 6
 
 
 @pytest.mark.parametrize("score", [squad_f1_score, squad_exact_match, squad_report])

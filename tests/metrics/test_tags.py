@@ -1,7 +1,6 @@
 """Scores of single tags."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -52,11 +51,6 @@ def test_no_words(rows, average, zero_division):
     score = tag_f1_score(rows, rows, average=average, zero_division=zero_division)
     assert type(score) is float
     assert score == zero_division
-
-
-def test_containers():
-    y_true, y_pred = pd.Series([["O", "X"], ("X",)]), np.array([["O", "O"], ["X"]], dtype=object)
-    assert tag_f1_score(y_true, y_pred) == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
