@@ -81,11 +81,9 @@ def get_entities(
 
     Raises
     ------
-    TypeError
-        If `tags` is a bare string or no sequence, or if a tag is not a string.
-    ValueError
-        If `mode` or `scheme` is unknown, `scheme` comes without ``mode="strict"``, a tag is
-        empty, or a tag does not belong to the strict scheme.
+    TypeError, ValueError
+        If `tags` is no sequence, a tag is no string, empty or not of the strict scheme, `mode` or
+        `scheme` is unknown, or `scheme` comes without ``mode="strict"``.
 
     Notes
     -----

@@ -110,15 +110,8 @@ def count_entities(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[st
 def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
     """Return the correct, the predicted and the actual rows of each label that occurs.
 
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of shape (n_rows,)
-    pos_label : label, optional
-        Then only this one is counted.
-
-    Returns
-    -------
-    ndarray of uint8 of shape (n_rows, 3 * n_labels)
+    With a `pos_label` only this one is counted. The shape is (n_rows, 3 * n_labels), the type
+    uint8.
     """
     if pos_label is not None:
         is_true, is_pred = (y_true == pos_label)[:, None], (y_pred == pos_label)[:, None]

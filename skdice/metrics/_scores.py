@@ -61,11 +61,9 @@ def entity_f1_score(
 
     Raises
     ------
-    TypeError
-        If a sentence is not a list of tags, or a tag not a string.
-    ValueError
-        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
-        belong to the strict scheme.
+    TypeError, ValueError
+        If a sentence is not a list of tags, a tag no string, empty or not of the strict scheme, the
+        shapes of `y_true` and `y_pred` differ, or an option is unknown.
 
     See Also
     --------
@@ -315,10 +313,9 @@ def _align(
     counters: Counters, labels: list[str] | None = None
 ) -> tuple[list[str], NDArray[np.int64]]:
     """Return the labels, sorted unless given, and their counts, (3, n_labels)."""
-    if labels is None:
-        labels = sorted({label for counter in counters for label in counter})
+    labels = sorted(set().union(*counters)) if labels is None else labels
     counts = [[counter[label] for label in labels] for counter in counters]
-    return labels, np.array(counts, dtype=np.int64).reshape(3, len(labels))
+    return labels, np.array(counts, dtype=np.int64)
 
 
 def _average(

@@ -165,12 +165,10 @@ def squad_report(
 
     Notes
     -----
-    Row ``"best"`` follows ``find_best_thresh`` of evaluate-v2.0.py: of equally good
-    thresholds the smallest counts; the threshold is 0 if no answer at all is best, which is right
-    for positive scores only, so that it is minus infinity here if a score is negative; rows with
-    equal scores are taken one after the other, so that the best score may lie between two of them,
-    where no threshold does; and a question without an answer is right only if the prediction is
-    ``""``, not if it is merely punctuation and articles.
+    Row ``"best"`` follows ``find_best_thresh`` of evaluate-v2.0.py: of equally good thresholds the
+    smallest counts; if no answer at all is best, it is 0 (minus infinity here if a score is
+    negative); rows with equal scores are taken one after the other; and a question without an
+    answer is right only if the prediction is ``""``, not if it is merely punctuation and articles.
 
     Examples
     --------
@@ -192,14 +190,10 @@ def squad_report(
     scores = score_rows(y_true, y_pred, version)
     has_answer = scores.has_answer
     groups = {"total": np.full(len(has_answer), True), "HasAns": has_answer, "NoAns": ~has_answer}
-    rows: dict[str, dict[str, float]] = {
-        name: {
-            "exact_match": _mean(scores.exact_match[is_member]),
-            "f1": _mean(scores.f1[is_member]),
-            "n": int(is_member.sum()),
-        }
-        for name, is_member in groups.items()
-    }
+    rows: dict[str, dict[str, float]] = {}
+    for name, group in groups.items():
+        means = {"exact_match": _mean(scores.exact_match[group]), "f1": _mean(scores.f1[group])}
+        rows[name] = {**means, "n": int(group.sum())}
     if no_answer_score is not None:
         if version != "2.0":
             raise ValueError(
