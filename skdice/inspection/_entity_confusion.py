@@ -1,29 +1,25 @@
 """What becomes of gold entities, label by label: found, confused, cut wrongly, missed."""
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from .._typing import TokenLists
-from ._entity_pairs import EntityPair, pair_entities
-from ._entity_rows import EntityRows, EntityTagger, find_entities, read_entities
-from ._pyplot import load_pyplot
+from ._entity_pairs import EntityDisplay, EntityPair, EntityRows, pair_entities, read_entities
+from ._pyplot import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NONE = "none"
-_BORDER_COLUMNS = ("wrong border", "wrong border and label")
 
 
-class EntityConfusionDisplay:
+class EntityConfusionDisplay(EntityDisplay):
     """Counts of gold labels by predicted labels, of whole entities.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`; the parameters are kept as
-    attributes.
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
@@ -32,7 +28,8 @@ class EntityConfusionDisplay:
         sides. The last column, ``"none"``, has the missed gold entities; the last row, ``"none"``,
         the invented ones.
     borders : DataFrame of shape (n_labels, n_labels)
-        The same of pairs that have some words in common, but not all: border errors.
+        The same of pairs that have some words in common, but not all: border errors, which count
+        as wrong in the metrics.
 
     Attributes
     ----------
@@ -43,19 +40,10 @@ class EntityConfusionDisplay:
     text_ : ndarray of shape (n_labels + 1, n_labels + 3), dtype=object
         The matplotlib Text of each count; None where it is 0.
 
-    See Also
-    --------
-    TaggingErrors : The same pairs one by one, in running text.
-    EntityPrecisionRecallDisplay : What a higher threshold on the score would give.
-
     Notes
     -----
-    Each entity is counted once: a row of `frame` and that of `borders` add up to the gold entities
-    of the label, a column of both to the predicted ones. The diagonal has the true positives of
-    :func:`skdice.metrics.entity_f1_score`. Entities are paired as in :class:`TaggingErrors`.
-
-    A border error counts as wrong here, as in the metrics.
-    :func:`skdice.inspection.partial_match_report` counts a part of it.
+    Each entity is counted once, and paired as in :class:`TaggingErrors`: a row of `frame` and that
+    of `borders` add up to the gold entities of the label, a column of both to the predicted ones.
 
     Examples
     --------
@@ -69,51 +57,11 @@ class EntityConfusionDisplay:
     LOC          0    1     1
     PER          0    1     0
     none         0    1     0
-    >>> int(display.borders.loc["LOC", "LOC"])  # doctest: +SKIP
-    1
     """
-
-    ax_: Any
-    figure_: Any
-    im_: Any
-    text_: np.ndarray
 
     def __init__(self, *, frame: pd.DataFrame, borders: pd.DataFrame) -> None:
         self.frame = frame
         self.borders = borders
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: EntityTagger,
-        X: TokenLists,
-        y: EntityRows,
-        *,
-        ax: "Axes | None" = None,
-    ) -> "EntityConfusionDisplay":
-        """Plot what a fitted tagger makes of gold entities.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            A `DiceTokenTagger` or `DiceQueryTagger`, or anything with ``predict_spans``.
-        X : list, Series or object array of n_sentences lists of str
-            Sentences as words.
-        y : the same of tags, or of (start, end, label)
-            Gold entities.
-        ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
-
-        Returns
-        -------
-        EntityConfusionDisplay
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`from_predictions`, and TypeError if `estimator` has no ``predict_spans``.
-        """
-        return cls.from_predictions(y, find_entities(estimator, X, y), ax=ax)
 
     @classmethod
     def from_predictions(
@@ -129,93 +77,64 @@ class EntityConfusionDisplay:
         ax : matplotlib Axes, optional
             Where to plot; a new figure by default.
 
-        Returns
-        -------
-        EntityConfusionDisplay
-
         Raises
         ------
         TypeError, ValueError
-            If the numbers of sentences or tags differ, a row is of another kind, an entity does not
-            lie in its sentence, or a label is "none"; the message names the row.
+            If the numbers of sentences or tags differ, a row is of another kind, or an entity does
+            not lie in its sentence, with the row; or if a label is "none".
         """
         gold = read_entities(y_true, "y_true")
         predicted = read_entities(y_pred, "y_pred", [row.n_words for row in gold])
-        for name, rows in (("y_true", gold), ("y_pred", predicted)):
-            for i, row in enumerate(rows):
-                if any(span.label == _NONE for span in row.spans):
-                    raise ValueError(
-                        f"The label {_NONE!r} stands for entities without a counterpart; rename "
-                        f"the one in row {i} of {name}."
-                    )
+        if any(span.label == _NONE for row in (*gold, *predicted) for span in row.spans):
+            raise ValueError(
+                f"The label {_NONE!r} stands for entities without a counterpart; rename yours."
+            )
         pairs = [
             pair
             for true_row, pred_row in zip(gold, predicted)
-            for pair in pair_entities(true_row.spans, pred_row.spans)
+            for pair in pair_entities(list(true_row.spans), list(pred_row.spans))
         ]
         labels = sorted({span.label for pair in pairs for span in pair.spans})
-        is_border = [pair.kind.startswith("wrong border") for pair in pairs]
-        display = cls(
-            frame=_count(
-                (pair for pair, border in zip(pairs, is_border) if not border), [*labels, _NONE]
-            ),
-            borders=_count((pair for pair, border in zip(pairs, is_border) if border), labels),
-        )
+        at_borders = [pair for pair in pairs if pair.kind.startswith("wrong border")]
+        others = [pair for pair in pairs if not pair.kind.startswith("wrong border")]
+        display = cls(frame=_count(others, [*labels, _NONE]), borders=_count(at_borders, labels))
         return display.plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> "EntityConfusionDisplay":
-        """Plot the counts, coloured by their share of the row.
+        """Plot the counts, coloured by their share of the row, on `ax` or in a new figure.
 
         To the right of `frame` stand the border errors of each gold label: with the same, and with
         another predicted label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
-
-        Returns
-        -------
-        EntityConfusionDisplay
-            self
         """
-        plt = load_pyplot()
-
-        counts = self._with_borders()
+        borders = self.borders.to_numpy()
+        same = np.diag(borders)
+        border_columns = np.column_stack([same, borders.sum(axis=1) - same])
+        counts = np.hstack([self.frame.to_numpy(), np.pad(border_columns, ((0, 1), (0, 0)))])
         n_rows, n_columns = counts.shape
-        if ax is None:
-            size = (2.9 + 0.42 * n_columns, 2.8 + 0.42 * n_rows)
-            _, ax = plt.subplots(figsize=size, layout="constrained")
+        ax = axes_or_new(ax, figsize=(2.9 + 0.42 * n_columns, 2.8 + 0.42 * n_rows))
         self.ax_, self.figure_ = ax, ax.figure
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         self.im_ = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         self.text_ = np.full(counts.shape, None, dtype=object)
         for i, j in zip(*np.nonzero(counts)):
             color = "white" if shares[i, j] > 0.65 else "black"
-            style: dict[str, Any] = {"ha": "center", "va": "center", "color": color, "fontsize": 8}
-            self.text_[i, j] = ax.text(j, i, str(counts[i, j]), **style)
+            text = ax.text(j, i, str(counts[i, j]), color=color, fontsize=8)
+            text.set(ha="center", va="center")
+            self.text_[i, j] = text
         # Entities without a counterpart and border errors are no labels.
-        n_labels = n_rows - 1
-        ax.axhline(n_labels - 0.5, color="black", linewidth=0.8)
-        for edge in (n_labels, n_labels + 1):
-            ax.axvline(edge - 0.5, color="black", linewidth=0.8)
+        ax.axhline(n_rows - 1.5, color="black", linewidth=0.8)
+        for edge in (n_rows - 1.5, n_rows - 0.5):
+            ax.axvline(edge, color="black", linewidth=0.8)
         labels = [str(label).replace("$", r"\$") for label in self.borders.index]
-        columns = [*labels, "none (missed)", *_BORDER_COLUMNS]
+        columns = [*labels, "none (missed)", "wrong border", "wrong border and label"]
         ax.set_xticks(range(n_columns), columns, rotation=45, ha="right", rotation_mode="anchor")
         ax.set_yticks(range(n_rows), [*labels, "none (invented)"])
         ax.set(xlabel="Predicted", ylabel="Gold")
         ax.set_title("Entities; colour: share of the row", fontsize=9, loc="left")
         return self
 
-    def _with_borders(self) -> np.ndarray:
-        """Return the counts of `frame` with two columns of border errors, 0 in the last row."""
-        borders = self.borders.to_numpy()
-        same = np.diag(borders)
-        columns = np.column_stack([same, borders.sum(axis=1) - same])
-        return np.hstack([self.frame.to_numpy(), np.pad(columns, ((0, 1), (0, 0)))])
 
-
-def _count(pairs: Iterable[EntityPair], labels: list[str]) -> pd.DataFrame:
+def _count(pairs: Sequence[EntityPair], labels: list[str]) -> pd.DataFrame:
     """Count pairs by the labels of both sides."""
     counts = Counter(
         tuple(_NONE if span is None else span.label for span in (pair.gold, pair.predicted))

@@ -1,12 +1,16 @@
-"""Which predicted entity answers which gold one, and what is wrong with it."""
+"""Gold and predicted entities: as users pass them, and which of them answer each other."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
+from .._inputs import check_rows, check_span, check_token_lists, describe, list_items
+from .._typing import Spans, TagSequences, TokenLists
+from ..metrics import EntitySpan, get_entities
+from ..metrics._entities import check_tags
 
-from ..metrics import EntitySpan
+EntityRows: TypeAlias = TagSequences | Spans
 
 ENTITY_KINDS = (
     "correct",
@@ -16,22 +20,29 @@ ENTITY_KINDS = (
     "missed",
     "spurious",
 )
-TAG_KINDS = ("correct", "wrong")
+
+
+class EntityRow(NamedTuple):
+    """The entities of a sentence, each with its highest score (1 where no scores are read)."""
+
+    spans: dict[EntitySpan, float]
+    n_words: int | None
 
 
 class EntityPair(NamedTuple):
     """A gold entity with the predicted one that answers it; one of them may be missing.
 
-    Attributes
-    ----------
-    gold, predicted : EntitySpan or None
-    kind : str
-        One of `ENTITY_KINDS` or `TAG_KINDS`.
+    The kind is one of `ENTITY_KINDS`; of single tags ``"correct"`` or ``"wrong"``.
     """
 
     gold: EntitySpan | None
     predicted: EntitySpan | None
     kind: str
+
+    @property
+    def spans(self) -> list[EntitySpan]:
+        """The one or two entities of the pair, the gold one first."""
+        return [span for span in (self.gold, self.predicted) if span is not None]
 
     @property
     def start(self) -> int:
@@ -43,67 +54,119 @@ class EntityPair(NamedTuple):
         """One past the last word of either entity."""
         return max(span.end for span in self.spans)
 
-    @property
-    def spans(self) -> list[EntitySpan]:
-        """The one or two entities of the pair."""
-        return [span for span in (self.gold, self.predicted) if span is not None]
 
-    @property
-    def label(self) -> str:
-        """Label under which the pair is counted: the gold one, of a spurious entity its own."""
-        return self.spans[0].label
+def read_entities(
+    rows: Any,
+    name: str,
+    n_words: Sequence[int | None] | None = None,
+    *,
+    has_scores: bool = False,
+) -> list[EntityRow]:
+    """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
+
+    Errors name the row and the argument, `name`. `n_words` has the words of each sentence, None
+    where that is not known.
+    """
+    what = "lists of tags or of (start, end, label)"
+    if has_scores:
+        what = "lists of Entity(start, end, label, score)"
+    listed = check_rows(rows, name, what)
+    sizes = [None] * len(listed) if n_words is None else n_words
+    if len(listed) != len(sizes):
+        raise ValueError(
+            f"{name} must have one row for each sentence; got {len(listed)} rows for "
+            f"{len(sizes)} sentences."
+        )
+    found = []
+    for i, (row, size) in enumerate(zip(listed, sizes)):
+        items = list_items(row)
+        if items is None:
+            raise TypeError(f"{name} must have {what}; row {i} of {name} is {describe(row)}.")
+        found.append(_read_row(items, name, f"row {i} of {name}", size, has_scores))
+    return found
+
+
+def _read_row(
+    items: list[Any], name: str, where: str, n_words: int | None, has_scores: bool
+) -> EntityRow:
+    if not has_scores and any(isinstance(item, str) for item in items):
+        tags = check_tags(items, where)
+        if n_words not in (None, len(tags)):
+            raise ValueError(
+                f"Every word needs one tag; {where} has {len(tags)} for {n_words} words."
+            )
+        return EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags))
+    spans: dict[EntitySpan, float] = {}
+    for item in items:
+        span = EntitySpan(*check_span(item, name, where, n_words))
+        score = _read_score(item, where) if has_scores else 1.0
+        spans[span] = max(score, spans.get(span, -math.inf))
+    return EntityRow(spans, n_words)
+
+
+def _read_score(entity: Any, where: str) -> float:
+    score = entity.get("score") if isinstance(entity, Mapping) else [*entity, None][3]
+    if not isinstance(score, numbers.Real) or not math.isfinite(score):
+        raise ValueError(
+            f"Each entity must have a finite score, as in (start, end, label, score) of "
+            f"predict_spans; {where} has {entity!r}."
+        )
+    return float(score)
+
+
+class EntityDisplay:
+    """What pictures of entities share."""
+
+    from_predictions: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: TokenLists, y: EntityRows, **options: Any) -> Any:
+        """Plot the entities that a fitted tagger finds.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A `DiceTokenTagger` or `DiceQueryTagger`, or anything with ``predict_spans``.
+        X : list, Series or object array of n_sentences lists of str
+            Sentences as words.
+        y : the same of tags, or of (start, end, label)
+            Gold entities.
+        **options
+            As of :meth:`from_predictions`, with its errors.
+        """
+        if isinstance(estimator, type) or not hasattr(estimator, "predict_spans"):
+            raise TypeError(
+                f"estimator must be a fitted estimator with the method predict_spans; got "
+                f"{estimator!r}."
+            )
+        read_entities(y, "y", [len(words) for words in check_token_lists(X)])
+        return cls.from_predictions(y, estimator.predict_spans(X), **options)
 
 
 def pair_entities(gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]) -> list[EntityPair]:
-    """Pair the entities of a sentence so that the pairs have the most words in common.
+    """Pair the entities of a sentence, each at most once, in the order of the words.
 
-    Entities that are the same are paired first, then those of the same words; only nested entities
-    could be paired otherwise. Among pairings with equally many words in common, more equal labels
-    are better, then more pairs, then earlier entities. Entities without a word in common are never
-    paired.
-
-    Parameters
-    ----------
-    gold, predicted : sequence of EntitySpan
-        Each span once.
-
-    Returns
-    -------
-    list of EntityPair
-        Every entity is in exactly one pair; in the order of the words.
+    The same entities come first, then those of the same words, then those with the most words in
+    common; of equally good ones those with the same label, then the earlier ones. Entities without
+    a word in common are not paired.
     """
+    candidates = [
+        (g == p, g[:2] == p[:2], min(g.end, p.end) - max(g.start, p.start), g.label == p.label)
+        + (-i - j, i, j)
+        for i, g in enumerate(gold)
+        for j, p in enumerate(predicted)
+        if g.start < p.end and p.start < g.end
+    ]
+    answers: dict[int, int] = {}
     pairs = []
-    for key in (lambda span: span, lambda span: span[:2]):
-        same, gold, predicted = _pair_same(gold, predicted, key)
-        pairs += same
-    rows, columns = _most_overlap(gold, predicted)
-    pairs += [(gold[i], predicted[j]) for i, j in zip(rows, columns)]
-    missed = [span for i, span in enumerate(gold) if i not in rows]
-    spurious = [span for j, span in enumerate(predicted) if j not in columns]
-    answered = [EntityPair(*pair, _compare(*pair)) for pair in pairs]
-    answered += [EntityPair(span, None, "missed") for span in missed]
-    answered += [EntityPair(None, span, "spurious") for span in spurious]
-    return sorted(answered, key=lambda pair: (pair.start, pair.gold is None))
-
-
-def pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:
-    """Pair the gold and the predicted tag of each word of a sentence.
-
-    Parameters
-    ----------
-    true_tags, pred_tags : sequence of n_words str
-
-    Returns
-    -------
-    list of n_words EntityPair
-    """
-    return list(_each_word(true_tags, pred_tags))
-
-
-def _each_word(true_tags: Sequence[str], pred_tags: Sequence[str]) -> Iterator[EntityPair]:
-    for i, (true_tag, pred_tag) in enumerate(zip(true_tags, pred_tags)):
-        kind = "correct" if true_tag == pred_tag else "wrong"
-        yield EntityPair(EntitySpan(i, i + 1, true_tag), EntitySpan(i, i + 1, pred_tag), kind)
+    for *_, i, j in sorted(candidates, reverse=True):
+        if i not in answers and j not in answers.values():
+            answers[i] = j
+            pairs.append(EntityPair(gold[i], predicted[j], _compare(gold[i], predicted[j])))
+    pairs += [EntityPair(g, None, "missed") for i, g in enumerate(gold) if i not in answers]
+    rest = [p for j, p in enumerate(predicted) if j not in answers.values()]
+    pairs += [EntityPair(None, p, "spurious") for p in rest]
+    return sorted(pairs, key=lambda pair: (pair.start, pair.gold is None))
 
 
 def _compare(gold: EntitySpan, predicted: EntitySpan) -> str:
@@ -112,42 +175,3 @@ def _compare(gold: EntitySpan, predicted: EntitySpan) -> str:
     if gold[:2] == predicted[:2]:
         return "wrong label"
     return "wrong border" if gold.label == predicted.label else "wrong border and label"
-
-
-def _pair_same(
-    gold: Sequence[EntitySpan],
-    predicted: Sequence[EntitySpan],
-    key: Callable[[EntitySpan], tuple[object, ...]],
-) -> tuple[list[tuple[EntitySpan, EntitySpan]], list[EntitySpan], list[EntitySpan]]:
-    """Pair the entities with the same key; return the pairs and what is left of either side."""
-    pairs, left, rest = [], [], list(predicted)
-    for span in gold:
-        same = next((other for other in rest if key(other) == key(span)), None)
-        if same is None:
-            left.append(span)
-        else:
-            rest.remove(same)
-            pairs.append((span, same))
-    return pairs, left, rest
-
-
-def _most_overlap(
-    gold: Sequence[EntitySpan], predicted: Sequence[EntitySpan]
-) -> tuple[list[int], list[int]]:
-    """Return the indices of the gold and of the predicted entities that are paired."""
-    if not gold or not predicted:
-        return [], []
-    overlap = np.array([[_n_common(g, p) for p in predicted] for g in gold])
-    same_label = np.array([[g.label == p.label for p in predicted] for g in gold])
-    # A word in common outweighs all labels, these the number of pairs, and that all positions.
-    most_pairs = min(overlap.shape)
-    positions = np.add.outer(np.arange(len(gold)), np.arange(len(predicted)))
-    score = (overlap * (most_pairs + 1) + same_label) * (most_pairs + 1) + 1
-    score = score * (most_pairs * sum(overlap.shape) + 1) - positions
-    rows, columns = linear_sum_assignment(np.where(overlap > 0, score, 0), maximize=True)
-    is_pair = overlap[rows, columns] > 0
-    return rows[is_pair].tolist(), columns[is_pair].tolist()
-
-
-def _n_common(first: EntitySpan, second: EntitySpan) -> int:
-    return max(0, min(first.end, second.end) - max(first.start, second.start))

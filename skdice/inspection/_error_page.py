@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ._entity_pairs import TAG_KINDS, EntityPair
+from ._entity_pairs import EntityPair
 
 # Thai, Lao, Myanmar and Khmer; CJK punctuation and kana; Han; full-width forms.
 _UNSPACED = re.compile(
@@ -26,23 +27,6 @@ _PAGES = Environment(
 )
 
 
-class _Mark(NamedTuple):
-    """What a ``<mark>`` says."""
-
-    lanes: str  # the classes: gold, predicted or both
-    entity: int  # number of the pair on the page
-    kind: str
-    gold_label: str | None  # where a gold entity begins that is not predicted as it is
-
-
-class _Segment(NamedTuple):
-    """Words with the same owners, and the marks around them from the outer one to the inner one."""
-
-    text: str
-    marks: list[_Mark]
-    predicted_label: str | None  # where a predicted entity ends
-
-
 def join_words(words: Sequence[str]) -> str:
     """Join words by spaces, but in scripts that are written without them by nothing.
 
@@ -56,154 +40,90 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def _gap(left: str, right: str) -> str:
-    is_unspaced = _UNSPACED.match(left[-1:]) and _UNSPACED.match(right[:1])
-    return "" if is_unspaced else " "
+    return "" if _UNSPACED.match(left[-1:]) and _UNSPACED.match(right[:1]) else " "
 
 
 def render_page(
     sentences: Sequence[Sequence[str]],
     pairs: Sequence[Sequence[EntityPair]],
-    kinds: Sequence[str],
+    summary: pd.DataFrame,
     rows: Sequence[int],
     title: str,
 ) -> str:
-    """Return the page.
+    """Return the page of a `TaggingErrors`, HTML that loads nothing.
 
-    Parameters
-    ----------
-    sentences : sequence of n_sentences sequences of str
-        The words.
-    pairs : sequence of n_sentences sequences of EntityPair
-    kinds : sequence of str
-        All kinds that pairs may have.
-    rows : sequence of int
-        Sentences that the page shows; its counts and scores are those of all.
-    title : str
-
-    Returns
-    -------
-    str
-        HTML that loads nothing. An item ``<li>`` is a sentence. In it, a ``<mark>`` is a run of
-        words with the same gold and predicted entity, of class ``gold``, ``predicted`` or both;
-        ``data-entity`` numbers the pairs of the page, ``data-kind`` is the kind. ``<sup>`` is the
-        gold label, ``<sub>`` the predicted one; a correct entity has the latter only.
+    It shows the sentences `rows`, each an ``<li>``; its counts and scores are those of all. A
+    ``<mark>`` is a run of words with the same gold and predicted entity, of class ``gold``,
+    ``predicted`` or both; it has the number (``data-entity``) and the kind of the pair. ``<sup>``
+    is the gold label, ``<sub>`` the predicted one; a correct entity has the latter only.
     """
-    all_pairs = [pair for row_pairs in pairs for pair in row_pairs]
-    has_entities = tuple(kinds) != TAG_KINDS
+    totals, wrong = Counter[str](), Counter[str]()
+    for pair in (pair for row_pairs in pairs for pair in row_pairs):
+        labels = {span.label for span in pair.spans}
+        totals.update(labels)
+        wrong.update(labels if pair.kind != "correct" else ())
+    kinds = summary.iloc[0].to_dict()
+    n_pairs = sum(kinds.values())
+    shown, first_entity = [], 0
+    for row in rows:
+        shown.append((row, list(_mark(sentences[row], pairs[row], first_entity))))
+        first_entity += len(pairs[row])
     page = _PAGES.get_template("_error_page.html").render(
         title=title,
-        caption=_caption(all_pairs, len(sentences), has_entities),
-        note=_note(len(rows), len(sentences), all_pairs, has_entities),
-        unit="entities" if has_entities else "words",
-        kinds=_count_kinds(all_pairs, kinds, has_entities),
-        labels=_count_labels(all_pairs),
-        has_errors=any(pair.kind != "correct" for pair in all_pairs),
-        sentences=_sentences(sentences, pairs, rows),
+        kinds=kinds,
+        n_gold=n_pairs - kinds.get("spurious", 0),
+        n_predicted=n_pairs - kinds.get("missed", 0),
+        labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
+        n_sentences=len(sentences),
+        sentences=shown,
     )
     return f"{page}\n"
 
 
-def _caption(pairs: Sequence[EntityPair], n_sentences: int, has_entities: bool) -> str:
-    n_correct = sum(pair.kind == "correct" for pair in pairs)
-    n_gold = sum(pair.gold is not None for pair in pairs)
-    n_predicted = sum(pair.predicted is not None for pair in pairs)
-    precision = n_correct / n_predicted if n_predicted else 0.0
-    recall = n_correct / n_gold if n_gold else 0.0
-    f1 = 2 * n_correct / (n_gold + n_predicted) if pairs else 0.0
-    scores = f"Precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}"
-    sizes = f"{n_gold:,} gold and {n_predicted:,} predicted entities"
-    if not has_entities:
-        scores = f"Precision = recall = F1 = accuracy = {f1:.3f}"
-        sizes = f"{n_gold:,} words"
-    return f"{scores}; {sizes} in {n_sentences:,} sentences."
+def _mark(
+    words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int
+) -> Iterator[tuple[str, list[tuple[Any, ...]], str | None]]:
+    """Yield the parts of a sentence; `first_entity` is the number of its first pair.
 
-
-def _note(n_shown: int, n_sentences: int, pairs: Sequence[EntityPair], has_entities: bool) -> str:
-    if not pairs:
-        unit = "entities, neither gold nor predicted ones" if has_entities else "words"
-        return f"There are no {unit}."
-    if n_shown == n_sentences:
-        return ""
-    return f"This page has {n_shown:,} of {n_sentences:,} sentences, those with errors first."
-
-
-def _count_kinds(
-    pairs: Sequence[EntityPair], kinds: Sequence[str], has_entities: bool
-) -> list[tuple[str, int, bool]]:
-    """Return each kind, how often it occurs and whether it is shown at first."""
-    counts = Counter(pair.kind for pair in pairs)
-    # Most words are tagged right, and marking them all would hide the wrong ones.
-    hidden = () if has_entities or not counts["wrong"] else ("correct",)
-    return [(kind, counts[kind], kind not in hidden) for kind in kinds]
-
-
-def _count_labels(pairs: Sequence[EntityPair]) -> list[tuple[str, int, int]]:
-    """Return each label and its numbers of errors and of all entities."""
-    totals: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    for pair in pairs:
-        labels = {span.label for span in pair.spans}
-        totals.update(labels)
-        if pair.kind != "correct":
-            wrong.update(labels)
-    return [(label, wrong[label], total) for label, total in sorted(totals.items())]
-
-
-def _sentences(
-    sentences: Sequence[Sequence[str]],
-    pairs: Sequence[Sequence[EntityPair]],
-    rows: Sequence[int],
-) -> Iterator[tuple[int, list[_Segment]]]:
-    first_entity = 0
-    for row in rows:
-        yield row, _mark(sentences[row], pairs[row], first_entity)
-        first_entity += len(pairs[row])
-
-
-def _mark(words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int) -> list[_Segment]:
-    """Return the parts of a sentence; `first_entity` is the number of its first pair."""
-    segments = list(_segments(words, _find_owners(len(words), pairs)))
+    A part is a text, the marks around it from the outer one to the inner one, and the predicted
+    label where it ends. A mark is its classes, the number and the kind of the pair, and the gold
+    label where an entity begins that is not predicted as it is.
+    """
+    segments = _segments(words, pairs)
     first_segment = {gold: k for k, ((gold, _), _) in reversed(list(enumerate(segments)))}
     last_segment = {predicted: k for k, ((_, predicted), _) in enumerate(segments)}
-    marked = []
     for k, ((gold, predicted), text) in enumerate(segments):
-        marks, predicted_label = [], None
+        marks: list[tuple[Any, ...]] = []
+        predicted_label = None
         if gold is not None:
             pair, is_start = pairs[gold], first_segment[gold] == k
-            label = pair.label if is_start and pair.kind != "correct" else None
+            label = pair.spans[0].label if is_start and pair.kind != "correct" else None
             lanes = "gold predicted" if predicted == gold else "gold"
-            marks.append(_Mark(lanes, first_entity + gold, pair.kind, label))
+            marks.append((lanes, first_entity + gold, pair.kind, label))
         if predicted is not None:
             pair = pairs[predicted]
             if predicted != gold:
-                marks.append(_Mark("predicted", first_entity + predicted, pair.kind, None))
-            if last_segment[predicted] == k and pair.predicted is not None:
-                predicted_label = pair.predicted.label
-        marked.append(_Segment(text, marks, predicted_label))
-    return marked
+                marks.append(("predicted", first_entity + predicted, pair.kind, None))
+            if last_segment[predicted] == k:
+                predicted_label = pair.spans[-1].label
+        yield text, marks, predicted_label
 
 
-def _find_owners(n_words: int, pairs: Sequence[EntityPair]) -> list[_Owners]:
-    """Return for each word the pairs of its gold and of its predicted entity."""
-    gold: list[int | None] = [None] * n_words
-    predicted: list[int | None] = [None] * n_words
+def _segments(words: Sequence[str], pairs: Sequence[EntityPair]) -> list[tuple[_Owners, str]]:
+    """Return the runs of text with the same owners; the gaps inside an entity belong to it."""
+    gold: list[int | None] = [None] * len(words)
+    predicted: list[int | None] = [None] * len(words)
     for i, pair in enumerate(pairs):
         for owners, span in ((gold, pair.gold), (predicted, pair.predicted)):
             if span is not None:
                 owners[span.start : span.end] = [i] * (span.end - span.start)
-    return list(zip(gold, predicted))
-
-
-def _segments(words: Sequence[str], owners: Sequence[_Owners]) -> Iterator[tuple[_Owners, str]]:
-    """Yield the runs of text with the same owners; the gaps inside an entity belong to it."""
     atoms: list[tuple[_Owners, str]] = []
     for i, word in enumerate(words):
         if i and (gap := _gap(words[i - 1], word)):
-            gold, predicted = (
-                after if after == before else None
-                for before, after in zip(owners[i - 1], owners[i])
-            )
-            atoms.append(((gold, predicted), gap))
-        atoms.append((owners[i], word))
-    for owner, run in groupby(atoms, key=itemgetter(0)):
-        yield owner, "".join(text for _, text in run)
+            before_and_after = (owners[i - 1 : i + 1] for owners in (gold, predicted))
+            inside = [after if after == before else None for before, after in before_and_after]
+            atoms.append(((inside[0], inside[1]), gap))
+        atoms.append(((gold[i], predicted[i]), word))
+    return [
+        (owner, "".join(text for _, text in run)) for owner, run in groupby(atoms, itemgetter(0))
+    ]

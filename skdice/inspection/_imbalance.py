@@ -4,20 +4,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, column_names, describe, is_table, table_cells
+from .._inputs import check_rows, column_names, describe, is_pair, is_table, table_cells
 from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics._squad import read_answers
 from ..text._tags import are_chunk_tags
 
-_OUTSIDE = "O"
-_EXPECTED_QUESTIONS = "X must be a DataFrame or dicts with question and context, or pairs of them"
 _HAN = "\u3400-\u9fff"
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _CHARACTER_TOKEN = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+|[^\\w\\s]")
@@ -43,47 +41,39 @@ def imbalance_report(
     Returns
     -------
     report : DataFrame
-        The first row, ``"all"``, is the whole data set. A row for each class follows, from the
-        most to the least frequent (ties by name). A class that is itself named ``"all"`` keeps its
-        name: ``report.iloc[0]`` is always the summary and ``report.iloc[1:]`` are the classes.
-        Columns:
+        The first row, ``"all"``, is the whole data set; a row for each class follows, from the
+        most to the least frequent, ties by name. Columns:
 
-        - ``count``: in class rows the number of items (tags, rows) of the class; in row ``"all"``
-          the number of all items (of an indicator matrix: its cells; of answers: the tokens of
-          the contexts, see Notes). The classes of answers are ``"start"``, ``"end"`` and
-          ``"other"``.
+        - ``count``: the number of items (tags, rows) of the class, in row ``"all"`` of all items
+          (of an indicator matrix: its cells; of answers: the tokens of the contexts, see Notes).
+          The classes of answers are ``"start"``, ``"end"`` and ``"other"``.
         - ``negatives``, ``positives``: in class rows the items of all other classes and of the
           class. In row ``"all"`` the two sides of the task:
 
           - tags with ``"O"``: the ``"O"`` tags and all others (the paper's Table 1). ``"O"`` is
             taken for an ordinary tag if it is neither the only one that is not a chunk tag
-            (``B-x``, ``I-x``, ...) nor the most frequent tag, as in tweets whose part-of-speech
-            tags have an ``"O"`` by mistake;
+            (``B-x``, ``I-x``, ...) nor the most frequent tag;
           - two labels: the smaller and the larger label, scikit-learn's positive class;
           - an indicator matrix: its zeros and its ones;
           - answers: the other tokens of the contexts, and 2 per answerable question, its start and
             its end, however many alternative answers it has (the paper's Table 1);
-          - everything else (part-of-speech tags, more than two labels): missing, as no class is
-            the negative one.
+          - everything else (part-of-speech tags, more than two labels): missing.
         - ``ratio``: negatives / positives, infinite without positives. Where these are missing,
           the count of the largest class / that of the smallest one.
 
     Raises
     ------
-    TypeError
-        If `y` or one of its rows or tags is of a kind that cannot be counted, or if a row of `X`
-        has no context and `y` has answers.
-    ValueError
-        If `y` is empty, has missing values, a matrix has other values than 0 and 1, `X` has another
-        number of rows, or answers have no `X` or (as str) do not occur in their context.
+    TypeError, ValueError
+        If `y` is empty, has missing values or other values than 0 and 1 in a matrix, or one of its
+        rows or tags cannot be counted; if `X` has another number of rows; or if answers have no
+        context, or (as str) do not occur in it.
 
     Notes
     -----
     The tokens of a context are its words between white space, counted once for each question about
-    it, answerable or not. A context that has more Chinese characters than such words is cut into
-    its Chinese characters, each run of other letters and digits, and each punctuation mark. Start
-    and end count as two tokens also where the answer is one word, and a context of a single token
-    as two if it has an answer.
+    it. A context that has more Chinese characters than such words is cut into its Chinese
+    characters, each run of other letters and digits, and each punctuation mark. A context of a
+    single token counts as two if it has an answer.
 
     Examples
     --------
@@ -96,39 +86,28 @@ def imbalance_report(
     B-LOC      1          8          1    8.0
     B-PER      1          8          1    8.0
     I-PER      1          8          1    8.0
-    >>> imbalance_report(["spam", "ham", "ham", "eggs"])
-           count  negatives  positives  ratio
-    class
-    all        4       <NA>       <NA>    2.0
-    ham        2          2          2    1.0
-    eggs       1          3          1    3.0
-    spam       1          3          1    3.0
-    >>> X = [("Where is Oslo?", "Oslo is in Norway, in the south."), ("Why?", "Oslo is old.")]
-    >>> y = [{"text": ["Norway"], "answer_start": [11]}, {"text": [], "answer_start": []}]
-    >>> imbalance_report(y, X)
-           count  negatives  positives  ratio
-    class
-    all       10          8          2   4.00
-    other      8          2          8   0.25
-    end        1          9          1   9.00
-    start      1          9          1   9.00
     """
     matrix, names = _as_matrix(y)
-    what = "tag sequences or labels, or an indicator matrix"
-    rows = check_rows(y, "y", what) if matrix is None else []
-    n_rows = len(rows) if matrix is None else len(matrix)
-    if n_rows == 0:
+    if matrix is not None:
+        rows: list[Any] = list(matrix)
+    else:
+        rows = check_rows(y, "y", "tag sequences or labels, or an indicator matrix")
+    if not rows:
         raise ValueError("y is empty. At least one row is needed to count classes.")
-    if X is not None and _num_samples(X) != n_rows:
-        raise ValueError(f"X has {_num_samples(X)} rows, but y has {n_rows}.")
+    if X is not None and _num_samples(X) != len(rows):
+        raise ValueError(f"X has {_num_samples(X)} rows, but y has {len(rows)}.")
     if matrix is not None:
         return _report_indicator(matrix, names)
     if _are_answers(rows, X):
         return _report_answers(rows, _read_contexts(X))
     has_tags = _is_sequence(rows[0])
     counts = _count_items(rows, has_tags)
+    n_items = counts.total()
     negatives = _count_outside(counts) if has_tags else _count_smaller_label(counts)
-    return _report_classes(counts, negatives)
+    summary: _Row = (n_items, None, None, max(counts.values()) / min(counts.values()))
+    if negatives is not None:
+        summary = _row(n_items, negatives)
+    return _make_frame(summary, list(counts.items()), n_items)
 
 
 def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
@@ -154,82 +133,52 @@ def _is_sequence(row: object) -> bool:
     return isinstance(row, list | tuple | np.ndarray | pd.Series)
 
 
-def _is_label(item: Any) -> bool:
-    return pd.api.types.is_scalar(item) and not pd.isna(item)
-
-
 def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:
     """Count the tags of all rows, or the rows themselves."""
     counts: Counter[Any] = Counter()
     for i, row in enumerate(rows):
         if _is_sequence(row) != has_tags:
+            expected = "a sequence of tags" if has_tags else "a label"
             raise TypeError(
-                f"y, row {i}: got {describe(row)}. Expected {_expected_row(has_tags)}, as row 0 "
-                "is one."
+                f"y, row {i}: got {describe(row)}. Expected {expected}, as row 0 is one."
             )
-        try:
-            counts.update(row if has_tags else (row,))
-        except TypeError:  # not hashable, so no label
-            _raise_at_first_bad_item(rows, has_tags)
-    if not all(map(_is_label, counts)):
-        _raise_at_first_bad_item(rows, has_tags)
+        for position, item in enumerate(row if has_tags else (row,)):
+            is_scalar = isinstance(item, str) or pd.api.types.is_scalar(item)
+            if not is_scalar or (not isinstance(item, str) and pd.isna(item)):
+                where = f"y, row {i}, position {position}" if has_tags else f"y, row {i}"
+                error = ValueError if is_scalar else TypeError
+                expected = "tag" if has_tags else "label"
+                raise error(f"{where}: got {describe(item)}. Expected a {expected}.")
+            counts[item] += 1
     if not counts:
         raise ValueError(f"y has {len(rows)} rows, but every one is an empty sequence.")
     return Counter({k.item() if isinstance(k, np.generic) else k: n for k, n in counts.items()})
 
 
-def _expected_row(has_tags: bool) -> str:
-    return "a sequence of tags" if has_tags else "a label"
-
-
-def _raise_at_first_bad_item(rows: Sequence[Any], has_tags: bool) -> NoReturn:
-    for i, row in enumerate(rows):
-        for position, item in enumerate(row if has_tags else (row,)):
-            if _is_label(item):
-                continue
-            where = f"y, row {i}, position {position}" if has_tags else f"y, row {i}"
-            if isinstance(item, dict):
-                raise TypeError(
-                    f"{where}: got a dict. The answers of extractive question answering cannot "
-                    "stand among tags or labels."
-                )
-            error = ValueError if pd.api.types.is_scalar(item) else TypeError
-            raise error(
-                f"{where}: got {describe(item)}. Expected a {'tag' if has_tags else 'label'}."
-            )
-    raise AssertionError("called with good items only")
-
-
 def _count_outside(counts: Counter[Any]) -> int | None:
     """Count the tags outside of all chunks, None if the tags are not of that kind."""
-    if _OUTSIDE not in counts:
+    if "O" not in counts:
         return None
-    is_largest = counts[_OUTSIDE] == max(counts.values())
     are_words = all(isinstance(tag, str) for tag in counts)
-    is_background = is_largest or (are_words and are_chunk_tags(list(counts)))
-    return counts[_OUTSIDE] if is_background else None
+    is_largest = counts["O"] == max(counts.values())
+    return counts["O"] if is_largest or (are_words and are_chunk_tags(list(counts))) else None
 
 
 def _count_smaller_label(counts: Counter[Any]) -> int | None:
     """Count the negatives of a binary task, None if there are not two labels."""
     if len(counts) != 2:
         return None
-    first, second = counts
     try:
-        return counts[first] if first < second else counts[second]
+        return counts[min(counts)]
     except TypeError as error:
         raise TypeError(
-            f"y has the labels {first!r} and {second!r}, which cannot be ordered. Of two labels "
-            "the larger one is the positive class."
+            f"y has the labels {list(counts)}, which cannot be ordered. Of two labels the larger "
+            "one is the positive class."
         ) from error
 
 
 def _report_indicator(matrix: np.ndarray, names: Sequence[Hashable]) -> pd.DataFrame:
-    if matrix.dtype.kind in "biuf":
-        is_zero_or_one = (matrix == 0) | (matrix == 1)
-    else:
-        flat = [_is_label(value) and value in (0, 1) for value in matrix.flat]
-        is_zero_or_one = np.array(flat, dtype=bool).reshape(matrix.shape)
+    is_zero_or_one = pd.DataFrame(matrix).isin([0, 1]).to_numpy()
     if not is_zero_or_one.all():
         row, column = np.argwhere(~is_zero_or_one)[0]
         raise ValueError(
@@ -237,20 +186,8 @@ def _report_indicator(matrix: np.ndarray, names: Sequence[Hashable]) -> pd.DataF
             "only 0 and 1; labels must be one-dimensional."
         )
     positives = matrix.astype(np.int64).sum(axis=0).tolist()
-    total = sum(positives)
-    summary = (matrix.size, matrix.size - total, total, _divide(matrix.size - total, total))
-    return _make_frame(summary, list(zip(names, positives, strict=True)), len(matrix))
-
-
-def _report_classes(counts: Counter[Any], negatives: int | None) -> pd.DataFrame:
-    n_items = counts.total()
-    if negatives is None:
-        sizes = counts.values()
-        summary: _Row = (n_items, None, None, _divide(max(sizes), min(sizes)))
-    else:
-        positives = n_items - negatives
-        summary = (n_items, negatives, positives, _divide(negatives, positives))
-    return _make_frame(summary, list(counts.items()), n_items)
+    summary = _row(matrix.size, matrix.size - sum(positives))
+    return _make_frame(summary, list(zip(names, positives)), len(matrix))
 
 
 def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
@@ -265,50 +202,40 @@ def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
 
 def _read_contexts(X: Any) -> list[str]:
     """Return the contexts of questions, one for each row of `X`."""
-    if X is None:
-        raise ValueError(
-            "y has the answers of extractive question answering, which are counted among the "
-            f"tokens of their contexts. {_EXPECTED_QUESTIONS}; got None."
-        )
+    expected = "X must be a DataFrame or dicts with question and context, or pairs of them"
     columns = column_names(X)
+    if X is None or (columns is not None and "context" not in columns):
+        got = "None" if X is None else f"a DataFrame with the columns {columns}"
+        raise ValueError(
+            f"y has answers, counted among the tokens of their contexts. {expected}; got {got}."
+        )
     if columns is not None:
-        if "context" not in columns:
-            raise ValueError(f"{_EXPECTED_QUESTIONS}; got a DataFrame with the columns {columns}.")
-        X = [{"context": context} for context in check_rows(X["context"], "X", "str")]
-    return [_read_context(row, i) for i, row in enumerate(check_rows(X, "X", "questions"))]
-
-
-def _read_context(row: object, i: int) -> str:
-    """Return the context of row `i` of `X`, a dict or a pair."""
-    if isinstance(row, Mapping) and "context" in row:
-        context = row["context"]
-    elif isinstance(row, list | tuple | np.ndarray) and len(row) == 2:
-        context = row[1]
-    else:
-        raise TypeError(f"{_EXPECTED_QUESTIONS}. X, row {i}: got {describe(row)}.")
-    if not isinstance(context, str):
-        raise TypeError(f"X, row {i}: got {describe(context)} as context. Expected a str.")
-    return context
+        X = [("", context) for context in check_rows(X["context"], "X", "str")]
+    contexts = []
+    for i, row in enumerate(check_rows(X, "X", "questions")):
+        if not is_pair(row) and not (isinstance(row, Mapping) and "context" in row):
+            raise TypeError(f"{expected}. X, row {i}: got {describe(row)}.")
+        context = row["context"] if isinstance(row, Mapping) else row[1]
+        if not isinstance(context, str):
+            raise TypeError(f"X, row {i}: got {describe(context)} as context. Expected a str.")
+        contexts.append(context)
+    return contexts
 
 
 def _report_answers(rows: Sequence[object], contexts: Sequence[str]) -> pd.DataFrame:
     n_answerable = negatives = 0
     for i, (row, context) in enumerate(zip(rows, contexts, strict=True)):
-        texts = read_answers(row, f"row {i} of y")
-        has_answer = any(texts)
+        has_answer = any(read_answers(row, f"row {i} of y"))
         if isinstance(row, str) and row not in context:
             raise ValueError(
                 f"y, row {i}: got {row!r}, which does not occur in its context. Expected an answer "
-                "copied from the context, or '' for an unanswerable question; X without the names "
-                "question and context makes str labels."
+                "copied from the context, or '' for an unanswerable question."
             )
         n_answerable += has_answer
         negatives += max(_count_tokens(context) - 2 * has_answer, 0)
-    positives = 2 * n_answerable
-    n_tokens = negatives + positives
-    summary = (n_tokens, negatives, positives, _divide(negatives, positives))
     classes = [("start", n_answerable), ("end", n_answerable), ("other", negatives)]
-    return _make_frame(summary, classes, n_tokens)
+    n_tokens = negatives + 2 * n_answerable
+    return _make_frame(_row(n_tokens, negatives), classes, n_tokens)
 
 
 def _count_tokens(context: str) -> int:
@@ -318,30 +245,21 @@ def _count_tokens(context: str) -> int:
     return n_words
 
 
-def _make_frame(
-    summary: _Row,
-    classes: Sequence[tuple[Hashable, int]],
-    n_items: int,
-) -> pd.DataFrame:
+def _row(count: int, negatives: int) -> _Row:
+    positives = count - negatives
+    return count, negatives, positives, negatives / positives if positives else math.inf
+
+
+def _make_frame(summary: _Row, classes: Sequence[tuple[Any, int]], n_items: int) -> pd.DataFrame:
     """Put the summary above the one-versus-rest rows of the classes."""
-    classes = _sort_classes(classes)
-    rows: list[_Row] = [summary]
-    rows += [(n, n_items - n, n, _divide(n_items - n, n)) for _, n in classes]
+    try:
+        classes = sorted(classes, key=lambda item: (-item[1], item[0]))
+    except TypeError:  # names of several types
+        classes = sorted(classes, key=lambda item: (-item[1], str(item[0])))
+    rows = [summary, *((n, *_row(n_items, n_items - n)[1:]) for _, n in classes)]
     # An object index keeps names as they are: 1 beside "all".
     index = pd.Index(["all"] + [name for name, _ in classes], dtype=object, name="class")
     frame = pd.DataFrame(rows, columns=["count", "negatives", "positives", "ratio"], index=index)
     return frame.astype(
         {"count": "int64", "negatives": "Int64", "positives": "Int64", "ratio": "float64"}
     )
-
-
-def _sort_classes(classes: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    try:
-        by_name = sorted(classes, key=lambda item: item[0])
-    except TypeError:  # names of several types
-        by_name = sorted(classes, key=lambda item: str(item[0]))
-    return sorted(by_name, key=lambda item: -item[1])
-
-
-def _divide(negatives: int, positives: int) -> float:
-    return negatives / positives if positives else math.inf

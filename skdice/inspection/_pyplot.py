@@ -5,16 +5,18 @@ from typing import Any
 from .._extras import not_installed
 
 
-def load_pyplot() -> Any:
-    """Return ``matplotlib.pyplot``.
+def axes_or_new(ax: Any = None, **figure: Any) -> Any:
+    """Return the axes, or those of a new figure with the given options.
 
     Raises
     ------
     ImportError
-        If matplotlib is not installed.
+        If a figure is needed and matplotlib is not installed.
     """
+    if ax is not None:
+        return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise not_installed("A picture", "matplotlib", "plot") from error
-    return plt
+    return plt.subplots(layout="constrained", **figure)[1]

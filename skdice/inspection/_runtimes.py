@@ -21,16 +21,13 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     estimator : estimator of skdice
         Fitted; it is not changed.
     X, y : rows and labels
-        As its ``score`` takes them. Some hundred rows tell the speed, but small differences of the
-        score take more.
+        As its ``score`` takes them; some hundred rows tell the speed.
 
     Returns
     -------
     DataFrame
-        A row for each ``runtime``: "torch", "onnx" and "onnx-int8". ``score`` is that of the
-        estimator; ``words/s`` the median of three calls of ``predict``, in which the runtimes
-        alternate, of words as a tagger is given them or, in texts, between spaces; ``megabytes``
-        the size of the network.
+        A row for each ``runtime``, with its ``score``, its ``words/s`` (the median of three calls
+        of ``predict``, in which the runtimes alternate) and the ``megabytes`` of the network.
 
     Raises
     ------
@@ -51,7 +48,11 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     2  onnx-int8  0.645     6900       59.0
     """
     check_is_fitted(estimator, "net_")
-    n_words = _count_words(estimator, X)
+    rows = estimator._task.read_X(X)
+    if estimator._task.takes_words:
+        n_words = sum(map(len, rows))
+    else:
+        n_words = sum(len(text.split()) for row in rows for text in row)
     if not n_words:
         raise ValueError("X has no word to predict on.")
     runners = [copy.copy(estimator).set_params(runtime=runtime) for runtime in RUNTIMES]
@@ -70,10 +71,3 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
             "megabytes": [runner._network_bytes() / 1e6 for runner in runners],
         }
     )
-
-
-def _count_words(estimator: Any, X: Any) -> int:
-    rows = estimator._task.read_X(X)
-    if estimator._task.takes_words:
-        return sum(map(len, rows))
-    return sum(len(text.split()) for row in rows for text in row)

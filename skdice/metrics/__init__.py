@@ -1,20 +1,22 @@
 """Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
 from ._entities import EntitySpan, get_entities
-from ._entity import (
+from ._interval import bootstrap_interval
+from ._scores import (
     entity_classification_report,
     entity_f1_score,
-    entity_precision_recall_fscore_support,
-)
-from ._interval import bootstrap_interval
-from ._scorers import (
     entity_f1_scorer,
-    squad_exact_match_scorer,
-    squad_f1_scorer,
+    entity_precision_recall_fscore_support,
+    tag_f1_score,
     tag_f1_scorer,
 )
-from ._squad import squad_exact_match, squad_f1_score, squad_report
-from ._tags import tag_f1_score
+from ._squad import (
+    squad_exact_match,
+    squad_exact_match_scorer,
+    squad_f1_score,
+    squad_f1_scorer,
+    squad_report,
+)
 
 __all__ = [
     "EntitySpan",

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
-from .._parameters import check_number
-
 # Cells (resample, row) whose weights are held at a time, at 8 bytes.
 _CELLS_AT_A_TIME = 2_000_000
-
-
-def check_confidence(owner: str, value: Any, *, optional: bool = False) -> None:
-    """Raise a ValueError unless a confidence level is between 0 and 1."""
-    check_number(
-        owner, "confidence_level", value, low=0, high=1, closed="neither", optional=optional
-    )
 
 
 def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
@@ -29,19 +18,10 @@ def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np
 
 
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
-    """Return the sums of counts over resamples of the rows.
+    """Return the sums of counts over resamples of the rows, (n_resamples, n_counts).
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n_counts)
-        Columns of several runs beside each other are resampled alike.
-    n_resamples : int
-    random_state : int
-
-    Returns
-    -------
-    ndarray of shape (n_resamples, n_counts)
-        A resample has as many rows as there are, drawn with replacement.
+    Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike.
+    A resample has as many rows as there are, drawn with replacement.
     """
     n_rows = len(counts)
     wide = counts.astype(np.float64)

@@ -1,4 +1,4 @@
-"""From a sentence of tags to the entities that it writes down."""
+"""Tags as users pass them, and the entities that they write down."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
+from .._inputs import check_rows, describe, list_items, names_hint
 from .._parameters import check_option
-from .._typing import Strings
-from ._validation import check_tags
+from .._typing import Strings, TagSequences
 
 # What a prefix does, in the letters of IOBES: begins, is inside, ends, or is a single word.
 _IOB = {"B": "B", "I": "I"}
@@ -81,11 +81,9 @@ def get_entities(
 
     Raises
     ------
-    TypeError
-        If `tags` is a bare string or no sequence, or if a tag is not a string.
-    ValueError
-        If `mode` or `scheme` is unknown, `scheme` comes without ``mode="strict"``, a tag is
-        empty, or a tag does not belong to the strict scheme.
+    TypeError, ValueError
+        If `tags` is no sequence, a tag is no string, empty or not of the strict scheme, `mode` or
+        `scheme` is unknown, or `scheme` comes without ``mode="strict"``.
 
     Notes
     -----
@@ -107,14 +105,67 @@ def get_entities(
     return find_entities(check_tags(tags, "tags"), check_scheme(mode, scheme), "tags")
 
 
-def check_scheme(mode: str | None, scheme: str | None) -> str | None:
-    """Return the scheme to be strict about, None for the default mode.
+def check_tags(tags: object, name: str) -> list[str]:
+    """Return the tags of one sentence as a list of non-empty strings.
 
     Raises
     ------
-    ValueError
-        If `mode` or `scheme` is unknown, or `scheme` comes without ``mode="strict"``.
+    TypeError, ValueError
+        If `tags` is no sequence, or a tag no string or empty; the message calls the sentence
+        `name`.
     """
+    values = list_items(tags)
+    if values is None:
+        raise TypeError(
+            f"{name} must be a list of tags (list, tuple, Series or 1-D array), one per word; "
+            f"got {describe(tags)}."
+        )
+    for position, tag in enumerate(values):
+        if not isinstance(tag, str):
+            raise TypeError(
+                f"{name}: tag {position} must be a string; got {describe(tag)}.{names_hint(tag)}"
+            )
+        if not tag:
+            raise ValueError(
+                f"{name}: tag {position} must not be empty; a word outside any entity has the "
+                "tag 'O'."
+            )
+    return values
+
+
+def check_tag_sequences(
+    y_true: TagSequences, y_pred: TagSequences
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return both corpora as lists of lists of str with equal shapes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `check_tags`, or if the numbers of sentences or the lengths of a sentence differ; the
+        message names the row.
+    """
+    true_rows, pred_rows = _check_tags(y_true, "y_true"), _check_tags(y_pred, "y_pred")
+    if len(true_rows) != len(pred_rows):
+        raise ValueError(
+            "y_true and y_pred must have the same number of sentences; "
+            f"got {len(true_rows)} and {len(pred_rows)}."
+        )
+    for row, (true_tags, pred_tags) in enumerate(zip(true_rows, pred_rows)):
+        if len(true_tags) != len(pred_tags):
+            raise ValueError(
+                "y_true and y_pred must have the same number of tags in every sentence; "
+                f"row {row} has {len(true_tags)} and {len(pred_tags)}."
+            )
+    return true_rows, pred_rows
+
+
+def _check_tags(sentences: object, name: str) -> list[list[str]]:
+    rows = check_rows(sentences, name, "lists of tags, one per sentence")
+    return [check_tags(tags, f"row {row} of {name}") for row, tags in enumerate(rows)]
+
+
+def check_scheme(mode: str | None, scheme: str | None) -> str | None:
+    """Return the scheme to be strict about, None for the default mode."""
     check_option("entity metrics", "mode", mode, (None, "strict"))
     if mode == "strict":
         check_option("entity metrics with mode='strict'", "scheme", scheme, SCHEMES)
@@ -126,25 +177,7 @@ def check_scheme(mode: str | None, scheme: str | None) -> str | None:
 
 
 def find_entities(tags: list[str], scheme: str | None, name: str) -> list[EntitySpan]:
-    """Read the entities off checked tags.
-
-    Parameters
-    ----------
-    tags : list of str
-    scheme : str or None
-        As `check_scheme` returns it.
-    name : str
-        What error messages call the sentence.
-
-    Returns
-    -------
-    list of EntitySpan
-
-    Raises
-    ------
-    ValueError
-        If a tag does not belong to the strict scheme.
-    """
+    """Read the entities off checked tags; `name` is what errors call the sentence."""
     runs = _find_runs(tags, scheme, name)
     if scheme is None:
         return [EntitySpan(run.start, run.end, run.label) for run in runs]

@@ -9,10 +9,10 @@ import numpy as np
 
 from .._inputs import check_rows
 from .._parameters import check_number
-from ._bootstrap import check_confidence, interval, resampled_sums
-from ._entity import entity_f1_score
+from ._bootstrap import interval, resampled_sums
+from ._entities import check_tag_sequences
 from ._row_counts import RowCounts, count_entities
-from ._validation import check_tag_sequences
+from ._scores import entity_f1_score
 
 
 def bootstrap_interval(
@@ -51,17 +51,16 @@ def bootstrap_interval(
 
     Examples
     --------
-    >>> from skdice.metrics import bootstrap_interval, entity_f1_score
+    >>> from skdice.metrics import bootstrap_interval
     >>> y_true = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "B-PER"]] * 25
     >>> y_pred = [["B-PER", "O"], ["O", "B-LOC"], ["B-LOC", "O"], ["O", "O"]] * 25
-    >>> round(entity_f1_score(y_true, y_pred), 3)
-    0.857
     >>> low, high = bootstrap_interval(y_true, y_pred)
     >>> round(low, 3), round(high, 3)
     (0.795, 0.907)
     """
-    check_confidence("bootstrap_interval", confidence_level)
-    check_number("bootstrap_interval", "n_resamples", n_resamples, low=1, integer=True)
+    owner = "bootstrap_interval"
+    check_number(owner, "confidence_level", confidence_level, low=0, high=1, closed="neither")
+    check_number(owner, "n_resamples", n_resamples, low=1, integer=True)
     true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
     if len(true) != len(pred) or not true:
         raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._entities import get_entities
+from ._scores import divide
 from ._squad import score_rows
 
 METRICS = {
@@ -49,23 +50,18 @@ class RowCounts:
         return METRICS[self.task]
 
     def scores(self, totals: np.ndarray) -> np.ndarray:
-        """Compute the metrics.
+        """Compute the metrics, (..., n_metrics), in [0, 1]; 0 where there is nothing to divide by.
 
         Parameters
         ----------
         totals : ndarray of shape (..., n_counts)
             Sums of counts over rows, which may be weighted.
-
-        Returns
-        -------
-        ndarray of shape (..., n_metrics)
-            In [0, 1]; 0 where there is nothing to divide by.
         """
         if self.task == "questions":
-            return _divide(totals[..., :2], totals[..., 2:])
+            return divide(totals[..., :2], totals[..., 2:])
         if self.task in ("entities", "pairs"):
             return _precision_recall_f1(totals)
-        accuracy = _divide(totals[..., :1], totals[..., 1:2])
+        accuracy = divide(totals[..., :1], totals[..., 1:2])
         return np.concatenate([accuracy, _precision_recall_f1(totals[..., 2:])[..., 2:]], axis=-1)
 
     def of_all_rows(self) -> dict[str, float]:
@@ -75,24 +71,14 @@ class RowCounts:
 
 
 def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> RowCounts:
-    """Count what each row adds.
+    """Count what each row of a task, a key of ``METRICS``, adds; rows are checked before.
 
-    Parameters
-    ----------
-    task : str
-        A key of ``METRICS``.
-    y_true, y_pred : rows, checked
-    pos_label : label, optional
-        The positive one of two classes, which alone is counted.
-
-    Returns
-    -------
-    RowCounts
+    With a `pos_label` only this one of two classes is counted.
     """
     if task == "entities":
         return RowCounts(task, count_entities(y_true, y_pred))
     if task == "tags":
-        right = count_equal_tags(y_true, y_pred)
+        right = [sum(a == b for a, b in zip(*rows)) for rows in zip(y_true, y_pred)]
         n_words = np.array([len(row) for row in y_true])
         return RowCounts(task, np.stack([right, n_words, right, n_words, n_words], axis=1))
     if task == "questions":
@@ -101,7 +87,8 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
         return RowCounts(task, np.stack([scores.exact_match, scores.f1, ones], axis=1))
     if y_pred.ndim == 2:
         right = (y_true == y_pred).all(axis=1)
-        items = count_indicators(y_true, y_pred)
+        cells = np.stack([y_true & y_pred, y_pred, y_true], axis=1)
+        items = cells.sum(axis=2, dtype=np.int32)
     else:
         right = y_true == y_pred
         items = count_labels(y_true, y_pred, pos_label)
@@ -120,27 +107,11 @@ def count_entities(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[st
     return counts
 
 
-def count_equal_tags(
-    y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]
-) -> np.ndarray:
-    """Return how many words of each sentence have the right tag, (n_sentences,)."""
-    return np.array(
-        [sum(tag == other for tag, other in zip(*rows)) for rows in zip(y_true, y_pred)]
-    )
-
-
 def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
-    """Return the correct, the predicted and the actual rows of each label.
+    """Return the correct, the predicted and the actual rows of each label that occurs.
 
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of shape (n_rows,)
-    pos_label : label, optional
-        Only this one is counted; otherwise all labels that occur.
-
-    Returns
-    -------
-    ndarray of uint8 of shape (n_rows, 3 * n_labels)
+    With a `pos_label` only this one is counted. The shape is (n_rows, 3 * n_labels), the type
+    uint8.
     """
     if pos_label is not None:
         is_true, is_pred = (y_true == pos_label)[:, None], (y_pred == pos_label)[:, None]
@@ -152,26 +123,12 @@ def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) 
     return counts.astype(np.uint8)
 
 
-def count_indicators(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
-    """Return the correct, the predicted and the actual labels of each row, (n_rows, 3)."""
-    cells = np.stack([y_true & y_pred, y_pred, y_true], axis=1)
-    counts: np.ndarray = cells.sum(axis=2, dtype=np.int32)
-    return counts
-
-
 def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
     correct, predicted, actual = np.moveaxis(totals.reshape(*totals.shape[:-1], 3, -1), -2, 0)
     scores = [
-        _divide(correct, predicted),
-        _divide(correct, actual),
-        _divide(2 * correct, predicted + actual),
+        divide(correct, predicted),
+        divide(correct, actual),
+        divide(2 * correct, predicted + actual),
     ]
     n_labels = ((predicted + actual) > 0).sum(axis=-1)
-    return np.stack([_divide(score.sum(axis=-1), n_labels) for score in scores], axis=-1)
-
-
-def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    denominator = np.broadcast_to(denominator, numerator.shape)
-    shares: np.ndarray = np.zeros(numerator.shape)
-    np.divide(numerator, denominator, out=shares, where=denominator > 0)
-    return shares
+    return np.stack([divide(score.sum(axis=-1), n_labels) for score in scores], axis=-1)

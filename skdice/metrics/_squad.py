@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import make_scorer
 
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
@@ -79,10 +80,6 @@ def squad_f1_score(y_true: Answers, y_pred: Strings, *, version: str = "2.0") ->
     - ``"1.1"`` (evaluate-v1.1.py): F1 is 0, also if both have none (which is an exact match). All
       alternatives count.
 
-    Both find articles with ``\b(a|an|the)\b``. Version 2.0 adds ``re.UNICODE``, which changes
-    nothing in Python 3. Only under Python 2 do the two differ: without it letters outside ASCII end
-    a word there, so that version 1.1 takes the end of "océan" for an article.
-
     Examples
     --------
     >>> from skdice.metrics import squad_f1_score
@@ -100,15 +97,8 @@ def squad_exact_match(y_true: Answers, y_pred: Strings, *, version: str = "2.0")
 
     Parameters
     ----------
-    y_true : list, tuple, Series or array of answers
-        One row per question: an answer dict ``{"text": [...], "answer_start": [...]}`` of which
-        only ``"text"`` is used, a str, or a list of str. Several texts are alternatives. A row
-        without a text that is not empty is a question without an answer.
-    y_pred : list, tuple, Series or array of str
-        The predicted answers, ``""`` for no answer.
-    version : {"2.0", "1.1"}, default="2.0"
-        The official script to follow. ``"2.0"`` leaves answers that consist of punctuation and
-        articles out of the alternatives. With ``"1.1"`` every row of `y_true` must have an answer.
+    y_true, y_pred, version
+        As in :func:`squad_f1_score`.
 
     Returns
     -------
@@ -117,11 +107,8 @@ def squad_exact_match(y_true: Answers, y_pred: Strings, *, version: str = "2.0")
 
     Raises
     ------
-    TypeError
-        If `y_true` or `y_pred` is no sequence, or one of its rows is of another kind.
-    ValueError
-        If there are no rows, their numbers differ, an answer dict has no ``"text"``, the version is
-        unknown, or a row has no answer and `version` is ``"1.1"``.
+    TypeError, ValueError
+        As :func:`squad_f1_score`.
 
     See Also
     --------
@@ -148,17 +135,12 @@ def squad_report(
 
     Parameters
     ----------
-    y_true : list, tuple, Series or array of answers
-        One row per question: an answer dict ``{"text": [...], "answer_start": [...]}``, a str or a
-        list of str, as in :func:`squad_f1_score`.
-    y_pred : list, tuple, Series or array of str
-        The predicted answers, ``""`` for no answer. For a threshold that can do more than empty
-        further answers, give the best answer to every question.
+    y_true, y_pred, version
+        As in :func:`squad_f1_score`. For a threshold that can do more than empty further answers,
+        give the best answer to every question.
     no_answer_score : list, tuple, Series or array of shape (n_questions,), default=None
         The larger, the more likely is it that the question has no answer: a probability or any
         other finite number. With version ``"2.0"`` only.
-    version : {"2.0", "1.1"}, default="2.0"
-        The official script to follow, as in :func:`squad_f1_score`.
 
     Returns
     -------
@@ -173,12 +155,9 @@ def squad_report(
 
     Raises
     ------
-    TypeError
-        If an argument is no sequence, or one of its rows is of another kind.
-    ValueError
-        If there are no rows, their numbers differ, an answer dict has no ``"text"``, the version is
-        unknown, a row has no answer or `no_answer_score` is given and `version` is ``"1.1"``, or
-        `no_answer_score` is not finite.
+    TypeError, ValueError
+        As :func:`squad_f1_score`, and ValueError if `no_answer_score` is not finite or `version` is
+        ``"1.1"``.
 
     See Also
     --------
@@ -186,12 +165,10 @@ def squad_report(
 
     Notes
     -----
-    Row ``"best"`` follows ``find_best_thresh`` of evaluate-v2.0.py: of equally good
-    thresholds the smallest counts; the threshold is 0 if no answer at all is best, which is right
-    for positive scores only, so that it is minus infinity here if a score is negative; rows with
-    equal scores are taken one after the other, so that the best score may lie between two of them,
-    where no threshold does; and a question without an answer is right only if the prediction is
-    ``""``, not if it is merely punctuation and articles.
+    Row ``"best"`` follows ``find_best_thresh`` of evaluate-v2.0.py: of equally good thresholds the
+    smallest counts; if no answer at all is best, it is 0 (minus infinity here if a score is
+    negative); rows with equal scores are taken one after the other; and a question without an
+    answer is right only if the prediction is ``""``, not if it is merely punctuation and articles.
 
     Examples
     --------
@@ -213,14 +190,10 @@ def squad_report(
     scores = score_rows(y_true, y_pred, version)
     has_answer = scores.has_answer
     groups = {"total": np.full(len(has_answer), True), "HasAns": has_answer, "NoAns": ~has_answer}
-    rows: dict[str, dict[str, float]] = {
-        name: {
-            "exact_match": _mean(scores.exact_match[is_member]),
-            "f1": _mean(scores.f1[is_member]),
-            "n": int(is_member.sum()),
-        }
-        for name, is_member in groups.items()
-    }
+    rows: dict[str, dict[str, float]] = {}
+    for name, group in groups.items():
+        means = {"exact_match": _mean(scores.exact_match[group]), "f1": _mean(scores.f1[group])}
+        rows[name] = {**means, "n": int(group.sum())}
     if no_answer_score is not None:
         if version != "2.0":
             raise ValueError(
@@ -228,41 +201,21 @@ def squad_report(
                 f"answer; got version={version!r}."
             )
         numbers = _check_numbers(no_answer_score, len(has_answer))
-        exact_match, exact_match_threshold = _find_best_threshold(
-            scores.exact_match, scores, numbers
-        )
-        f1, f1_threshold = _find_best_threshold(scores.f1, scores, numbers)
-        rows["best"] = {
-            "exact_match": exact_match,
-            "f1": f1,
-            "n": len(has_answer),
-            "exact_match_threshold": exact_match_threshold,
-            "f1_threshold": f1_threshold,
-        }
+        exact_match, at_exact_match = _find_best_threshold(scores.exact_match, scores, numbers)
+        f1, at_f1 = _find_best_threshold(scores.f1, scores, numbers)
+        rows["best"] = {"exact_match": exact_match, "f1": f1, "n": len(has_answer)}
+        rows["best"] |= {"exact_match_threshold": at_exact_match, "f1_threshold": at_f1}
     report = pd.DataFrame.from_dict(rows, orient="index").astype({"n": "int64"})
     return report.rename_axis("questions")
 
 
 def read_answers(row: object, where: str) -> list[str]:
-    """Return the texts of the answers to one question.
-
-    Parameters
-    ----------
-    row : dict with the key "text", str, or sequence of str
-    where : str
-        What error messages call the row.
-
-    Returns
-    -------
-    list of str
-        The alternatives; a question has an answer if one of them is not empty.
+    """Return the texts of the answers to one question, one of them not empty if it has an answer.
 
     Raises
     ------
-    TypeError
-        If `row` is of another kind.
-    ValueError
-        If `row` is a dict without "text".
+    TypeError, ValueError
+        If `row` is of another kind, or a dict without "text"; the message calls it `where`.
     """
     if isinstance(row, str):
         return [row]
@@ -362,8 +315,12 @@ def _check_numbers(no_answer_score: Numbers, n_rows: int) -> NDArray[np.float64]
             f"{n_rows} rows."
         )
     for i, value in enumerate(values):
-        if not isinstance(value, Real):
-            raise TypeError(f"row {i} of no_answer_score must be a number; got {describe(value)}.")
-        if not math.isfinite(value):
-            raise ValueError(f"row {i} of no_answer_score must be finite; got {value!r}.")
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise ValueError(
+                f"row {i} of no_answer_score must be a finite number; got {describe(value)}."
+            )
     return np.array(values, dtype=float)
+
+
+squad_exact_match_scorer = make_scorer(squad_exact_match)
+squad_f1_scorer = make_scorer(squad_f1_score)

@@ -13,7 +13,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_rows
-from ..metrics._validation import check_tags
+from ..metrics._entities import check_tags
 from ..text._tags import are_chunk_tags
 
 _MAX_LISTED = 10

@@ -1,9 +1,6 @@
 """EntityPrecisionRecallDisplay: curves by hand, against scikit-learn and the metrics."""
 
-import re
-from collections import Counter
-
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,15 +11,11 @@ from sklearn.metrics import precision_recall_curve
 
 from skdice import DiceTokenTagger
 from skdice.inspection import EntityPrecisionRecallDisplay
-from skdice.inspection._entity_curve import EntityCurve
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 from skdice.text._entities import Entity
 
 from ..corpora import easy_corpus
-from .tagged_sentences import CHUNK_TAGS, corpora
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from .tagged_sentences import CHUNK_TAGS, EntityTagger, corpora
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC", "O"], []]
 SPANS = [[(0, 2, "PER"), (3, 4, "LOC")], [(1, 2, "LOC")], []]
@@ -32,12 +25,6 @@ FOUND = [
     [],
 ]
 draw = EntityPrecisionRecallDisplay.from_predictions
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
 
 
 def texts_of_legend(display):
@@ -64,26 +51,17 @@ def test_curves_by_hand(y_true):
     assert display.micro.chosen == pytest.approx((2 / 4, 2 / 3, 4 / 7))
 
 
-def test_lines_and_marks():
+def test_lines_and_legend():
     display = draw(TAGS, FOUND)
     assert display.figure_ is display.ax_.figure
-    np.testing.assert_array_equal(display.micro_line_.get_xdata(), display.micro.recall)
-    np.testing.assert_array_equal(display.micro_line_.get_ydata(), display.micro.precision)
-    for label in ("PER", "LOC"):
-        curve, point = display.curves[label], display.points_[label]
-        np.testing.assert_array_equal(display.lines_[label].get_xdata(), curve.recall)
-        assert (point.get_ydata()[0], point.get_xdata()[0]) == curve.chosen[:2]
-    assert display.lines_["ORG"] is display.points_["ORG"] is None
-    assert texts_of_legend(display) == [
-        "0.57 micro",
-        "0.50 LOC",
-        "– ORG (no gold)",
-        "1.00 PER",
-    ]
-    for line in display.iso_lines_:
-        x, y = line.get_data()
-        f1 = 2 * x * y / (x + y)
-        np.testing.assert_allclose(f1, f1[0])
+    shown = {"PER": display.curves["PER"], "LOC": display.curves["LOC"], "micro": display.micro}
+    for label, curve in shown.items():
+        line = {**display.lines_, "micro": display.micro_line_}[label]
+        np.testing.assert_array_equal(line.get_xdata(), curve.recall)
+        np.testing.assert_array_equal(line.get_ydata(), curve.precision)
+        assert line.get_markevery() == [0]  # What is predicted without a threshold.
+    assert not len(display.lines_["ORG"].get_xdata())
+    assert texts_of_legend(display) == ["0.57 micro", "0.50 LOC", "– ORG (no gold)", "1.00 PER"]
 
 
 @st.composite
@@ -124,31 +102,17 @@ def test_curve_is_that_of_scikit_learn(corpus):
     """Of the entities found, with the recall scaled to all gold ones."""
     y_true, _, found = corpus
     display = curves_of(y_true, found)
-    for label, curve in [(None, display.micro), *display.curves.items()]:
-        gold = {(i, *span) for i, row in enumerate(y_true) for span in get_entities(row)}
-        rows = [(i, *entity) for i, row in enumerate(found) for entity in row]
-        rows = [row for row in rows if label in (None, row[3])]
-        is_correct = [row[:4] in gold for row in rows]
-        assert (np.diff(curve.recall) <= 0).all()
-        assert (np.diff(curve.thresholds) > 0).all()
-        if any(is_correct):
-            precision, recall, thresholds = precision_recall_curve(
-                is_correct, [row[4] for row in rows]
-            )
-            scaled = recall * sum(is_correct) / curve.n_gold
-            np.testing.assert_allclose(curve.precision, precision)
-            np.testing.assert_allclose(curve.recall, scaled)
-            np.testing.assert_array_equal(curve.thresholds, thresholds)
-
-
-@given(scored_corpora())
-@settings(max_examples=40, deadline=None)
-def test_labels_add_up_to_micro(corpus):
-    y_true, _, found = corpus
-    display = curves_of(y_true, found)
     assert sum(curve.n_gold for curve in display.curves.values()) == display.micro.n_gold
-    scores = Counter(entity.score for row in found for entity in row)
-    assert display.micro.thresholds.tolist() == sorted(scores)
+    gold = {(i, *span) for i, row in enumerate(y_true) for span in get_entities(row)}
+    everything = [(i, *entity) for i, row in enumerate(found) for entity in row]
+    for label, curve in [(None, display.micro), *display.curves.items()]:
+        rows = [row for row in everything if label in (None, row[3])]
+        is_correct = [row[:4] in gold for row in rows]
+        if any(is_correct):
+            expected = precision_recall_curve(is_correct, [row[4] for row in rows])
+            np.testing.assert_allclose(curve.precision, expected[0])
+            np.testing.assert_allclose(curve.recall, expected[1] * sum(is_correct) / curve.n_gold)
+            np.testing.assert_array_equal(curve.thresholds, expected[2])
 
 
 def test_equal_entities_count_once_with_the_highest_score():
@@ -157,8 +121,7 @@ def test_equal_entities_count_once_with_the_highest_score():
 
 
 def test_nested_entities():
-    y_true = [[(0, 3, "ORG"), (2, 3, "LOC")]]
-    display = draw(y_true, [[(0, 3, "ORG", 0.9), (2, 3, "LOC", 0.4)]])
+    display = draw([[(0, 3, "A"), (2, 3, "B")]], [[(0, 3, "A", 0.9), (2, 3, "B", 0.4)]])
     assert display.micro.chosen == (1, 1, 1)
 
 
@@ -179,23 +142,11 @@ def test_nothing_to_draw(y_true, found, legend):
     display.figure_.canvas.draw()
 
 
-def test_many_labels_have_axes_of_their_own():
+def test_twenty_labels_look_different():
     names = [f"T{i:02}" for i in range(20)]
-    y_true = [[f"B-{name}"] for name in names]
-    display = draw(y_true, [[(0, 1, name, 0.5)] for name in names])
-    axes = [ax for ax in display.figure_.axes if ax.get_visible()]
-    assert [ax.get_title() for ax in axes] == ["1.00 micro", *(f"1.00 {name}" for name in names)]
-    assert display.ax_ is display.micro_line_.axes is axes[0]
-    assert [line.axes for line in display.lines_.values()] == axes[1:]
-
-    _, ax = plt.subplots()
-    assert display.plot(ax) is display
-    assert {line.axes for line in display.lines_.values()} == {ax}
-    styles = {
-        (line.get_color(), line.get_linestyle(), display.points_[label].get_marker())
-        for label, line in display.lines_.items()
-    }
-    assert len(styles) == 20
+    display = draw([[f"B-{name}"] for name in names], [[(0, 1, name, 0.5)] for name in names])
+    lines = display.lines_.values()
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 20
 
 
 def test_labels_to_draw():
@@ -203,19 +154,10 @@ def test_labels_to_draw():
     assert list(display.lines_) == ["PER"]
     assert display.micro.n_gold == 3
     assert list(display.plot(labels=["LOC", "PER"]).lines_) == ["LOC", "PER"]
-    for label in ("MISC", 3):
-        with pytest.raises(ValueError, match=rf"some of 'LOC', 'ORG', 'PER'; got {label!r}"):
-            display.plot(labels=[label])
-    with pytest.raises(TypeError, match="labels must be a list"):
+    with pytest.raises(ValueError, match="'LOC', 'ORG', 'PER'; got 'MISC'"):
+        display.plot(labels=["MISC"])
+    with pytest.raises(TypeError, match="labels"):
         display.plot(labels="PER")
-
-
-def test_given_curves_on_given_axes():
-    _, ax = plt.subplots()
-    curve = EntityCurve(np.array([0.5, 1.0]), np.array([1.0, 0.0]), np.array([0.3]), 1)
-    display = EntityPrecisionRecallDisplay(curves={}, micro=curve).plot(ax)
-    assert display.ax_ is ax
-    assert texts_of_legend(display) == ["0.67 micro"]
 
 
 @pytest.mark.parametrize(
@@ -232,36 +174,24 @@ def test_containers(convert, y_true):
     assert display.micro.chosen == draw(y_true, FOUND).micro.chosen
 
 
-def test_polars_lists_of_tags():
-    assert draw(pl.Series(TAGS), FOUND).micro.n_gold == 3
-
-
 @pytest.mark.parametrize(
     "y_true, found, error, message",
     [
-        (TAGS, FOUND[:2], ValueError, "entities must have one row for each sentence; got 2 rows"),
-        ("ab", FOUND, TypeError, "y_true must be a list, Series or object array of lists of tags"),
-        (TAGS, None, TypeError, "entities must be a list, Series or object array of lists of Ent"),
-        ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true is 'O' of type str"),
-        ([TAGS[0], ["O", 3], []], FOUND, TypeError, "row 1 of y_true: tag 1 must be a string"),
-        ([TAGS[0], [3], []], FOUND, ValueError, "Each span of y_true must be (start, end, label)"),
-        ([SPANS[0], [(2, 1, "A")], []], FOUND, ValueError, "row 1 of y_true has (2, 1, 'A')"),
-        (TAGS, [[], [None], []], ValueError, "row 1 of entities has None"),
-        (TAGS, [[], 3, []], TypeError, "row 1 of entities is 3 of type int"),
-        (TAGS, [[], [(0, 1, "A")], []], ValueError, "must have a finite score"),
-        (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities has (0, 1, 'A', na"),
-        (TAGS, [[], [(0, 1, "A", "1")], []], ValueError, "row 1 of entities has (0, 1, 'A', '1')"),
-        (
-            TAGS,
-            [[], [(0, 9, "A", 1)], []],
-            ValueError,
-            "row 1 of entities has 3 words and the span",
-        ),
-        (SPANS, [[], [(-1, 1, "A", 1)], []], ValueError, "row 1 of entities has the span (-1, 1"),
+        (TAGS, FOUND[:2], ValueError, "entities .* got 2 rows"),
+        ("ab", FOUND, TypeError, "y_true"),
+        ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
+        ([TAGS[0], [3], []], FOUND, ValueError, "row 1 of y_true"),
+        ([SPANS[0], [(2, 1, "A")], []], FOUND, ValueError, "row 1 of y_true"),
+        (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
+        (TAGS, [[], [(0, 1, "A")], []], ValueError, "row 1 of entities"),
+        (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
+        (TAGS, [[], [{"start": 0, "end": 1, "label": "A"}], []], ValueError, "row 1 of entities"),
+        (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
+        (SPANS, [[], [(-1, 1, "A", 1)], []], ValueError, "row 1 of entities"),
     ],
 )
 def test_bad_input(y_true, found, error, message):
-    with pytest.raises(error, match=re.escape(message)):
+    with pytest.raises(error, match=message):
         draw(y_true, found)
 
 
@@ -270,18 +200,22 @@ def test_from_estimator(tiny_bert):
     tagger = DiceTokenTagger(tiny_bert, max_epochs=2, lr=1e-3, random_state=0, verbose=0)
     tagger.fit(X, y)
     _, ax = plt.subplots()
-    display = EntityPrecisionRecallDisplay.from_estimator(tagger, X, y, ax=ax)
+    display = EntityPrecisionRecallDisplay.from_estimator(tagger, X, y, ax=ax, labels=["PER"])
     assert display.ax_ is ax
+    assert list(display.lines_) == ["PER"]
     assert display.micro.chosen[2] == pytest.approx(tagger.score(X, y))
     assert display.micro.n_gold == sum(len(get_entities(tags)) for tags in y)
 
-    with pytest.raises(ValueError, match="y must have one row for each sentence; got 39 rows"):
-        EntityPrecisionRecallDisplay.from_estimator(tagger, X, y[1:])
-    with pytest.raises(ValueError, match="Every word needs one tag; row 0 of y has 1 for"):
-        EntityPrecisionRecallDisplay.from_estimator(tagger, X, [["O"], *y[1:]])
 
-
-@pytest.mark.parametrize("estimator", [DiceTokenTagger, "tagger", None])
-def test_bad_estimator(estimator):
-    with pytest.raises(TypeError, match="fitted estimator with the method predict_spans; got"):
-        EntityPrecisionRecallDisplay.from_estimator(estimator, [["a"]], [["O"]])
+@pytest.mark.parametrize(
+    "estimator, y, error, message",
+    [
+        (EntityTagger(FOUND), TAGS[1:], ValueError, "y must have one row for each sentence"),
+        (EntityTagger(FOUND), [["O"], *TAGS[1:]], ValueError, "row 0 of y"),
+        (DiceTokenTagger, TAGS, TypeError, "predict_spans"),
+    ],
+)
+def test_bad_input_of_from_estimator(estimator, y, error, message):
+    X = [["w"] * len(tags) for tags in TAGS]
+    with pytest.raises(error, match=message):
+        EntityPrecisionRecallDisplay.from_estimator(estimator, X, y)

@@ -1,14 +1,10 @@
-import json
-import lzma
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from skdice.datasets import read_conll
+from skdice.datasets import read_conll, read_squad
 from skdice.inspection import imbalance_report
 
 CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -36,35 +32,14 @@ def as_lists(report):
             id="chunk tags",
         ),
         pytest.param(
-            [["O", "PER", "O"], ["O"]],
-            {"all": [4, 3, 1, 3.0], "O": [3, 1, 3, 1 / 3], "PER": [1, 3, 1, 3.0]},
-            id="tags without prefix",
-        ),
-        pytest.param(
-            [["B-PER", "L-PER", "U-LOC", "O"]],
-            {
-                "all": [4, 1, 3, 1 / 3],
-                "B-PER": [1, 3, 1, 3.0],
-                "L-PER": [1, 3, 1, 3.0],
-                "O": [1, 3, 1, 3.0],
-                "U-LOC": [1, 3, 1, 3.0],
-            },
+            [["B-PER", "B-PER", "O"]],
+            {"all": [3, 1, 2, 0.5], "B-PER": [2, 1, 2, 0.5], "O": [1, 2, 1, 2.0]},
             id="O is not the largest class of chunk tags",
         ),
         pytest.param(
-            [["NN", "VB", "NN"], ["NN", "NN", "O"]],
-            {
-                "all": [6, None, None, 4.0],
-                "NN": [4, 2, 4, 0.5],
-                "O": [1, 5, 1, 5.0],
-                "VB": [1, 5, 1, 5.0],
-            },
+            [["NN", "NN"], ["NN", "O"]],
+            {"all": [4, None, None, 3.0], "NN": [3, 1, 3, 1 / 3], "O": [1, 3, 1, 3.0]},
             id="an O among part-of-speech tags",
-        ),
-        pytest.param(
-            [["NN", "VB", "NN"]],
-            {"all": [3, None, None, 2.0], "NN": [2, 1, 2, 0.5], "VB": [1, 2, 1, 2.0]},
-            id="part-of-speech tags",
         ),
         pytest.param(
             [["O", "O"]], {"all": [2, 2, 0, np.inf], "O": [2, 0, 2, 0.0]}, id="nothing but O"
@@ -78,21 +53,6 @@ def as_lists(report):
             [1, 1, 0, 1],
             {"all": [4, 1, 3, 1 / 3], 1: [3, 1, 3, 1 / 3], 0: [1, 3, 1, 3.0]},
             id="two numbers, the positive one is frequent",
-        ),
-        pytest.param(
-            ["O", "X", "X"],
-            {"all": [3, 1, 2, 0.5], "X": [2, 1, 2, 0.5], "O": [1, 2, 1, 2.0]},
-            id="O has no meaning among labels",
-        ),
-        pytest.param(
-            ["b", "a", "c", "c"],
-            {
-                "all": [4, None, None, 2.0],
-                "c": [2, 2, 2, 1.0],
-                "a": [1, 3, 1, 3.0],
-                "b": [1, 3, 1, 3.0],
-            },
-            id="three labels",
         ),
         pytest.param(
             ["a", "a"], {"all": [2, None, None, 1.0], "a": [2, 0, 2, 0.0]}, id="one label"
@@ -120,7 +80,7 @@ def as_lists(report):
                 10: [2, 3, 2, 1.5],
                 1.5: [1, 4, 1, 4.0],
             },
-            id="ties of numbers in the order of numbers",
+            id="three labels, ties in the order of numbers",
         ),
     ],
 )
@@ -133,65 +93,22 @@ def test_values(y, expected):
     assert [str(dtype) for dtype in report.dtypes] == ["int64", "Int64", "Int64", "float64"]
 
 
-def to_object_array(rows):
-    array = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        array[i] = row
-    return array
-
-
-@pytest.mark.parametrize(
-    "convert",
-    [
-        tuple,
-        pd.Series,
-        to_object_array,
-        lambda rows: [tuple(row) for row in rows],
-        lambda rows: [np.array(row, dtype=str) for row in rows],
-        lambda rows: [pd.Series(row, dtype=object) for row in rows],
-        lambda rows: pd.Series(rows, index=[5, 5, 0]),
-    ],
-)
-def test_containers_of_tags(convert):
-    pd.testing.assert_frame_equal(imbalance_report(convert(TAGS)), imbalance_report(TAGS))
-
-
-@pytest.mark.parametrize(
-    "convert",
-    [
-        np.array,
-        pd.Series,
-        pd.Index,
-        pd.Categorical,
-        lambda labels: pd.Series(labels, dtype="category"),
-        lambda labels: np.array(labels, dtype=object),
-    ],
-)
+@pytest.mark.parametrize("convert", [np.array, pd.Series, pd.Categorical])
 @pytest.mark.parametrize("labels", [["b", "a", "a"], [2, 1, 1], [True, False, False]])
 def test_containers_of_labels(convert, labels):
     report = imbalance_report(convert(labels))
     pd.testing.assert_frame_equal(report, imbalance_report(labels))
-    assert [type(name) for name in report.index[1:]] == [type(labels[0])] * 2
+    assert {type(name) for name in report.index[1:]} == {type(labels[0])}
 
 
-def test_tag_sequences_of_one_length_may_be_a_matrix():
-    y = [["O", "B-X"], ["O", "O"]]
+def test_matrices():
+    y = [["O", "B-X"], ["O", "O"]]  # Tag sequences of one length are no indicators.
     for array in (np.array(y), np.array(y, dtype=object)):
         pd.testing.assert_frame_equal(imbalance_report(array), imbalance_report(y))
-
-
-def test_indicator_of_any_dtype():
     matrix = np.array([[0, 1], [1, 1], [0, 1]])
     for dtype in (bool, float, np.uint8, object):
         report = imbalance_report(matrix.astype(dtype))
         pd.testing.assert_frame_equal(report, imbalance_report(matrix))
-
-
-def test_class_named_all_stays_below_the_summary():
-    report = imbalance_report(["all", "none", "all", "some"])
-    assert list(report.index) == ["all", "all", "none", "some"]
-    assert report.iloc[0]["count"] == 4
-    assert report.iloc[1]["count"] == 2
 
 
 def test_number_of_texts_is_checked():
@@ -208,27 +125,23 @@ answers = [{"text": ["Oslo"], "answer_start": [3]}]
     [
         ([], ValueError, "y is empty"),
         (np.empty((0, 3)), ValueError, "y is empty"),
-        (np.empty((3, 0)), ValueError, r"y has shape \(3, 0\)"),
-        (np.zeros((2, 2, 2)), ValueError, r"y has shape \(2, 2, 2\)"),
-        ([[], []], ValueError, "y has 2 rows, but every one is an empty sequence"),
-        (None, TypeError, "an indicator matrix; got None"),
-        ("B-PER", TypeError, "got 'B-PER' of type str"),
-        ({"a": 1}, TypeError, "got {'a': 1} of type dict"),
-        (answers, ValueError, "y has the answers of extractive question answering.* got None"),
-        (to_object_array(answers), ValueError, "y has the answers of extractive"),
-        (pd.Series(answers), ValueError, "y has the answers of extractive"),
-        (["spam", *answers], TypeError, "y, row 1: got a dict. The answers of extractive question"),
-        ([["O"], "O"], TypeError, "y, row 1: got 'O' of type str. Expected a seq"),
-        (["O", "O", ["O"]], TypeError, r"y, row 2: got \['O'\] of type list. Expected"),
-        (["a", None], ValueError, "y, row 1: got None. Expected a label"),
+        (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
+        (np.zeros((2, 2, 2)), ValueError, r"shape \(2, 2, 2\)"),
+        ([[], []], ValueError, "every one is an empty sequence"),
+        (None, TypeError, "got None"),
+        ("B-PER", TypeError, "'B-PER'"),
+        (answers, ValueError, "answers.* got None"),
+        (pd.Series(answers), ValueError, "answers.* got None"),
+        (["spam", *answers], TypeError, "y, row 1: got {'answer"),
+        ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
+        (["O", "O", ["O"]], TypeError, "y, row 2"),
+        (["a", None], ValueError, "y, row 1: got None"),
         (pd.Series(["a", None, "b"]), ValueError, "y, row 1: got (nan|None)"),
         ([1.0, 2.0, float("nan")], ValueError, "y, row 2: got nan"),
-        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None. Expected a tag"),
-        ([["O"], ["O", np.nan]], ValueError, "y, row 1, position 1: got nan"),
-        ([["O"], [(0, 1, "PER")]], TypeError, r"row 1, position 0: got \(0, 1, 'PER'\) of"),
-        ([["O"], [["O"]]], TypeError, r"row 1, position 0: got \['O'\] of type list"),
-        ([["O"], answers], TypeError, "y, row 1, position 0: got a dict"),
-        (["a", 1], TypeError, "labels 'a' and 1, which cannot be ordered"),
+        ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
+        ([["O"], [(0, 1, "PER")]], TypeError, "row 1, position 0"),
+        ([["O"], answers], TypeError, "y, row 1, position 0"),
+        (["a", 1], TypeError, "'a', 1.* cannot be ordered"),
         (np.array([[0, 1], [2, 1]]), ValueError, "y, row 1, column 0: got 2"),
         (np.array([[0, np.nan]]), ValueError, "y, row 0, column 1: got nan"),
         (pd.DataFrame({"a": [0, 1], "b": ["x", "y"]}), ValueError, "y, row 0, column 1: got x"),
@@ -257,20 +170,9 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        QUESTIONS,
-        pd.DataFrame(QUESTIONS, index=[7, 7]).assign(id=["a", "b"]),
-        pd.Series(QUESTIONS),
-        PAIRS,
-        to_object_array(PAIRS),
-        np.array(PAIRS),
-    ],
-)
-@pytest.mark.parametrize("convert", [list, tuple, pd.Series, to_object_array])
-def test_answers(convert, X):
-    assert as_lists(imbalance_report(convert(ANSWERS), X)) == EXPECTED
+@pytest.mark.parametrize("X", [QUESTIONS, pd.DataFrame(QUESTIONS, index=[7, 7]), PAIRS])
+def test_answers(X):
+    assert as_lists(imbalance_report(ANSWERS, X)) == EXPECTED
 
 
 def test_str_are_answers_if_the_questions_have_names():
@@ -294,83 +196,33 @@ def test_str_are_answers_if_the_questions_have_names():
     ],
 )
 def test_tokens_of_a_context(context, n_tokens):
-    answer, no_answer = {"text": ["x"]}, {"text": []}
-    report = imbalance_report([answer, no_answer], [("?", context)] * 2)
-    assert as_lists(report)["all"][:3] == [2 * n_tokens, 2 * n_tokens - 2, 2]
+    answers = [{"text": ["x"]}, {"text": []}, {"text": [""]}]
+    report = imbalance_report(answers, [("?", context)] * 3)
+    assert as_lists(report)["all"][:3] == [3 * n_tokens, 3 * n_tokens - 2, 2]
 
 
-@pytest.mark.parametrize(
-    "answer, context, expected",
-    [
-        (ANSWERS[0], "Norway", [2, 0, 2, 0.0]),  # one token is both start and end
-        (ANSWERS[1], "Norway", [1, 1, 0, np.inf]),
-        ({"text": [""]}, "a b", [2, 2, 0, np.inf]),
-        (ANSWERS[1], "", [0, 0, 0, np.inf]),
-    ],
-)
-def test_small_contexts(answer, context, expected):
-    assert as_lists(imbalance_report([answer], [("?", context)]))["all"] == expected
+def test_one_token_is_both_start_and_end():
+    assert as_lists(imbalance_report([ANSWERS[0]], [("?", "Norway")]))["all"] == [2, 0, 2, 0.0]
 
 
 @pytest.mark.parametrize(
     "y, X, error, message",
     [
         (ANSWERS, QUESTIONS[:1], ValueError, "X has 1 rows, but y has 2"),
-        (ANSWERS, pd.DataFrame({"a": [1, 2]}), ValueError, r"DataFrame with the columns \['a'\]"),
-        (ANSWERS, ["a", "b"], TypeError, "X, row 0: got 'a'"),
-        (ANSWERS, [("a", "b"), ("a", "b", "c")], TypeError, r"X, row 1: got \('a', 'b', 'c'\) of"),
-        (ANSWERS, [("a", "b"), {"question": "a"}], TypeError, "X, row 1: got {'question': 'a'}"),
+        (ANSWERS, pd.DataFrame({"a": [1, 2]}), ValueError, r"columns \['a'\]"),
+        (ANSWERS, ["a", "b"], TypeError, "X, row 0"),
+        (ANSWERS, [("a", "b"), ("a", "b", "c")], TypeError, "X, row 1"),
+        (ANSWERS, [("a", "b"), {"question": "a"}], TypeError, "X, row 1"),
         (ANSWERS, [("a", "b"), ("a", None)], TypeError, "X, row 1: got None as context"),
-        (ANSWERS, pd.DataFrame({"context": ["a", 2]}), TypeError, "X, row 1: got 2 of type int"),
-        ([ANSWERS[0], 1], QUESTIONS, TypeError, "row 1 of y must be an answer dict"),
-        ([{"text": "Oslo"}] * 2, QUESTIONS, TypeError, "row 0 of y must be an answer dict"),
-        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .* keys \['a'\]"),
-        (["Oslo", "Rome"], QUESTIONS, ValueError, "y, row 1: got 'Rome', which does not occur"),
+        (ANSWERS, pd.DataFrame({"context": ["a", 2]}), TypeError, "X, row 1: got 2"),
+        ([ANSWERS[0], 1], QUESTIONS, TypeError, "row 1 of y"),
+        ([ANSWERS[0], {"a": 1}], QUESTIONS, ValueError, r"row 1 of y .*\['a'\]"),
+        (["Oslo", "Rome"], QUESTIONS, ValueError, "y, row 1: got 'Rome'"),
     ],
 )
 def test_errors_with_answers(y, X, error, message):
     with pytest.raises(error, match=message):
         imbalance_report(y, X)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1))
-def test_answers_add_up(questions):
-    y = [ANSWERS[0] if has_answer else ANSWERS[1] for _, has_answer in questions]
-    X = [("?", " ".join(["word"] * n_words)) for n_words, _ in questions]
-    report = imbalance_report(y, X)
-    rows = [imbalance_report([answer], [row]) for answer, row in zip(y, X)]
-    for column in ("count", "negatives", "positives"):
-        assert report[column].iloc[0] == sum(row[column].iloc[0] for row in rows)
-    assert report["positives"].iloc[0] == 2 * sum(has_answer for _, has_answer in questions)
-    assert report["count"].iloc[1:].sum() == report["count"].iloc[0]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y"])), min_size=1))
-def test_sums(y):
-    tags = [tag for row in y for tag in row]
-    if not tags:
-        return
-    report = imbalance_report(y)
-    summary, classes = report.iloc[0], report.iloc[1:]
-    assert classes["count"].sum() == summary["count"] == len(tags)
-    assert (classes["negatives"] + classes["positives"] == len(tags)).all()
-    assert classes["count"].is_monotonic_decreasing
-    if "O" in tags:
-        assert summary["negatives"] == report.loc["O", "count"]
-        assert summary["positives"] == len(tags) - tags.count("O")
-
-
-def read_questions(path):
-    X, y = [], []
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        articles = json.load(file)["data"]
-    for paragraph in (paragraph for article in articles for paragraph in article["paragraphs"]):
-        for question in paragraph["qas"]:
-            X.append((question["question"], paragraph["context"]))
-            y.append({"text": [answer["text"] for answer in question["answers"]]})
-    return X, y
 
 
 @pytest.mark.parametrize(
@@ -393,7 +245,7 @@ def test_published_counts(name, negatives, positives, ratio):
     if not (CORPORA / name).exists():
         pytest.skip(f"needs the corpus {name} in ../shared/data")
     has_questions = name.startswith("mrc")
-    X, y = (read_questions if has_questions else read_conll)(CORPORA / name)
+    X, y = (read_squad if has_questions else read_conll)(CORPORA / name)
     count, *sides, got = as_lists(imbalance_report(y, X))["all"]
     assert count == (negatives + positives if has_questions else sum(map(len, y)))
     assert sides == [negatives, positives]

@@ -2,7 +2,6 @@
 
 import hypothesis.strategies as st
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 
@@ -52,17 +51,8 @@ def test_hand_table(average, zero_division, precision, recall, f1, support):
     np.testing.assert_array_equal(entity_f1_score(Y_TRUE, Y_PRED, **options), scores[2])
 
 
-def test_types_of_averages():
-    scores = entity_precision_recall_fscore_support(Y_TRUE, Y_PRED, average="micro")
-    assert [type(score) for score in scores] == [float, float, float, int]
-    assert type(entity_f1_score(Y_TRUE, Y_PRED)) is float
-
-
-def test_equal_spans_in_other_sentences_do_not_match():
+def test_sentences_are_apart():
     assert entity_f1_score([["B-X", "O"], ["O", "O"]], [["O", "O"], ["B-X", "O"]]) == 0
-
-
-def test_entity_does_not_cross_sentences():
     assert entity_f1_score([["B-X"], ["I-X"]], [["B-X"], ["B-X"]]) == 1
 
 
@@ -123,66 +113,6 @@ def test_range_and_perfect_score(pair_rows):
     assert np.all(entity_f1_score(y_true, y_true, average=None) == 1)
 
 
-@given(pairs)
-def test_bmes_is_iobes_with_m_inside(pair_rows):
-    y_true, y_pred = split(pair_rows)
-
-    def rename(rows):
-        return [[tag.replace("I-", "M-") for tag in row] for row in rows]
-
-    for average in ("micro", None):
-        np.testing.assert_array_equal(
-            entity_f1_score(
-                rename(y_true), rename(y_pred), average=average, mode="strict", scheme="BMES"
-            ),
-            entity_f1_score(y_true, y_pred, average=average, mode="strict", scheme="IOBES"),
-        )
-
-
-def object_array(rows):
-    array = np.empty(len(rows), dtype=object)
-    array[:] = rows
-    return array
-
-
-@pytest.mark.parametrize(
-    "container",
-    [
-        tuple,
-        pd.Series,
-        object_array,
-        lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
-        lambda rows: [tuple(row) for row in rows],
-        lambda rows: [np.array(row, dtype=str) for row in rows],
-        lambda rows: object_array([np.array(row, dtype=object) for row in rows]),
-        lambda rows: [pd.Series(row, dtype=object) for row in rows],
-    ],
-    ids=[
-        "tuple",
-        "Series",
-        "object array",
-        "Series with an index",
-        "list of tuples",
-        "list of str arrays",
-        "object array of object arrays",
-        "list of Series",
-    ],
-)
-def test_containers(container):
-    expected = entity_f1_score(Y_TRUE, Y_PRED, average=None)
-    np.testing.assert_array_equal(
-        entity_f1_score(container(Y_TRUE), container(Y_PRED), average=None), expected
-    )
-    np.testing.assert_array_equal(
-        entity_f1_score(Y_TRUE, container(Y_PRED), average=None), expected
-    )
-
-
-def test_rectangular_array():
-    tags = np.array([["B-X", "I-X"], ["O", "B-X"]])
-    assert entity_f1_score(tags, tags) == 1
-
-
 def test_report_text():
     assert entity_classification_report(Y_TRUE, Y_PRED, digits=3).splitlines() == [
         "              precision    recall  f1-score   support",
@@ -220,33 +150,16 @@ def test_report_without_entities():
 @pytest.mark.parametrize(
     "y_true, y_pred, error, message",
     [
-        (
-            [["O"], ["O"]],
-            [["O"]],
-            ValueError,
-            r"same number of sentences; got 2 and 1\.",
-        ),
-        (
-            [["O"], ["O", "O"]],
-            [["O"], ["O", "O", "O"]],
-            ValueError,
-            r"row 1 has 2 and 3\.",
-        ),
-        (["O", "B-X"], [["O"], ["O"]], TypeError, r"row 0 of y_true must be .* got 'O' of type"),
-        ([["O"], ["O"]], [["O"], "B-X"], TypeError, r"row 1 of y_pred must be .* got 'B-X'"),
-        ("B-X", "B-X", TypeError, r"y_true must be a list.* per sentence; got 'B-X' of type str"),
-        ([["O"]], None, TypeError, r"y_pred must be a list.* per sentence; got None"),
-        ([["O"], None], [["O"], ["O"]], TypeError, r"row 1 of y_true must be .* got None"),
-        ([["O"], np.nan], [["O"], ["O"]], TypeError, r"row 1 of y_true must be .* got nan"),
-        ([["O"]], [[None]], TypeError, r"row 0 of y_pred: tag 0 must be a string; got None"),
-        ([["O"]], [[np.nan]], TypeError, r"row 0 of y_pred: tag 0 must be a string; got nan"),
-        (
-            [["O"]],
-            np.array([[3]]),
-            TypeError,
-            r"row 0 of y_pred: tag 0 must be a string; got np.int64\(3\)",
-        ),
-        ([["O", ""]], [["O", "O"]], ValueError, r"row 0 of y_true: tag 1 must not be empty"),
+        ([["O"], ["O"]], [["O"]], ValueError, "got 2 and 1"),
+        ([["O"], ["O", "O"]], [["O"], ["O", "O", "O"]], ValueError, "row 1 has 2 and 3"),
+        (["O", "B-X"], [["O"], ["O"]], TypeError, "row 0 of y_true .* got 'O'"),
+        ([["O"], ["O"]], [["O"], "B-X"], TypeError, "row 1 of y_pred .* got 'B-X'"),
+        ("B-X", "B-X", TypeError, "y_true .* got 'B-X'"),
+        ([["O"]], None, TypeError, "y_pred .* got None"),
+        ([["O"], np.nan], [["O"], ["O"]], TypeError, "row 1 of y_true .* got nan"),
+        ([["O"]], [[None]], TypeError, "row 0 of y_pred: tag 0"),
+        ([["O"]], np.array([[3]]), TypeError, "row 0 of y_pred: tag 0"),
+        ([["O", ""]], [["O", "O"]], ValueError, "row 0 of y_true: tag 1"),
     ],
 )
 def test_bad_tags(score, y_true, y_pred, error, message):
@@ -258,11 +171,11 @@ def test_bad_tags(score, y_true, y_pred, error, message):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"zero_division": "warn"}, r"'zero_division' parameter .* one of \{0, 1\}\. Got 'warn'"),
-        ({"zero_division": np.nan}, r"'zero_division' parameter .* one of \{0, 1\}\. Got nan"),
-        ({"mode": "loose"}, r"'mode' parameter .* one of \{None, 'strict'\}\. Got 'loose'"),
-        ({"scheme": "IOBES"}, r"mode='strict' only; got scheme='IOBES'"),
-        ({"mode": "strict", "scheme": "IOB"}, r"'scheme' .* \{'IOB1', 'IOB2', .*\}\. Got 'IOB'"),
+        ({"zero_division": "warn"}, "'zero_division'.*'warn'"),
+        ({"zero_division": np.nan}, "'zero_division'.*nan"),
+        ({"mode": "loose"}, "'mode'.*'loose'"),
+        ({"scheme": "IOBES"}, "scheme='IOBES'"),
+        ({"mode": "strict", "scheme": "IOB"}, "'scheme'.*'IOB'"),
     ],
 )
 def test_bad_options(score, options, message):
@@ -270,20 +183,20 @@ def test_bad_options(score, options, message):
         score(Y_TRUE, Y_PRED, **options)
 
 
-@pytest.mark.parametrize("score", [entity_f1_score, entity_precision_recall_fscore_support])
-def test_bad_average(score):
-    message = r"'average' .* one of \{None, 'micro', 'macro', 'weighted'\}\. Got 'samples'"
-    with pytest.raises(ValueError, match=message):
-        score(Y_TRUE, Y_PRED, average="samples")
-
-
-@pytest.mark.parametrize("digits", [-1, 2.0, "2"])
-def test_bad_digits(digits):
-    with pytest.raises(ValueError, match=r"'digits' parameter .* must be an int in the range"):
-        entity_classification_report(Y_TRUE, Y_PRED, digits=digits)
+@pytest.mark.parametrize(
+    "score, options",
+    [
+        (entity_f1_score, {"average": "samples"}),
+        (entity_precision_recall_fscore_support, {"average": "samples"}),
+        (entity_classification_report, {"digits": -1}),
+        (entity_classification_report, {"digits": 2.0}),
+    ],
+)
+def test_bad_options_of_one(score, options):
+    with pytest.raises(ValueError, match=f"'{next(iter(options))}'"):
+        score(Y_TRUE, Y_PRED, **options)
 
 
 def test_tag_of_another_scheme_names_row_and_side():
-    message = r"row 1 of y_pred: tag 0 is 'E-X', but the tags of IOB2 are 'O' and .*'B-', 'I-'\."
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="row 1 of y_pred: tag 0 is 'E-X'"):
         entity_f1_score([["O"], ["O"]], [["O"], ["E-X"]], mode="strict", scheme="IOB2")

@@ -81,7 +81,7 @@ class TestInterval:
     @pytest.mark.parametrize(
         "y_true, y_pred, options, message",
         [
-            ([["O"]], [["O"], ["O"]], {}, "same number of rows, one or more; got 1 and 2"),
+            ([["O"]], [["O"], ["O"]], {}, "got 1 and 2"),
             ([], [], {}, "got 0 and 0"),
             ([["O"]], [["O"]], {"confidence_level": 95}, r"'confidence_level' .*\(0, 1\)"),
             ([["O"]], [["O"]], {"n_resamples": 0}, "'n_resamples' parameter"),
@@ -104,11 +104,8 @@ class TestReport:
             low, high = scores.pop("f1-score low"), scores.pop("f1-score high")
             assert scores == plain[name]
             assert low < scores["f1-score"] < high
-        micro = entity_classification_report(
-            y_true, y_pred, output_dict=True, confidence_level=0.95
-        )["micro avg"]
-        expected = bootstrap_interval(y_true, y_pred)
-        assert (micro["f1-score low"], micro["f1-score high"]) == pytest.approx(expected)
+            if name == "micro avg":
+                assert (low, high) == pytest.approx(bootstrap_interval(y_true, y_pred))
 
     def test_text(self):
         y_true = [["B-PER", "O"], ["O", "B-LOC"]] * 20
@@ -125,5 +122,5 @@ class TestReport:
 
     @pytest.mark.parametrize("level", [0, 1, 95, "high", True])
     def test_errors(self, level):
-        with pytest.raises(ValueError, match="'confidence_level' parameter of entity_class"):
+        with pytest.raises(ValueError, match="'confidence_level'"):
             entity_classification_report([["O"]], [["O"]], confidence_level=level)

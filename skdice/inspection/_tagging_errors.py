@@ -1,0 +1,208 @@
+"""The errors of a tagger: as a table, and in running text."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .._inputs import check_tags, check_token_lists
+from .._parameters import check_number
+from .._typing import TagSequences, TokenLists
+from ..metrics import EntitySpan, get_entities
+from ..metrics._entities import check_tag_sequences
+from ..text._tags import are_chunk_tags
+from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
+from ._error_page import join_words, render_page
+
+
+class TaggingErrors:
+    """What a tagger found, what it missed and what it made up, sentence by sentence.
+
+    Made by :meth:`from_predictions` or :meth:`from_estimator`. If all tags are ``"O"`` or chunk
+    tags (``"B-PER"``, ``"I-PER"``, ``"S-LOC"``, ...), whole entities are compared, otherwise the
+    tag of each word.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A row for each pair of a gold and a predicted entity, and for each entity of either side
+        without a counterpart, in the order of the text. Columns:
+
+        - ``row``: number of the sentence, from 0;
+        - ``kind``: ``"correct"``, ``"wrong label"`` (same words), ``"wrong border"`` (same label),
+          ``"wrong border and label"``, ``"missed"`` (gold only) or ``"spurious"`` (predicted only);
+          of single tags ``"correct"`` or ``"wrong"``;
+        - ``gold_label``, ``predicted_label``: missing where there is no such entity;
+        - ``gold_start``, ``gold_end``, ``predicted_start``, ``predicted_end``: first word and one
+          past the last word;
+        - ``text``: the words from the first to the last of both entities.
+
+    Notes
+    -----
+    Each entity is in exactly one row of `frame`. So the correct ones are the true positives of
+    :func:`skdice.metrics.entity_f1_score`, all rows but the spurious ones are the gold entities,
+    and all rows but the missed ones are the predicted entities. Where an entity overlaps several of
+    the other side, it is paired with the one that it has the most words in common with; of equally
+    good ones with that of the same label, then with the first.
+
+    Examples
+    --------
+    >>> from skdice.inspection import TaggingErrors
+    >>> X = [["Anna", "Lee", "left", "Oslo"], ["Acme", "said", "so"]]
+    >>> y_true = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O", "O"]]
+    >>> y_pred = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O", "O"]]
+    >>> errors = TaggingErrors.from_predictions(X, y_true, y_pred)
+    >>> errors.frame[["row", "kind", "gold_label", "predicted_label", "text"]]
+       row          kind gold_label predicted_label      text
+    0    0  wrong border        PER             PER  Anna Lee
+    1    0       correct        LOC             LOC      Oslo
+    2    1   wrong label        ORG             PER      Acme
+    >>> page = errors.to_html("errors.html")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, sentences: list[list[str]], pairs: list[list[EntityPair]], kinds: tuple[str, ...]
+    ) -> None:
+        self.sentences = sentences
+        self.pairs = pairs
+        self.kinds = kinds
+        self.frame = _make_frame(sentences, pairs, kinds)
+
+    @classmethod
+    def from_predictions(
+        cls, X: TokenLists, y_true: TagSequences, y_pred: TagSequences
+    ) -> TaggingErrors:
+        """Compare predicted tags with gold ones.
+
+        Parameters
+        ----------
+        X : list, Series or object array of n_sentences lists of str
+            Sentences as words.
+        y_true, y_pred : the same of list of str
+            One tag per word.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is no sequence, a row or tag is of another kind, or the numbers of
+            sentences, or of words and tags of a sentence, differ; the message names the row.
+        """
+        true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
+        sentences = check_token_lists(X)
+        check_tags(true_rows, sentences)
+        tags = {tag for rows in (true_rows, pred_rows) for row in rows for tag in row}
+        tag_pairs = zip(true_rows, pred_rows)
+        # Sentences without any entity are as likely those of an entity tagger.
+        if tags <= {"O"} or are_chunk_tags(sorted(tags)):
+            pairs = [pair_entities(*map(get_entities, both)) for both in tag_pairs]
+            return cls(sentences, pairs, ENTITY_KINDS)
+        return cls(sentences, [_pair_tags(*both) for both in tag_pairs], ("correct", "wrong"))
+
+    @classmethod
+    def from_estimator(cls, tagger: Any, X: TokenLists, y: TagSequences) -> TaggingErrors:
+        """Compare the predictions of a fitted tagger with gold tags.
+
+        Parameters
+        ----------
+        tagger : fitted estimator
+            A `DiceTokenTagger`, or anything whose ``predict(X)`` gives one tag per word.
+        X, y
+            As `X` and `y_true` of :meth:`from_predictions`, with its errors.
+        """
+        if isinstance(tagger, type) or not hasattr(tagger, "predict"):
+            raise TypeError(
+                f"tagger must be a fitted estimator with the method predict; got {tagger!r}."
+            )
+        return cls.from_predictions(X, y, tagger.predict(X))
+
+    def summary(self) -> pd.DataFrame:
+        """Count the kinds of results for each label.
+
+        Returns
+        -------
+        DataFrame of shape (1 + n_labels, n_kinds)
+            The first row, ``"all"``, is the sum. The others are those of the gold label, in
+            alphabetical order; a spurious entity counts under its predicted label.
+        """
+        counts = Counter((pair.spans[0].label, pair.kind) for row in self.pairs for pair in row)
+        labels = sorted({label for label, _ in counts})
+        table = [[counts[label, kind] for kind in self.kinds] for label in labels]
+        totals = [sum(column) for column in zip(*table)] or [0] * len(self.kinds)
+        index = pd.Index(["all", *labels], dtype=object, name="label")
+        return pd.DataFrame([totals, *table], index=index, columns=list(self.kinds))
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        title: str = "Tagging errors",
+        max_sentences: int | None = None,
+    ) -> str:
+        """Return a page, which needs no other files, that shows the entities in running text.
+
+        Gold entities have a line above, predicted ones a line below, coloured by kind; kinds and
+        labels can be chosen, and sentences without errors left out.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File that the page is also written to.
+        title : str, default="Tagging errors"
+            Heading of the page.
+        max_sentences : int, optional
+            Most sentences of the page, all by default: the first with errors, and the first others
+            if there are not as many.
+        """
+        check_number("to_html", "max_sentences", max_sentences, low=1, integer=True, optional=True)
+        is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
+        wrong_first = sorted(range(len(is_right)), key=is_right.__getitem__)
+        rows = sorted(wrong_first[:max_sentences])
+        page = render_page(self.sentences, self.pairs, self.summary(), rows, title)
+        # Lone surrogates cannot be encoded; a browser shows the reference as a replacement mark.
+        encoded = page.encode("utf-8", errors="xmlcharrefreplace")
+        if path is not None:
+            Path(path).write_bytes(encoded)
+        return encoded.decode("utf-8")
+
+    def _repr_html_(self) -> str:
+        page = self.to_html(max_sentences=100)  # A notebook keeps its pages in its file.
+        return (
+            '<iframe title="Tagging errors" sandbox="allow-scripts" '
+            'style="width: 100%; height: 36rem; border: 1px solid #767676" '
+            f'srcdoc="{html.escape(page)}"></iframe>'
+        )
+
+
+def _pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:
+    """Pair the gold and the predicted tag of each word of a sentence."""
+    pairs = []
+    for i, tags in enumerate(zip(true_tags, pred_tags)):
+        gold, predicted = (EntitySpan(i, i + 1, tag) for tag in tags)
+        pairs.append(EntityPair(gold, predicted, "correct" if gold == predicted else "wrong"))
+    return pairs
+
+
+def _make_frame(
+    sentences: Sequence[Sequence[str]],
+    pairs: Sequence[Sequence[EntityPair]],
+    kinds: Sequence[str],
+) -> pd.DataFrame:
+    nothing = (None, None, None)
+    records = [
+        (row, pair.kind, *(pair.gold or nothing), *(pair.predicted or nothing), text)
+        for row, (words, row_pairs) in enumerate(zip(sentences, pairs))
+        for pair, text in ((pair, join_words(words[pair.start : pair.end])) for pair in row_pairs)
+    ]
+    sides = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]
+    # The str of pandas cannot hold lone surrogates, an object can.
+    frame = pd.DataFrame(records, columns=["row", "kind", *sides, "text"], dtype=object)
+    positions = [name for name in sides if not name.endswith("label")]
+    order = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
+    kind = pd.CategoricalDtype(list(kinds))
+    return frame[order].astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})
