@@ -7,7 +7,7 @@ from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
 from .._typing import TagSequences, TokenLists
-from ._files import iterate_lines, write_text
+from ._files import read_lines, write_text
 from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
@@ -80,15 +80,16 @@ def read_conll(
             "The 'separator' parameter of read_conll must be a non-empty str or None. "
             f"Got {separator!r} instead."
         )
+    lines = read_lines(path, encoding=encoding)
     if separator is None:
-        separator = _find_separator(iterate_lines(path, encoding=encoding))
+        separator = _find_separator(lines)
 
     X: list[list[str]] = []
     y: list[list[str]] = []
     words: list[str] = []
     tags: list[str] = []
     number = 1
-    for number, line in enumerate(iterate_lines(path, encoding=encoding), start=1):
+    for number, line in enumerate(lines, start=1):
         if _is_blank(line) or _is_docstart(line, separator):
             if words:
                 X.append(words)
