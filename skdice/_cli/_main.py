@@ -1,16 +1,16 @@
 """The whole command: its arguments, what it runs, and how it ends."""
 
 import argparse
-import linecache
+import ast
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._version import __version__
-from ._commands import add_compare, add_fit, add_report
-from ._tag import add_tag
+from ._commands import DATA, TASKS, run_compare, run_fit, run_report
+from ._tag import run_tag
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
 
@@ -26,53 +26,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     status : int
-        0, or 2 if the input is not allowed: the reason is on stderr.
+        0, or 2 if the input is not allowed: the reason is on stderr. What reading and checking
+        raise (ValueError, OSError, ImportError) is about the input, unless ``--traceback`` is
+        given; any other error is a bug and keeps its traceback.
 
     Raises
     ------
     SystemExit
         If the arguments cannot be parsed, or ask for help or the version.
     """
-    arguments = _make_parser().parse_args(argv)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # Closed, as by >&- in a shell.
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    has_traceback = False
+    try:
         try:
-            arguments.run(arguments)
-            sys.stdout.flush()
-        except BrokenPipeError:  # The reader of our output has seen enough, as head has.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _SIGPIPE_STATUS
-        except KeyboardInterrupt:
-            print("skdice: interrupted", file=sys.stderr)
-            return _SIGINT_STATUS
-        except (OSError, TypeError, ValueError) as error:
-            if not _is_about_input(error):
-                raise
-            lines = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
-            print(f"skdice: error: {lines}", file=sys.stderr)
-            return 2
+            arguments = make_parser().parse_args(argv)
+            has_traceback = arguments.traceback
+            if hasattr(sys.stdout, "reconfigure"):
+                sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_: print(
+                    f"skdice: warning: {message}", file=sys.stderr
+                )
+                arguments.run(arguments)
+        finally:
+            sys.stdout.flush()  # Also of the help.
+    except BrokenPipeError:  # The reader of our output has seen enough, as head has.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _SIGPIPE_STATUS
+    except KeyboardInterrupt:
+        print("skdice: interrupted", file=sys.stderr)
+        return _SIGINT_STATUS
+    except (OSError, ValueError, ImportError) as error:
+        if has_traceback:
+            raise
+        lines = "\n  ".join([str(error), *getattr(error, "__notes__", ())])
+        print(f"skdice: error: {lines}", file=sys.stderr)
+        return 2
     return 0
 
 
-def _is_about_input(error: BaseException) -> bool:
-    """Whether the system refused a file, or a raise statement of this package made the error."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    if place is None or isinstance(error, OSError):
-        return True
-    statement = linecache.getline(place.tb_frame.f_code.co_filename, place.tb_lineno).strip()
-    name = place.tb_frame.f_globals.get("__name__", "")
-    return statement.startswith("raise ") and name.startswith("skdice.")
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"skdice: warning: {message}", file=sys.stderr)
-
-
-def _make_parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="skdice",
         description="Imbalanced text from the shell: count it, train on it, compare losses, tag.",
@@ -81,8 +76,115 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"skdice {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_report(commands)
-    add_fit(commands)
-    add_compare(commands)
-    add_tag(commands)
+
+    example = "skdice report train.conll"
+    report = _add(commands, run_report, "count negatives and positives by class", example)
+    report.add_argument("data", metavar="DATA", help=DATA)
+    _add_data(report)
+    _add_format(report, "tsv", "json", "markdown")
+
+    example = "skdice fit train.conll --model bert-base-cased --loss recommended --out tagger"
+    fit = _add(commands, run_fit, "train an estimator and save it", example)
+    fit.add_argument("data", metavar="DATA", help=DATA)
+    fit.add_argument("--out", metavar="DIR", required=True, help="directory to save to")
+    fit.add_argument("--valid", metavar="FILE", help="the same to score after every epoch")
+    _add_data(fit)
+    _add_parameters(fit)
+    fit.add_argument("--loss", help="name of the loss, such as ce, dice or recommended")
+    fit.add_argument(
+        "--seed", metavar="N", dest="random_state", type=literal, help="repeatable fit"
+    )
+    _add_format(fit, "tsv", "json")
+
+    example = (
+        "skdice compare train.conll test.conll --model bert-base-cased \\\n"
+        "    --losses ce dice dsc --seeds 0 1 2 --format markdown"
+    )
+    summary = "fit with several losses and seeds, and score each on test rows"
+    compare = _add(commands, run_compare, summary, example)
+    add = compare.add_argument
+    add("data", metavar="TRAIN", help=DATA)
+    add("test", metavar="TEST", help="the same to score on")
+    _add_data(compare)
+    _add_parameters(compare)
+    add("--losses", metavar="LOSS", nargs="+", help="as --loss of fit takes them")
+    add("--seeds", metavar="N", nargs="+", type=literal, help="of the fits of each loss")
+    add("--baseline", metavar="LOSS", help="the loss that the others are compared with")
+    add("--tune-threshold", action="store_true", help="also score with a tuned decision")
+    add("--jobs", metavar="N", dest="n_jobs", type=literal, help="processes")
+    add("--cache", metavar="DIR", dest="cache_dir", help="directory that keeps finished runs")
+    _add_format(compare, "tsv", "json", "markdown")
+
+    example = 'echo "John lives in Oslo." | skdice tag tagger'
+    tag = _add(commands, run_tag, "find entities in the lines of standard input", example)
+    tag.add_argument("model", metavar="MODEL", help="directory of a tagger, from skdice fit")
+    threshold_help = "leave out entities with a lower score, such as 0.9"
+    tag.add_argument("--threshold", type=literal, help=threshold_help)
+    tag.add_argument("--device", help="such as cpu or cuda:1")
+    _add_format(tag, "tsv", "json")
     return parser
+
+
+def _add(
+    commands: Any, run: Callable[[argparse.Namespace], None], summary: str, example: str
+) -> argparse.ArgumentParser:
+    """Return the parser of a command, named as the function that runs it."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        run.__name__.removeprefix("run_"),
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        # What is not given is not passed on: the defaults are those of Python.
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.set_defaults(run=run, quiet=False, traceback=False)
+    parser.add_argument("-q", "--quiet", action="store_true", help="neither progress nor notes")
+    parser.add_argument("--traceback", action="store_true", help="show where an error comes from")
+    return parser
+
+
+def _add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
+    text = f"of the result; json is one object a line (default: {formats[0]})"
+    parser.add_argument("--format", choices=formats, default=formats[0], help=text)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    """Add what says how files are read."""
+    parser.add_argument(
+        "--task", choices=tuple(TASKS), default=None, help="by default what the file looks like"
+    )
+    text = "an option of the reader, such as encoding=latin-1, columns=(0,3) or tag=xpos"
+    _add_assignments(parser, "--read", text)
+
+
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
+    """Add the parameters of the estimator."""
+    parser.add_argument("--model", help="hub id or directory of the base model")
+    epochs_help = "passes over the rows"
+    parser.add_argument("--epochs", metavar="N", dest="max_epochs", type=literal, help=epochs_help)
+    parser.add_argument("--lr", type=literal, help="learning rate")
+    text = "any parameter of the estimator, such as batch_size=32; may be repeated"
+    _add_assignments(parser, "--set", text)
+
+
+def _add_assignments(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    parser.add_argument(
+        name, metavar="NAME=VALUE", type=_assignment, action="append", default=[], help=text
+    )
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as lr=2e-4; got {text!r}")
+    return name, literal(value)
+
+
+def literal(text: str) -> Any:
+    """Return the Python literal that a text is, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text

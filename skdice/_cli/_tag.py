@@ -7,33 +7,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ._arguments import add_command, add_format, given, literal
-from ._data import note
+from ._commands import given, note
 
 # Of standard input, so that memory stays flat; what is there sooner is tagged sooner.
 _BLOCK_BYTES = 1 << 16
 
 
-def add_tag(commands: Any) -> None:
-    example = 'echo "John lives in Oslo." | skdice tag tagger'
-    summary = "find entities in the lines of standard input"
-    parser = add_command(commands, _run_tag, summary, example)
-    parser.add_argument("model", metavar="MODEL", help="directory of a tagger, from skdice fit")
-    parser.add_argument(
-        "--threshold", type=literal, help="leave out entities with a lower score, such as 0.9"
-    )
-    parser.add_argument("--device", help="such as cpu or cuda:1")
-    add_format(parser, "tsv", "json")
-
-
-def _run_tag(arguments: argparse.Namespace) -> None:
+def run_tag(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from ..estimators import load_pretrained
-    from ..estimators._words import WordTagger
 
     tagger = load_pretrained(arguments.model, **given(arguments, "device"))
-    if not isinstance(tagger, WordTagger):
+    if not hasattr(tagger, "predict_entities"):
         raise ValueError(
             f"{arguments.model} holds a {type(tagger).__name__}, which finds no entities. Expected "
             "a tagger, as skdice fit saves it for --task tagging."
@@ -49,7 +35,7 @@ def _run_tag(arguments: argparse.Namespace) -> None:
     number = n_found = 0
     is_hidden = arguments.quiet or sys.stdout.isatty() or not sys.stderr.isatty()
     with tqdm(unit="line", disable=is_hidden) as bar:
-        for texts in _read_texts(sys.stdin.buffer):
+        for texts in read_texts(sys.stdin.buffer):
             for text, entities in zip(texts, tagger.predict_entities(texts, **threshold)):
                 number += 1
                 n_found += len(entities)
@@ -64,7 +50,7 @@ def _run_tag(arguments: argparse.Namespace) -> None:
     note(arguments, f"{number:,} lines, {n_found:,} entities")
 
 
-def _read_texts(stream: Any) -> Iterator[list[str]]:
+def read_texts(stream: Any) -> Iterator[list[str]]:
     """Yield the lines of a stream of bytes, as many at a time as are there and fit a block.
 
     Lines end at a line feed only, with one carriage return before it.

@@ -5,7 +5,7 @@ from ._characters import split_into_characters
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
-from ._label_studio import read_label_studio
+from ._label_studio import read_label_studio, write_label_studio
 from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs
 from ._make_questions import make_questions
@@ -14,7 +14,6 @@ from ._pairs import read_pairs
 from ._spacy_json import read_spacy_json, write_spacy_json
 from ._squad import read_squad
 from ._words_from_spans import words_from_spans
-from ._write_label_studio import write_label_studio
 
 __all__ = [
     "make_pairs",

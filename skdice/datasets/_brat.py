@@ -8,10 +8,10 @@ from pathlib import Path
 from .._inputs import Span
 from .._typing import Spans, Texts
 from ._files import decode_bytes, read_bytes, read_lines, shorten, write_text
-from ._left_out import LeftOut
-from ._spans import Mention, check_texts_and_spans, find_spans
+from ._spans import Annotated, Mention, check_annotated, find_spans
 
-_ENTITY = re.compile(r"T[^\t ]*\t([^\t ]+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)(?:\t(.*))?")
+_PAIR = "[0-9]{1,15} [0-9]{1,15}"
+_ENTITY = re.compile(rf"T[^\t ]*\t([^\t ]+) ({_PAIR}(?:;{_PAIR})*)(?:\t(.*))?")
 _OTHERS = {
     "R": "relations",
     "*": "equivalences",
@@ -26,6 +26,9 @@ _OTHERS = {
 def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
     """Read texts and entities from brat's standoff files.
 
+    Other discontinuous entities than those below, relations, events, attributes, notes and texts
+    without an ``.ann`` file are left out; a warning counts them.
+
     Parameters
     ----------
     path : str or path-like
@@ -36,17 +39,10 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
     -------
     X : list of str
         The texts as they stand, with their line ends.
-    y : list of list of tuple of (int, int, str)
-        The entities of each text, ``(start, end, label)`` sorted by start, triggers of events
-        among them. Offsets count characters, the end is exclusive. Parts of an entity with only
-        white space between them, which brat makes of one over a line end, are one span.
-
-    Warns
-    -----
-    UserWarning
-        With counts and rows (files, from 0), of what is left out: other discontinuous entities,
-        relations, equivalences, events, attributes, normalizations, notes, and texts without an
-        ``.ann`` file.
+    y : list of list of (start, end, label)
+        The entities of each text, sorted, triggers of events among them. Offsets count characters,
+        the end is exclusive. Parts of an entity with only white space between them, which brat
+        makes of one over a line end, are one span.
 
     Raises
     ------
@@ -56,42 +52,45 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
         If a line is not in the format, a span does not lie in its text or the file says another
         text of it, or there is no ``.ann`` file. Errors name the file and the line.
 
-    See Also
-    --------
-    write_brat : The other direction.
-
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from skdice.datasets import read_brat
+    >>> from skdice.datasets import read_brat, write_brat
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     text, annotations = (Path(folder) / name for name in ("a.txt", "a.ann"))
-    ...     _ = text.write_text("Anna smiles.", encoding="utf-8")
-    ...     _ = annotations.write_text("T1\\tPER 0 4\\tAnna", encoding="utf-8")
+    ...     write_brat(folder, ["Anna smiles."], [[(0, 4, "PER")]])
+    ...     print((Path(folder) / "0.ann").read_text(encoding="utf-8").expandtabs())
     ...     read_brat(folder)
+    T1      PER 0 4 Anna
+    <BLANKLINE>
     (['Anna smiles.'], [[(0, 4, 'PER')]])
     """
-    X: list[str] = []
-    y: list[list[Span]] = []
-    left_out = LeftOut()
-    for row, file in enumerate(_list_files(path, left_out)):
+    rows = Annotated(path)
+    for row, file in enumerate(_list_files(Path(path), rows)):
         text_file = file.with_suffix(".txt")
         if not text_file.is_file():
             raise FileNotFoundError(f"{file}: there is no file {text_file.name} beside it.")
         # A byte order mark is a character of the text to brat.
         text = decode_bytes(text_file, read_bytes(text_file))
-        X.append(text)
-        y.append(_read_annotations(file, text, row, left_out))
-    left_out.warn(path)
-    return X, y
+        mentions = []
+        for number, line in enumerate(read_lines(file), start=1):
+            if line[:1] in _OTHERS:
+                rows.leave_out(_OTHERS[line[0]], row)
+            elif line.strip():
+                mention = _read_entity(f"{file}, line {number}", text, line)
+                if mention is None:
+                    rows.leave_out("discontinuous entities", row)
+                else:
+                    mentions.append(mention)
+        rows.add(text, find_spans(text, mentions))
+    return rows.finish("text")
 
 
 def write_brat(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
     """Write texts and entities as brat's standoff files.
 
-    Predictions are annotations to brat, to be corrected. Their scores are not written: brat has no
-    place for them. The labels must also stand in the ``annotation.conf`` of the collection.
+    Predictions are annotations to brat, to be corrected; it has no place for scores. The labels
+    must also stand in the ``annotation.conf`` of the collection.
 
     Parameters
     ----------
@@ -100,9 +99,9 @@ def write_brat(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
         zeros in front as it takes to sort them.
     X : list, Series or array of str
         The texts.
-    y : list of list of tuple of (int, int, str)
-        The entities of each text as ``(start, end, label)`` with offsets in characters, such as
-        ``predict_entities`` gives them. Labels must have no white space.
+    y : list of list of (start, end, label)
+        The entities of each text, such as ``predict_entities`` gives them. Labels must have no
+        white space.
 
     Raises
     ------
@@ -111,22 +110,8 @@ def write_brat(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
     ValueError
         If a span does not lie in its text, a label has white space, or a text cannot be encoded.
         The error names the row.
-
-    See Also
-    --------
-    read_brat : The other direction.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import write_brat
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_brat(folder, ["Anna smiles."], [[(0, 4, "PER")]])
-    ...     print((Path(folder) / "0.ann").read_text(encoding="utf-8").expandtabs())
-    T1      PER 0 4 Anna
     """
-    texts, spans = check_texts_and_spans(X, y)
+    texts, spans = check_annotated(X, y)
     for i, row in enumerate(spans):
         for _, _, label, *_ in row:
             if label.split() != [label]:
@@ -148,42 +133,32 @@ def write_brat(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
         write_text(folder / f"{i:0{width}}.ann", "".join(lines))
 
 
-def _list_files(path: str | os.PathLike[str], left_out: LeftOut) -> list[Path]:
-    if not Path(path).is_dir():
-        if Path(path).suffix != ".ann":
-            raise ValueError(f"An .ann file or a directory is expected. Got {os.fspath(path)!r}.")
-        return [Path(path)]
-    files = sorted(Path(path).rglob("*.ann"))
+def _list_files(path: Path, rows: Annotated) -> list[Path]:
+    if not path.is_dir():
+        if path.suffix != ".ann":
+            raise ValueError(f"An .ann file or a directory is expected. Got {str(path)!r}.")
+        return [path]
+    files = sorted(path.rglob("*.ann"))
     if not files:
-        raise ValueError(f"{os.fspath(path)}: the directory has no .ann file.")
-    texts = set(Path(path).rglob("*.txt"))
-    without = len(texts.difference(file.with_suffix(".txt") for file in files))
-    if without:
-        left_out.add("texts without an .ann file", None, without)
+        raise ValueError(f"{path}: the directory has no .ann file.")
+    texts = set(path.rglob("*.txt")).difference(file.with_suffix(".txt") for file in files)
+    if texts:
+        rows.leave_out("texts without an .ann file", None, len(texts))
     return files
 
 
-def _read_annotations(file: Path, text: str, row: int, left_out: LeftOut) -> list[Span]:
-    mentions = []
-    for number, line in enumerate(read_lines(file), start=1):
-        place = f"{file}, line {number}"
-        if not line.strip():
-            continue
-        if line[0] in _OTHERS:
-            left_out.add(_OTHERS[line[0]], row)
-            continue
-        match = _ENTITY.fullmatch(line)
-        if match is None:
-            raise ValueError(
-                f"{place}: got {shorten(line)}, expected an ID, a TAB, the label and the offsets, "
-                "such as 'T1<TAB>PER 0 4<TAB>Anna'."
-            )
-        label, offsets, shown = match.groups()
-        parts = [tuple(map(int, part.split(" "))) for part in offsets.split(";")]
-        gaps = [text[end:start] for (_, end), (start, _) in itertools.pairwise(parts)]
-        if any(gap.strip() for gap in gaps):
-            find_spans(text, [Mention(place, start, end, label) for start, end in parts])
-            left_out.add("discontinuous entities", row)
-            continue
-        mentions.append(Mention(place, parts[0][0], parts[-1][1], label, shown))
-    return find_spans(text, mentions)
+def _read_entity(place: str, text: str, line: str) -> Mention | None:
+    """Return the entity of a line, None if it is discontinuous."""
+    match = _ENTITY.fullmatch(line)
+    if match is None:
+        raise ValueError(
+            f"{place}: got {shorten(line)}, expected an ID, a TAB, the label and the offsets, "
+            "such as 'T1<TAB>PER 0 4<TAB>Anna'."
+        )
+    label, offsets, shown = match.groups()
+    parts = [tuple(map(int, part.split(" "))) for part in offsets.split(";")]
+    gaps = [text[end:start] for (_, end), (start, _) in itertools.pairwise(parts)]
+    if any(gap.strip() for gap in gaps):
+        find_spans(text, [Mention(place, start, end, label) for start, end in parts])
+        return None
+    return Mention(place, parts[0][0], parts[-1][1], label, shown)

@@ -35,11 +35,9 @@ def split_into_characters(
 
     Raises
     ------
-    TypeError
-        If X or y is no list, Series or array.
-    ValueError
-        If a sentence is no list of str, the numbers of sentences differ, a sentence has not one tag
-        for each word, or a word or a tag is empty.
+    TypeError, ValueError
+        If X or y is of another kind, a sentence has not one tag for each word, or a word or a tag
+        is empty.
 
     See Also
     --------
@@ -48,38 +46,20 @@ def split_into_characters(
     Examples
     --------
     >>> from skdice.datasets import split_into_characters
-    >>> X, y = split_into_characters([["他們", "來"]], [["PRON", "VERB"]])
-    >>> X
-    [['他', '們', '來']]
-    >>> y
-    [['B-PRON', 'I-PRON', 'B-VERB']]
-
-    The words and tags of a prediction are its entities:
-
-    >>> from skdice.metrics import get_entities
-    >>> [("".join(X[0][start:end]), tag) for start, end, tag in get_entities(y[0])]
-    [('他們', 'PRON'), ('來', 'VERB')]
+    >>> split_into_characters([["他們", "來"]], [["PRON", "VERB"]])
+    ([['他', '們', '來']], [['B-PRON', 'I-PRON', 'B-VERB']])
     """
     sentences = check_token_lists(X)
-    rows = zip(sentences, check_tags(y, sentences))
-    pairs = [_split_sentence(words, tags, row) for row, (words, tags) in enumerate(rows)]
-    return [chars for chars, _ in pairs], [tags for _, tags in pairs]
-
-
-def _split_sentence(
-    words: Sequence[str], tags: Sequence[str], row: int
-) -> tuple[list[str], list[str]]:
-    for what, values in (("words", words), ("tags", tags)):
-        if "" in values:
-            raise ValueError(
-                f"The {what} must not be empty strings; {what[:-1]} {values.index('')} of row "
-                f"{row} is ''."
-            )
-    chars: list[str] = []
-    char_tags: list[str] = []
-    for word, tag in zip(words, tags):
-        chars += word
+    all_chars: list[list[str]] = []
+    all_tags: list[list[str]] = []
+    for row, (words, tags) in enumerate(zip(sentences, check_tags(y, sentences))):
+        if "" in words or "" in tags:
+            what = "words" if "" in words else "tags"
+            raise ValueError(f"The {what} must not be empty strings; row {row} has an empty one.")
+        all_chars.append([char for word in words for char in word])
         # One object for each tag saves most of the memory of a large corpus.
-        char_tags.append(sys.intern(f"B-{tag}"))
-        char_tags += [sys.intern(f"I-{tag}")] * (len(word) - 1)
-    return chars, char_tags
+        roles = [
+            (tag, "B" if i == 0 else "I") for w, tag in zip(words, tags) for i in range(len(w))
+        ]
+        all_tags.append([sys.intern(f"{role}-{tag}") for tag, role in roles])
+    return all_chars, all_tags

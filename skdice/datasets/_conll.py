@@ -7,7 +7,7 @@ from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
 from .._typing import TagSequences, TokenLists
-from ._files import iterate_lines, write_text
+from ._files import read_lines, shorten, write_text
 from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
@@ -56,10 +56,6 @@ def read_conll(
         If a line has too few columns or an empty word or tag, if the file cannot be decoded or has
         no sentences, or if a parameter is invalid. Errors in the file name the file and the line.
 
-    See Also
-    --------
-    write_conll : The other direction.
-
     Examples
     --------
     >>> import tempfile
@@ -68,11 +64,8 @@ def read_conll(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.conll"
     ...     _ = path.write_text("Anna NNP B-PER\nsmiles VBZ O\n\nHi UH O\n", encoding="utf-8")
-    ...     X, y = read_conll(path)
-    >>> X
-    [['Anna', 'smiles'], ['Hi']]
-    >>> y
-    [['B-PER', 'O'], ['O']]
+    ...     read_conll(path)
+    ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
     """
     word_column, tag_column = _check_columns(columns)
     if separator is not None and (not isinstance(separator, str) or separator == ""):
@@ -80,20 +73,16 @@ def read_conll(
             "The 'separator' parameter of read_conll must be a non-empty str or None. "
             f"Got {separator!r} instead."
         )
+    lines = read_lines(path, encoding=encoding)
     if separator is None:
-        separator = _find_separator(iterate_lines(path, encoding=encoding))
-
-    X: list[list[str]] = []
-    y: list[list[str]] = []
-    words: list[str] = []
-    tags: list[str] = []
-    number = 1
-    for number, line in enumerate(iterate_lines(path, encoding=encoding), start=1):
-        if _is_blank(line) or _is_docstart(line, separator):
-            if words:
-                X.append(words)
-                y.append(tags)
-                words, tags = [], []
+        separator = find_separator(lines)
+    X: list[list[str]] = [[]]
+    y: list[list[str]] = [[]]
+    for number, line in enumerate(lines, start=1):
+        if is_gap(line, separator):
+            if X[-1]:
+                X.append([])
+                y.append([])
             continue
         fields = line.split(separator)
         try:
@@ -101,18 +90,22 @@ def read_conll(
         except IndexError:
             word = tag = ""
         if not word or not tag or word_column % len(fields) == tag_column % len(fields):
-            problem = _describe_bad_line(fields, (word_column, tag_column), separator)
-            raise ValueError(f"{os.fspath(path)}, line {number}: {problem}")
+            s = "" if len(fields) == 1 else "s"
+            raise ValueError(
+                f"{os.fspath(path)}, line {number}: got {len(fields)} column{s} in {shorten(line)}."
+                f" Expected a word (column {word_column}) and a tag (column {tag_column}), neither "
+                f"empty, separated by {_SEPARATOR_NAMES.get(separator, repr(separator))}."
+            )
         # Words and tags recur: one object for each saves most of the memory of a large corpus.
-        words.append(sys.intern(word))
-        tags.append(sys.intern(tag))
-    if words:
-        X.append(words)
-        y.append(tags)
+        X[-1].append(sys.intern(word))
+        y[-1].append(sys.intern(tag))
+    if not X[-1]:
+        X.pop()
+        y.pop()
     if not X:
         raise ValueError(
-            f"{os.fspath(path)}, line {number}: the file ends without any sentence. Expected "
-            "lines with one word and its tag, and an empty line after each sentence."
+            f"{os.fspath(path)}, line {max(len(lines), 1)}: the file ends without any sentence. "
+            "Expected lines with one word and its tag, and an empty line after each sentence."
         )
     return X, y
 
@@ -138,10 +131,6 @@ def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) ->
         it, or a word is ``-DOCSTART-``. The error names the row. Other white space, such as a
         no-break space, is data.
 
-    See Also
-    --------
-    read_conll : The other direction.
-
     Examples
     --------
     >>> import tempfile
@@ -154,31 +143,30 @@ def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) ->
     ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
     """
     sentences = check_token_lists(X)
-    tags = check_tags(y, sentences)
     lines = []
-    for i, (words, word_tags) in enumerate(zip(sentences, tags)):
+    for i, (words, tags) in enumerate(zip(sentences, check_tags(y, sentences))):
         if not words:
             raise ValueError(f"Column files have no empty sentences; row {i} of X has no words.")
-        for j, (word, tag) in enumerate(zip(words, word_tags)):
-            _check_field(word, f"position {j} of row {i} of X")
-            _check_field(tag, f"position {j} of row {i} of y")
+        for j, (word, tag) in enumerate(zip(words, tags)):
+            for field, where in (
+                (word, f"position {j} of row {i} of X"),
+                (tag, f"position {j} of row {i} of y"),
+            ):
+                if not field or any(char in field for char in " \t\r\n"):
+                    raise ValueError(
+                        "Words and tags of column files must not be empty or have a space, TAB or "
+                        f"line end in them; {where} is {field!r}."
+                    )
+                check_encodable(field, where)
             if word == _DOCSTART:
                 raise ValueError(
                     f"{_DOCSTART} ends a sentence and is no word; position {j} of row {i} of X is."
                 )
-        lines += [f"{word} {tag}\n" for word, tag in zip(words, word_tags)] + ["\n"]
+            lines.append(f"{word} {tag}\n")
+        lines.append("\n")
     content = "".join(lines)
     # A byte order mark that begins the first word would be taken as that of the file.
     write_text(path, f"\ufeff{content}" if content.startswith("\ufeff") else content)
-
-
-def _check_field(field: str, where: str) -> None:
-    if not field or any(char in field for char in " \t\r\n"):
-        raise ValueError(
-            "Words and tags of column files must not be empty or have a space, TAB or line end in "
-            f"them; {where} is {field!r}."
-        )
-    check_encodable(field, where)
 
 
 def _check_columns(columns: Sequence[int]) -> tuple[int, int]:
@@ -196,37 +184,14 @@ def _check_columns(columns: Sequence[int]) -> tuple[int, int]:
     return int(columns[0]), int(columns[1])
 
 
-def _is_blank(line: str) -> bool:
-    return not line.strip(" \t")
-
-
-def _is_docstart(line: str, separator: str) -> bool:
+def is_gap(line: str, separator: str) -> bool:
+    """Whether a line ends a sentence."""
     if not line.startswith(_DOCSTART):
-        return False
+        return not line.strip(" \t")
     rest = line[len(_DOCSTART) :]
     return rest == "" or rest.startswith((" ", "\t", separator))
 
 
-def _find_separator(lines: Iterable[str]) -> str:
-    has_tab = any("\t" in s and not _is_blank(s) and not _is_docstart(s, "\t") for s in lines)
-    return "\t" if has_tab else " "
-
-
-def _describe_bad_line(fields: list[str], columns: tuple[int, int], separator: str) -> str:
-    """Say what is wrong with a line that has no usable word and tag."""
-    n_fields = len(fields)
-    shown = repr(separator.join(fields))
-    if len(shown) > 80:
-        shown = shown[:76] + "...'"
-    between = _SEPARATOR_NAMES.get(separator, repr(separator))
-    got = f"got {n_fields} column{'' if n_fields == 1 else 's'} in {shown}"
-    n_needed = max(c + 1 if c >= 0 else -c for c in columns)
-    if n_fields < n_needed:
-        return f"{got}, expected at least {n_needed}, separated by {between}, for {columns=}."
-    if columns[0] % n_fields == columns[1] % n_fields:
-        return (
-            f"{got}, where columns {columns[0]} and {columns[1]} are the same one. Expected a word "
-            f"and a tag, separated by {between}."
-        )
-    name, column = ("word", columns[0]) if not fields[columns[0]] else ("tag", columns[1])
-    return f"{got}, where the {name} (column {column}) is empty. Expected {between} in between."
+def find_separator(lines: Iterable[str]) -> str:
+    """Return a TAB if a word line has one, else a space."""
+    return "\t" if any("\t" in line and not is_gap(line, "\t") for line in lines) else " "

@@ -51,7 +51,6 @@ def read_conllu(
 
     See Also
     --------
-    read_conll : Files with other columns.
     split_into_characters : From tagged words to tagged characters.
 
     Examples
@@ -59,18 +58,14 @@ def read_conllu(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from skdice.datasets import read_conllu
-    >>> lines = ["# text = Don't!", "1-2 Don't _ _", "1 Do AUX VBP", "2 n't PART RB", "3 ! PUNCT ."]
-    >>> rows = [line.split() for line in lines[1:]]
+    >>> rows = ["1-2 Don't _ _", "1 Do AUX VBP", "2 n't PART RB", "3 ! PUNCT ."]
+    >>> rows = [row.split() for row in rows]
     >>> table = [[i, word, "_", upos, xpos] + ["_"] * 5 for i, word, upos, xpos in rows]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.conllu"
-    ...     text = "\n".join([lines[0], *map("\t".join, table), "", ""])
-    ...     _ = path.write_text(text, encoding="utf-8")
-    ...     X, y = read_conllu(path)
-    >>> X
-    [['Do', "n't", '!']]
-    >>> y
-    [['AUX', 'PART', 'PUNCT']]
+    ...     _ = path.write_text("\n".join(map("\t".join, table)), encoding="utf-8")
+    ...     read_conllu(path)
+    ([['Do', "n't", '!']], [['AUX', 'PART', 'PUNCT']])
     """
     check_option("read_conllu", "tag", tag, _COLUMNS)
     X: list[list[str]] = []
@@ -83,18 +78,28 @@ def read_conllu(
     for number, line in enumerate([*lines, ""], start=1):
         try:
             if not line.strip(" \t"):
-                _check_end(len(words), last)
+                if last > len(words):
+                    raise ValueError(
+                        f"the sentence ends with the word {len(words)}, inside a multi-word token "
+                        f"that goes to the word {last}."
+                    )
                 if words:
                     X.append(words)
                     y.append(tags)
                 words, tags, last = [], [], 0
             elif not line.startswith("#"):
-                fields = _split(line)
+                fields = line.split("\t")
+                if len(fields) != _N_COLUMNS:
+                    s = "" if len(fields) == 1 else "s"
+                    raise ValueError(
+                        f"got {len(fields)} column{s} in {shorten(line)}, expected {_N_COLUMNS}, "
+                        "separated by a TAB."
+                    )
                 covered = _read_id(fields[0], len(words), last)
                 if covered is None:
                     # Words and tags recur: one object for each saves most of the memory.
-                    words.append(sys.intern(_check_word(fields[1])))
-                    tags.append(sys.intern(_check_tag(fields, tag)))
+                    words.append(sys.intern(fields[1]))
+                    tags.append(sys.intern(_read_tag(fields, tag)))
                 else:
                     last = covered
         except ValueError as error:
@@ -108,74 +113,38 @@ def read_conllu(
     return X, y
 
 
-def _split(line: str) -> list[str]:
-    fields = line.split("\t")
-    if len(fields) != _N_COLUMNS:
-        raise ValueError(
-            f"got {len(fields)} column{'' if len(fields) == 1 else 's'} in {shorten(line)}, "
-            f"expected {_N_COLUMNS}, separated by a TAB."
-        )
-    return fields
-
-
 def _read_id(node: str, n_words: int, last: int) -> int | None:
     """Check the ID of a line; for one without a word, return the last multi-word token's end.
 
-    Parameters
-    ----------
-    node : str
-        The ID.
-    n_words : int
-        Words of the sentence so far.
-    last : int
-        The last word of the multi-word tokens so far.
+    So far the sentence has `n_words`, and its multi-word tokens go to the word `last`.
     """
+    following = n_words + 1
     if _WORD.fullmatch(node):
-        if int(node) != n_words + 1:
-            hint = " Is the empty line before the sentence missing?" if node == "1" else ""
-            raise ValueError(f"got the word {node}, expected the word {n_words + 1}.{hint}")
-        return None
-    if multi_word := _MULTI_WORD.fullmatch(node):
+        if int(node) == following:
+            return None
+    elif multi_word := _MULTI_WORD.fullmatch(node):
         start, end = map(int, multi_word.groups())
-        if start != n_words + 1 or start <= last or end < start:
-            what = "the word" if last > n_words else "one that starts with the word"
-            raise ValueError(f"got the multi-word token {node}, expected {what} {n_words + 1}.")
-        return end
-    if empty_node := _EMPTY_NODE.fullmatch(node):
-        if int(empty_node[1]) != n_words:
-            raise ValueError(
-                f"got the empty node {node}, expected one after the word before, such as "
-                f"{n_words}.1."
-            )
+        if last < start == following <= end:
+            return end
+    elif (empty_node := _EMPTY_NODE.fullmatch(node)) and int(empty_node[1]) == n_words:
         return last
+    hint = " Is the empty line before the sentence missing?" if node == "1" else ""
     raise ValueError(
-        f"got the ID {shorten(node)}, expected that of a word (3), a multi-word token (3-4) or an "
-        "empty node (3.1)."
+        f"got the ID {shorten(node)}, expected the word {following}, a multi-word token that "
+        f"starts with it and with no other one ({following}-{following + 1}), or an empty node "
+        f"after the word before ({n_words}.1).{hint}"
     )
 
 
-def _check_end(n_words: int, last: int) -> None:
-    if last > n_words:
-        raise ValueError(
-            f"the sentence ends with the word {n_words}, inside a multi-word token that goes to "
-            f"the word {last}."
-        )
-
-
-def _check_word(word: str) -> str:
-    if not word:
-        raise ValueError("the word (column 2) is empty.")
-    return word
-
-
-def _check_tag(fields: list[str], tag: str) -> str:
+def _read_tag(fields: list[str], tag: str) -> str:
     """Return the tag; a word without one has none to be learned or scored."""
+    if not fields[1]:
+        raise ValueError("the word (column 2) is empty.")
     value = fields[_COLUMNS[tag]]
     if value in ("", "_"):
         other = "xpos" if tag == "upos" else "upos"
         raise ValueError(
             f"the word {shorten(fields[1])} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
-            f"{value!r}). Every word needs one; perhaps the file has {other} tags: "
-            f"tag={other!r}."
+            f"{value!r}). Every word needs one; perhaps the file has {other} tags: tag={other!r}."
         )
     return value

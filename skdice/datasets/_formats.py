@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from ._conll import _find_separator, _is_blank, _is_docstart
+from ._conll import find_separator, is_gap
 from ._files import read_text
-from ._labeled_text import _find_known
-from ._pairs import _find_layout
+from ._labeled_text import find_known
+from ._pairs import find_layout
 
 # Of files whose suffix says nothing (.tsv, .txt), the content does.
 _SUFFIXES = {
@@ -24,13 +24,6 @@ _N_SAMPLE = 1000
 
 def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str | None:
     """Tell in which format a file is, so that the right reader can be taken.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file, plain or compressed (``.gz``, ``.xz``).
-    encoding : str, default="utf-8"
-        Encoding of the file.
 
     Returns
     -------
@@ -50,46 +43,33 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
     lines = [line.removesuffix("\r") for line in text.rstrip().split("\n")]
     if lines[0].lstrip().startswith("{"):
         return "squad"
-    if _is_conllu(lines):
+    first = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
+    if len(first) == 10 and (first[0] in ("1", "0.1") or first[0].startswith("1-")):
         return "conllu"
-    if _are_pairs(path, lines):
+    # Words and tags in three columns may look like two texts and a label; texts have spaces.
+    if find_layout(lines[0]) and any(" " in line for line in lines[1:_N_SAMPLE]):
         return "pairs"
     if _is_conll(lines):
         return "conll"
     return "labeled text" if _are_labeled_texts(lines) else None
 
 
-def _is_conllu(lines: Sequence[str]) -> bool:
-    first = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
-    return len(first) == 10 and (first[0] in ("1", "0.1") or first[0].startswith("1-"))
-
-
-def _are_pairs(path: str | os.PathLike[str], lines: Sequence[str]) -> bool:
-    try:
-        _find_layout(path, lines[0])
-    except ValueError:
-        return False
-    # Words and tags in three columns may look like two texts and a label; texts have spaces.
-    return any(" " in line for line in lines[1:_N_SAMPLE])
-
-
 def _is_conll(lines: Sequence[str]) -> bool:
     """Whether most lines have as many columns, the last without a space, and there are gaps."""
-    separator = _find_separator(lines)
-    is_gap = [_is_blank(line) or _is_docstart(line, separator) for line in lines]
-    words = [line for line, gap in zip(lines, is_gap) if not gap][:_N_SAMPLE]
-    columns = [line.split(separator) for line in words]
-    if not words or not any(is_gap) or any(" " in fields[-1] for fields in columns):
+    separator = find_separator(lines)
+    words = [line for line in lines if not is_gap(line, separator)]
+    columns = [line.split(separator) for line in words[:_N_SAMPLE]]
+    if not words or len(words) == len(lines) or any(" " in fields[-1] for fields in columns):
         return False
     ((n_columns, n_lines),) = Counter(map(len, columns)).most_common(1)
-    return n_columns > 1 and 4 * n_lines >= 3 * len(words)
+    return n_columns > 1 and 4 * n_lines >= 3 * len(columns)
 
 
 def _are_labeled_texts(lines: Sequence[str]) -> bool:
     separator = "\t" if "\t" in lines[0] else " "
     n_cuts = 1 if separator == " " else -1
     first = lines[0].split(separator, n_cuts)
-    if _find_known("text", first) and _find_known("label", first):
+    if find_known("text", first) and find_known("label", first):
         return True
     texts = [line.split(separator, n_cuts)[-1] for line in lines[:_N_SAMPLE]]
     return len(first) == 2 and any(" " in text for text in texts)

@@ -1,4 +1,4 @@
-"""Files of JSON objects, read one object after the other."""
+"""Files of JSON, with errors that name the file, the line and the row or place."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._files import decode_in_pieces, shorten, write_text
+from ._files import read_text, shorten, write_text
 
 _KINDS: dict[type, str] = {
     dict: "an object",
@@ -16,13 +16,13 @@ _KINDS: dict[type, str] = {
     bool: "true or false",
 }
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
 
 
 def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Iterate over the objects of a JSON list, or of JSON lines.
 
-    Objects may also stand in several lines each without a list around them. Only the object at hand
-    is parsed, so that the file may be large.
+    Objects may also stand in several lines each without a list around them.
 
     Parameters
     ----------
@@ -38,21 +38,41 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, dict[
     value : dict
         The object.
     """
-    scanner = _Scanner(path)
-    row = 0
-    is_list = scanner.take("[")
-    is_over = scanner.take("]") if is_list else not scanner.peek()
+    text = read_text(path)
+    position = _skip_space(text, 0)
+    is_list = text.startswith("[", position)
+    position = _skip_space(text, position + is_list)
+    is_over = text.startswith("]", position) if is_list else position == len(text)
+    row, line, counted = 0, 1, 0
     while not is_over:
-        yield row, *scanner.read_object(row)
+        line += text.count("\n", counted, position)
+        counted = position
+        place = f"{os.fspath(path)}, line {line}, row {row}"
+        value, end = _decode(path, text, position, f"row {row}, which begins in line {line},")
+        if type(value) is not dict:
+            raise make_kind_error(place, value, dict)
+        yield row, place, value
         row += 1
-        if not is_list:
-            is_over = not scanner.peek()
-            continue
-        is_over = scanner.take("]")
-        if not is_over and not scanner.take(","):
-            raise scanner.make_error("',' or ']' is expected after an object of the list")
-    if scanner.peek():
-        raise scanner.make_error("nothing is expected after the list")
+        position = _skip_space(text, end)
+        is_over = text.startswith("]", position) if is_list else position == len(text)
+        if is_list and not is_over:
+            if not text.startswith(",", position):
+                problem = "',' or ']' is expected after an object of the list"
+                raise _make_error(path, text, position, problem)
+            position = _skip_space(text, position + 1)
+    position = _skip_space(text, position + is_list)
+    if position < len(text):
+        raise _make_error(path, text, position, "nothing is expected after the list")
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Return the only value of a JSON file."""
+    text = read_text(path)
+    value, end = _decode(path, text, _skip_space(text, 0), "the file")
+    end = _skip_space(text, end)
+    if end < len(text):
+        raise _make_error(path, text, end, "nothing is expected after the one JSON value")
+    return value
 
 
 def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
@@ -71,9 +91,16 @@ def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
 def make_kind_error(place: str, value: Any, *kinds: type) -> ValueError:
     """Make the error that a value of a JSON file is not of an allowed kind."""
     allowed = " or ".join(_KINDS[kind] for kind in kinds)
-    got = json.dumps(value, ensure_ascii=False)
-    got = got if len(got) <= 80 else got[:77] + "..."
-    return ValueError(f"{place}: {allowed} is expected. Got {got} instead.")
+    return ValueError(f"{place}: {allowed} is expected. Got {show(value)} instead.")
+
+
+def show(value: Any) -> str:
+    """Return a value of a JSON file as JSON, shortened."""
+    try:
+        got = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "a value nested too deeply to be shown"
+    return got if len(got) <= 80 else got[:77] + "..."
 
 
 def write_objects(
@@ -85,91 +112,25 @@ def write_objects(
     write_text(path, content)
 
 
-class _Scanner:
-    """The text of a JSON file, of which only the part being read is decoded."""
-
-    def __init__(self, path: str | os.PathLike[str]):
-        self._path = path
-        self._pieces = decode_in_pieces(path)
-        self._text = ""
-        self._position = 0
-        self._line = 1
-        # Characters of the file before the text, and those before the current line.
-        self._n_dropped = 0
-        self._line_start = 0
-
-    def peek(self) -> str:
-        """Skip white space and return the next character, empty at the end of the file."""
-        while True:
-            match = _WHITE_SPACE.match(self._text, self._position)
-            assert match is not None
-            self._advance(match.end())
-            if self._position < len(self._text):
-                return self._text[self._position]
-            if not self._grow():
-                return ""
-
-    def take(self, char: str) -> bool:
-        """Skip the next character if it is this one."""
-        is_next = self.peek() == char
-        if is_next:
-            self._position += 1
-        return is_next
-
-    def read_object(self, row: int) -> tuple[str, dict[str, Any]]:
-        self.peek()
-        line = self._line
-        place = f"{os.fspath(self._path)}, line {line}, row {row}"
-        while True:
-            try:
-                value, end = _DECODER.raw_decode(self._text, self._position)
-                break
-            except json.JSONDecodeError as error:
-                if self._grow():
-                    continue
-                self._advance(error.pos)
-                problem = f"row {row}, which begins in line {line}, is not JSON ({error.msg})"
-                raise self.make_error(problem) from error
-            except (ValueError, RecursionError) as error:
-                # A number of thousands of digits, or brackets nested thousands of times.
-                raise ValueError(f"{place}: the JSON cannot be read ({error}).") from error
-        self._advance(end)
-        if type(value) is not dict:
-            raise make_kind_error(place, value, dict)
-        return place, value
-
-    def make_error(self, problem: str) -> ValueError:
-        column = self._n_dropped + self._position - self._line_start + 1
-        got = shorten(self._text[self._position : self._position + 80].split("\n")[0])
-        return ValueError(
-            f"{os.fspath(self._path)}, line {self._line}, column {column}: {problem}. Got {got}."
-        )
-
-    def _advance(self, position: int) -> None:
-        n_lines = self._text.count("\n", self._position, position)
-        if n_lines:
-            self._line += n_lines
-            last = self._text.rfind("\n", self._position, position)
-            self._line_start = self._n_dropped + last + 1
-        self._position = position
-
-    def _grow(self) -> bool:
-        """Read on, whether there is more; by as much as there is, so that parsing again pays."""
-        rest = self._text[self._position :]
-        new: list[str] = []
-        n_new = 0
-        while n_new <= len(rest):
-            piece = next(self._pieces, None)
-            if piece is None:
-                break
-            new.append(piece)
-            n_new += len(piece)
-        if not n_new:
-            return False
-        self._n_dropped += self._position
-        self._position = 0
-        self._text = "".join([rest, *new])
-        return True
+def _skip_space(text: str, position: int) -> int:
+    match = _WHITE_SPACE.match(text, position)
+    return position if match is None else match.end()
 
 
-_DECODER = json.JSONDecoder()
+def _decode(path: str | os.PathLike[str], text: str, position: int, what: str) -> tuple[Any, int]:
+    """Return the value that begins at a position of the text, and where it ends."""
+    try:
+        return _DECODER.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        raise _make_error(path, text, error.pos, f"{what} is not JSON ({error.msg})") from error
+    except (ValueError, RecursionError) as error:
+        # A number of thousands of digits, or brackets nested thousands of times.
+        problem = f"the JSON that begins here cannot be read ({error})"
+        raise _make_error(path, text, position, problem) from error
+
+
+def _make_error(path: str | os.PathLike[str], text: str, position: int, problem: str) -> ValueError:
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    got = shorten(text[position : position + 80].split("\n")[0])
+    return ValueError(f"{os.fspath(path)}, line {line}, column {column}: {problem}. Got {got}.")

@@ -1,4 +1,4 @@
-"""Reader of the JSON exports of Label Studio."""
+"""Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
 import itertools
 import os
@@ -9,14 +9,14 @@ import numpy as np
 
 from .._inputs import Span
 from .._parameters import check_bool, check_option
-from ._annotated_labels import has_label, make_label_array
-from ._json import get_field, read_objects
-from ._left_out import LeftOut
-from ._spans import Mention, find_spans
+from .._typing import Labels, Pairs, Spans, Texts
+from ._json import get_field, read_objects, show, write_objects
+from ._spans import Annotated, Mention, check_annotated, find_spans
 
 # A result of an annotation, with its place for errors.
 _Result = tuple[str, dict[str, Any]]
 
+_TASKS = ("entities", "labels", "pairs")
 # What a row of JSON-MIN has besides the data of its task and what was annotated.
 _RECORD_KEYS = {
     "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement",
@@ -32,12 +32,13 @@ def read_label_studio(
     from_name: str | None = None,
     multilabel: bool = False,
 ) -> tuple[list[str] | list[tuple[str, str]], list[list[Span]] | np.ndarray | list[list[str]]]:
-    """Read texts or pairs with entities or labels from an export of Label Studio.
+    r"""Read texts or pairs with entities or labels from an export of Label Studio.
 
     Each task gives at most one row. Of several annotations of a task that one is read which is
     marked as ground truth, else the newest. A task of which someone said, by an annotation with
-    nothing in it, that it has no entities is returned with none; one that nobody annotated is left
-    out. Predictions and drafts are ignored.
+    nothing in it, that it has no entities is returned with none. A warning counts what is left out:
+    tasks that nobody annotated, other annotations, regions without a label, relations and other
+    results. Predictions and drafts are ignored.
 
     Parameters
     ----------
@@ -47,11 +48,9 @@ def read_label_studio(
         What to read: entities of texts (``<Labels>`` on a ``<Text>``), labels of texts
         (``<Choices>``) or labels of pairs of texts (``<Choices>``).
     text : str or sequence of two str, default=None
-        Where the data of a task has the text, or both texts of a pair.
-
-        None means, for a text, the name of the ``<Text>`` tag if the data has such a key, else
-        ``"text"``, else the only string in the data; for a pair, the only two strings. The first
-        annotated task decides.
+        Where the data of a task has the text, or both texts of a pair. None means, for a text, the
+        name of the ``<Text>`` tag if the data has such a key, else ``"text"``, else the only string
+        in the data; for a pair, the only two strings. The first annotated task decides.
     from_name : str, default=None
         Name of the ``<Labels>`` or ``<Choices>`` tag to read. None means all for entities, and for
         labels the only one that there is.
@@ -62,95 +61,65 @@ def read_label_studio(
     -------
     X : list of str, or list of tuple of (str, str)
         The texts, or the pairs, as they stand.
-    y : list of list of tuple of (int, int, str), or ndarray of shape (n_texts,), or list of list \
-of str
-        The entities of each text, ``(start, end, label)`` sorted by start; offsets count characters
-        and the end is exclusive. Or the label of each text or pair: of dtype int64 if all are
-        integers, else objects of type str. Or its labels, if `multilabel`.
-
-    Warns
-    -----
-    UserWarning
-        With counts and rows, of what is left out: tasks without an annotation, with cancelled
-        annotations only or without a choice; cancelled annotations and others than the one read;
-        regions without a label; results of other types, such as relations, or of other tags.
+    y : list of list of (start, end, label), ndarray of shape (n_texts,) or list of list of str
+        The entities of each text, sorted; their offsets count characters, the end is exclusive. Or
+        the label of each text (int64 if all are integers, else str), or its labels (`multilabel`).
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
     ValueError
         If the file is not JSON, a field is missing or of another kind, a span does not lie in its
         text or the file says another text of it, the text or the tag cannot be told, a task has
-        several labels but `multilabel` is False, no task is annotated, or a parameter is invalid.
-        Errors in the file name the file, the line, the row, from 0, and the task.
-
-    See Also
-    --------
-    write_label_studio : The other direction.
+        several labels but `multilabel` is False, or no task is annotated. Errors name the file, the
+        line, the row, from 0, and the task.
 
     Notes
     -----
-    Label Studio counts characters (code points), a line end ``"\\r\\n"`` as two. Older
-    versions, of 2021 and before, counted UTF-16 code units, where most emoji are two. The offsets
-    of an annotation are taken as such if only so they fit the texts that it gives for its regions.
-    White space is not compared there, for what is exported is the text that the browser showed.
+    Label Studio counts characters (code points). Versions of 2021 and before counted UTF-16 code
+    units; offsets are taken as such if only so they fit the texts that the annotation gives.
 
     Examples
     --------
-    >>> import json
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from skdice.datasets import read_label_studio
-    >>> region = {
-    ...     "from_name": "label",
-    ...     "to_name": "text",
-    ...     "type": "labels",
-    ...     "value": {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]},
-    ... }
-    >>> tasks = [{"id": 1, "data": {"text": "Anna smiles."}, "annotations": [{"result": [region]}]}]
+    >>> from skdice.datasets import read_label_studio, write_label_studio
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "export.json"
-    ...     _ = path.write_text(json.dumps(tasks), encoding="utf-8")
+    ...     path = Path(folder) / "tasks.json"
+    ...     write_label_studio(path, ["Hi.", "Anna smiles."], [[], [(0, 4, "PER")]])
     ...     read_label_studio(path)
-    (['Anna smiles.'], [[(0, 4, 'PER')]])
+    (['Hi.', 'Anna smiles.'], [[], [(0, 4, 'PER')]])
     """
-    check_option("read_label_studio", "task", task, ("entities", "labels", "pairs"))
+    check_option("read_label_studio", "task", task, _TASKS)
     check_bool("read_label_studio", "multilabel", multilabel)
-    keys = check_text_keys("read_label_studio", task, text)
-    X: list[Any] = []
-    spans: list[list[Span]] = []
-    labels: list[list[str]] = []
+    keys = _check_text_keys("read_label_studio", task, text)
+    kind = "labels" if task == "entities" else "choices"
     tags: set[str] = set() if from_name is None else {from_name}
-    left_out = LeftOut()
+    rows = Annotated(path, None if task == "entities" else multilabel)
     for row, place, data, annotations in _iterate_tasks(path, from_name):
-        results = _choose_results(place, annotations, row, left_out)
+        results = _choose_results(place, annotations, row, rows)
         if results is None:
             continue
-        keys = keys or _find_text_keys(place, task, data, results)
+        keys = keys or _find_text_keys(place, task, kind, data, results)
         texts = [get_field(f"{place}, the data", data, key, str) for key in keys]
+        wanted = []
+        for where, result in results:
+            found = get_field(where, result, "type", str)
+            if found != kind:
+                rows.leave_out(f"results of type {found!r}", row)
+            elif from_name is not None and result.get("from_name") != from_name:
+                rows.leave_out(f"results of the tag {show(result.get('from_name'))}", row)
+            else:
+                wanted.append((where, result))
         if task == "entities":
-            wanted = _select(results, "labels", from_name, row, left_out)
-            mentions = _find_mentions(wanted, keys[0], data, row, left_out)
-            X.append(texts[0])
-            spans.append(find_spans(texts[0], mentions))
-            continue
-        wanted = _select(results, "choices", from_name, row, left_out)
-        chosen = _find_choices(wanted, tags, row, left_out)
-        if has_label(place, chosen, multilabel):
-            X.append(texts[0] if task == "labels" else tuple(texts))
-            labels.append(chosen)
+            mentions = _find_mentions(wanted, keys[0], data, row, rows)
+            rows.add(texts[0], find_spans(texts[0], mentions))
         else:
-            left_out.add("tasks without a choice", row)
-    if not X:
-        raise ValueError(f"{os.fspath(path)}: the file has no annotated task. {left_out}")
-    left_out.warn(path)
-    if task == "entities":
-        return X, spans
-    return X, labels if multilabel else make_label_array(labels)
+            X = texts[0] if task == "labels" else tuple(texts)
+            rows.add_labels(place, row, X, _find_choices(wanted, tags, row, rows), "tasks")
+    return rows.finish("annotated task")
 
 
-def check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
+def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
     """Return the keys of the text, or of both texts of a pair; empty if they are not given."""
     if text is None:
         return []
@@ -179,7 +148,7 @@ def _iterate_tasks(
     for _, items in itertools.groupby(read_objects(path), get_task):
         row, place, record = next(items)
         if "id" in record:
-            place = f"{place} (task {record['id']!r})"
+            place = f"{place} (task {show(record['id'])})"
         if "data" in record:
             data = get_field(place, record, "data", dict)
             # The name of annotations before version 1.0 was completions.
@@ -219,31 +188,30 @@ def _make_results(record: dict[str, Any], controls: Sequence[str]) -> list[dict[
 
 
 def _choose_results(
-    place: str, annotations: list[Any], row: int, left_out: LeftOut
+    place: str, annotations: list[Any], row: int, rows: Annotated
 ) -> list[_Result] | None:
     """Return the results of one annotation; none if there is no annotation."""
     done = []
     for i, annotation in enumerate(annotations):
         where = f"{place}, annotation {i}"
         results = get_field(where, annotation, "result", list)
-        if annotation.get("was_cancelled") or annotation.get("skipped"):
-            continue
-        time = annotation.get("updated_at") or annotation.get("created_at") or ""
-        done.append((annotation.get("ground_truth") is True, str(time), i, where, results))
+        if not (annotation.get("was_cancelled") or annotation.get("skipped")):
+            time = annotation.get("updated_at") or annotation.get("created_at") or ""
+            done.append((annotation.get("ground_truth") is True, show(time), i, where, results))
     if not done:
         what = "with cancelled annotations only" if annotations else "without an annotation"
-        left_out.add(f"tasks {what}", row)
+        rows.leave_out(f"tasks {what}", row)
         return None
     if len(done) < len(annotations):
-        left_out.add("cancelled annotations", row, len(annotations) - len(done))
+        rows.leave_out("cancelled annotations", row, len(annotations) - len(done))
     if len(done) > 1:
-        left_out.add("annotations besides the one read of their task", row, len(done) - 1)
+        rows.leave_out("annotations besides the one read of their task", row, len(done) - 1)
     *_, where, results = max(done)
     return [(f"{where}, result {i}", result) for i, result in enumerate(results)]
 
 
 def _find_text_keys(
-    place: str, task: str, data: dict[str, Any], results: Sequence[_Result]
+    place: str, task: str, kind: str, data: dict[str, Any], results: Sequence[_Result]
 ) -> list[str]:
     strings = [key for key, value in data.items() if type(value) is str]
     if task == "pairs":
@@ -251,7 +219,6 @@ def _find_text_keys(
             return strings
         example = "('text1', 'text2')"
     else:
-        kind = "labels" if task == "entities" else "choices"
         named = [r.get("to_name") for _, r in results if type(r) is dict and r.get("type") == kind]
         for key in (*named[:1], "text", *(strings if len(strings) == 1 else [])):
             if key in strings:
@@ -263,49 +230,33 @@ def _find_text_keys(
     )
 
 
-def _select(
-    results: Sequence[_Result], kind: str, from_name: str | None, row: int, left_out: LeftOut
-) -> list[_Result]:
-    """Return the results of one type and tag."""
-    selected = []
-    for place, result in results:
-        found = get_field(place, result, "type", str)
-        if found != kind:
-            left_out.add(f"results of type {found!r}", row)
-        elif from_name is not None and result.get("from_name") != from_name:
-            left_out.add(f"results of the tag {result.get('from_name')!r}", row)
-        else:
-            selected.append((place, result))
-    return selected
-
-
 def _find_mentions(
-    results: Sequence[_Result], key: str, data: dict[str, Any], row: int, left_out: LeftOut
+    results: Sequence[_Result], key: str, data: dict[str, Any], row: int, rows: Annotated
 ) -> list[Mention]:
     mentions = []
     for place, result in results:
         name = get_field(place, result, "to_name", str) if "to_name" in result else key
         if name != key and name in data:
-            left_out.add(f"regions of {name!r}", row)
+            rows.leave_out(f"regions of {name!r}", row)
             continue
         value = get_field(place, result, "value", dict)
         start, end = (get_field(place, value, side, int) for side in ("start", "end"))
         labels = get_field(place, value, "labels", list) if "labels" in value else []
         if not labels:
-            left_out.add("regions without a label", row)
+            rows.leave_out("regions without a label", row)
         shown = get_field(place, value, "text", str) if "text" in value else None
         mentions += [Mention(place, start, end, label, shown) for label in labels]
     return mentions
 
 
 def _find_choices(
-    results: Sequence[_Result], tags: set[str], row: int, left_out: LeftOut
+    results: Sequence[_Result], tags: set[str], row: int, rows: Annotated
 ) -> list[str]:
     chosen: list[str] = []
     for place, result in results:
         value = get_field(place, result, "value", dict)
         if "start" in value:
-            left_out.add("choices for a region", row)
+            rows.leave_out("choices for a region", row)
             continue
         tags.add(str(result.get("from_name")))
         if len(tags) > 1:
@@ -317,7 +268,117 @@ def _find_choices(
         for choice in get_field(place, value, "choices", list):
             if type(choice) is not str or not choice:
                 raise ValueError(
-                    f"{place}: a choice must be a string that is not empty. Got {choice!r} instead."
+                    f"{place}: a choice must be a string that is not empty. Got {show(choice)} "
+                    "instead."
                 )
             chosen.append(choice)
     return chosen
+
+
+def write_label_studio(
+    path: str | os.PathLike[str],
+    X: Texts | Pairs,
+    y: Spans | Labels,
+    *,
+    task: str = "entities",
+    text: str | Sequence[str] | None = None,
+    from_name: str = "label",
+    model_version: str | None = None,
+) -> None:
+    r"""Write texts or pairs with entities or labels as tasks for Label Studio.
+
+    Predictions are shown in the tool as pre-annotations: an annotator corrects them, and a later
+    export has what became of them.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The JSON file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
+    X : list, Series or array of str, or of pairs of str
+        The texts, or the pairs.
+    y : list of list of (start, end, label), or array-like of shape (n_texts,)
+        The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
+        them. Or the label of each text or pair, or a list of labels. None but those of the
+        configuration of the project are shown.
+    task : {"entities", "labels", "pairs"}, default="entities"
+        What `X` and `y` are.
+    text : str or sequence of two str, default=None
+        Names of the ``<Text>`` tags, and the keys of the data. None means ``"text"``, for pairs
+        ``("text1", "text2")``.
+    from_name : str, default="label"
+        Name of the ``<Labels>`` or ``<Choices>`` tag.
+    model_version : str, default=None
+        Name of the model of which `y` are the predictions. None means that they are annotations,
+        unless spans have scores: then they are predictions of ``"skdice"``. Where a model may have
+        found nothing in any text, pass a name.
+
+    Raises
+    ------
+    ValueError
+        If a span does not lie in its text, only some spans have a score, or a text or label cannot
+        be written. The error names the row.
+
+    Notes
+    -----
+    A prediction has the lowest score of its entities, so that tasks can be sorted by it: what the
+    model is least sure of comes first. The configuration of a project for pairs may be::
+
+        <View>
+          <Text name="text1" value="$text1"/> <Text name="text2" value="$text2"/>
+          <Choices name="label" toName="text1"> <Choice value="0"/> <Choice value="1"/> </Choices>
+        </View>
+    """
+    check_option("write_label_studio", "task", task, _TASKS)
+    for name, value in (("from_name", from_name), ("model_version", model_version)):
+        if not isinstance(value, str | None) or value == "" or (value is None and name[0] == "f"):
+            raise ValueError(
+                f"The {name!r} parameter of write_label_studio must be a str that is not empty. "
+                f"Got {value!r} instead."
+            )
+    keys = _check_text_keys("write_label_studio", task, text)
+    keys = keys or (["text1", "text2"] if task == "pairs" else ["text"])
+    X, y = check_annotated(X, y, task)
+    if task == "entities":
+        if _have_scores(y) and model_version is None:
+            model_version = "skdice"
+        results = [[_make_region(one, *span) for span in row] for one, row in zip(X, y)]
+    else:
+        results = [[{"type": "choices", "value": {"choices": row}}] if row else [] for row in y]
+    tags = {"from_name": from_name, "to_name": keys[0]}
+    tasks = (
+        _make_task(
+            dict(zip(keys, row if task == "pairs" else [row])),
+            [{"id": str(i), **tags, **result} for i, result in enumerate(found)],
+            model_version,
+        )
+        for row, found in zip(X, results)
+    )
+    write_objects(path, tasks, as_list=True)
+
+
+def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
+    """Whether all spans have a score, or none."""
+    n_scores = {len(span) for row in spans for span in row}
+    if len(n_scores) > 1:
+        i = next(i for i, row in enumerate(spans) if any(len(span) == 3 for span in row))
+        raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
+    return n_scores == {4}
+
+
+def _make_region(
+    text: str, start: int, end: int, label: str, score: float | None = None
+) -> dict[str, Any]:
+    value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
+    return {"type": "labels", "value": value} | ({} if score is None else {"score": score})
+
+
+def _make_task(
+    data: dict[str, str], results: list[dict[str, Any]], model_version: str | None
+) -> dict[str, Any]:
+    if model_version is None:
+        return {"data": data, "annotations": [{"result": results}]}
+    prediction: dict[str, Any] = {"model_version": model_version, "result": results}
+    scores = [result["score"] for result in results if "score" in result]
+    if scores:
+        prediction["score"] = min(scores)
+    return {"data": data, "predictions": [prediction]}

@@ -98,17 +98,18 @@ def read_labeled_text(
     _check_parameters(text, label, separator)
     content = read_text(path, encoding=encoding)
     if separator is None:
-        separator = _find_separator(path, content)
+        name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
+        other = "\t" if "\t" in content.split("\n", 1)[0] else " "
+        separator = "," if name.endswith(".csv") else other
     records = split_records(path, content, separator, is_quoted=separator not in "\t ")
     first = records[0][1]
-    has_header = _has_header(first, text, label)
-    find = _find_by_name if has_header else _find_by_position
-    text_column, label_column = find(path, first, text, label)
-    if text_column == label_column:
-        raise ValueError(
-            f"{os.fspath(path)}: the text and the label must be in different columns. Got "
-            f"{text=} and {label=}. {_list_columns(first)}"
-        )
+    is_guess = text is None and label is None
+    has_header = isinstance(text, str) or isinstance(label, str)
+    has_header |= is_guess and bool(find_known("text", first) or find_known("label", first))
+    try:
+        text_column, label_column = _find_columns(first, text, label, has_header)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}, line 1: {error} {_show(first)}") from None
     if separator == " " and label_column != 0:
         raise ValueError(
             f"{os.fspath(path)}: lines are cut at their first space only, so that the label must "
@@ -116,7 +117,7 @@ def read_labeled_text(
         )
     if has_header:
         records = drop_header(path, records)
-    elif text is None and label is None:
+    elif is_guess:
         _check_first_label(path, records)
     X = [fields[text_column] for _, fields in records]
     return X, make_labels(path, records, label_column, has_header=has_header)
@@ -145,82 +146,42 @@ def _check_parameters(
         )
 
 
-def _find_separator(path: str | os.PathLike[str], content: str) -> str:
-    name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
-    if name.endswith(".csv"):
-        return ","
-    return "\t" if "\t" in content.split("\n", 1)[0] else " "
-
-
-def _has_header(first: list[str], text: str | int | None, label: str | int | None) -> bool:
-    if text is None and label is None:
-        return bool(_find_known("text", first) or _find_known("label", first))
-    return isinstance(text, str) or isinstance(label, str)
-
-
-def _find_known(name: str, header: list[str]) -> list[int]:
+def find_known(name: str, header: list[str]) -> list[int]:
+    """Return the columns that have a known name of the text or the label."""
     return [i for i, field in enumerate(header) if field.lower() in _KNOWN_NAMES[name]]
 
 
-def _find_by_name(
-    path: str | os.PathLike[str],
-    header: list[str],
-    text: str | int | None,
-    label: str | int | None,
+def _find_columns(
+    first: list[str], text: str | int | None, label: str | int | None, has_header: bool
 ) -> tuple[int, int]:
-    found: dict[str, int | None] = {}
-    for name, column in (("text", text), ("label", label)):
-        if column is None:
-            known = _find_known(name, header)
-            found[name] = known[0] if len(known) == 1 else None
-        elif header.count(str(column)) == 1:
-            found[name] = header.index(str(column))
-        else:
-            raise ValueError(
-                f"{os.fspath(path)}, line 1: the header must have one column {column!r} "
-                f"({name}={column!r}). {_list_columns(header)}"
-            )
-    if len(header) == 2 and (text is None) != (label is None):
-        given, guessed = ("label", "text") if text is None else ("text", "label")
-        found[guessed] = 1 - (found[given] or 0)
-    if found["text"] is None or found["label"] is None:
-        missing = " and ".join(name for name, column in found.items() if column is None)
-        text_name = header[-1 if found["text"] is None else found["text"]]
-        label_name = header[0 if found["label"] is None else found["label"]]
-        raise ValueError(
-            f"{os.fspath(path)}, line 1: cannot tell the column of the {missing}. "
-            f"{_list_columns(header)} Name both, such as in read_labeled_text(path, "
-            f"text={text_name!r}, label={label_name!r}), or pass their numbers if the file has no "
-            f"header, such as text={len(header) - 1}, label=0."
-        )
-    return found["text"], found["label"]
-
-
-def _find_by_position(
-    path: str | os.PathLike[str],
-    first: list[str],
-    text: str | int | None,
-    label: str | int | None,
-) -> tuple[int, int]:
+    """Return the columns of the text and of the label, given or told from the first line."""
     n_columns = len(first)
     found: dict[str, int] = {}
     for name, column in (("text", text), ("label", label)):
-        if column is not None:
+        if isinstance(column, str):
+            if first.count(column) != 1:
+                raise ValueError(f"the header must have one column {column!r} ({name}={column!r}).")
+            found[name] = first.index(column)
+        elif column is not None:
             if not -n_columns <= int(column) < n_columns:
-                raise ValueError(
-                    f"{os.fspath(path)}, line 1: there is no column {column} ({name}={column}). "
-                    f"{_list_columns(first)}"
-                )
+                raise ValueError(f"there is no column {column} ({name}={column}).")
             found[name] = int(column) % n_columns
-    if len(found) < 2 and n_columns != 2:
-        raise ValueError(
-            f"{os.fspath(path)}, line 1: cannot tell the columns of the text and the label. "
-            f"{_list_columns(first)} {_show_calls(first)}"
-        )
-    if not found:
+    if n_columns == 2 and len(found) == 1:
+        text_column = found["text"] if "text" in found else 1 - found["label"]
+        return text_column, 1 - text_column
+    if n_columns == 2 and not found and not has_header:
         return 1, 0
-    text_column = found["text"] if "text" in found else 1 - found["label"]
-    return text_column, found["label"] if "label" in found else 1 - text_column
+    for name in _KNOWN_NAMES if has_header else ():
+        if name not in found and len(known := find_known(name, first)) == 1:
+            found[name] = known[0]
+    missing = " and of the ".join(name for name in _KNOWN_NAMES if name not in found)
+    if missing:
+        raise ValueError(f"cannot tell the column of the {missing}.")
+    if found["text"] == found["label"]:
+        raise ValueError(
+            f"the text and the label must be in different columns. Got {text=} and {label=}."
+        )
+    return found["text"], found["label"]
 
 
 def _check_first_label(path: str | os.PathLike[str], records: Sequence[Record]) -> None:
@@ -236,23 +197,15 @@ def _check_first_label(path: str | os.PathLike[str], records: Sequence[Record]) 
         number = next((number for number, fields in records if " " in fields[0].strip(" ")), 0)
         problem = "the first column has several words, as if it were the text, not the label"
     if number:
-        raise ValueError(
-            f"{os.fspath(path)}, line {number}: {problem}. {_list_columns(first)} "
-            f"{_show_calls(first)}"
-        )
+        raise ValueError(f"{os.fspath(path)}, line {number}: {problem}. {_show(first)}")
 
 
-def _list_columns(first: list[str]) -> str:
+def _show(first: list[str]) -> str:
+    """Return the columns of the first line, and how to say which ones are to be read."""
     shown = [field if len(field) <= 30 else f"{field[:27]}..." for field in first[:20]]
     more = ", ..." if len(first) > 20 else ""
-    return f"The columns of line 1 are {', '.join(map(repr, shown))}{more}."
-
-
-def _show_calls(first: list[str]) -> str:
-    text = first[-1] if len(first[-1]) <= 30 else "text"
-    label = first[0] if len(first[0]) <= 30 else "label"
     return (
-        "Say which ones they are: if the file has no header by numbers, such as in "
-        f"read_labeled_text(path, text={len(first) - 1}, label=0), else by names, such as in "
-        f"read_labeled_text(path, text={text!r}, label={label!r})."
+        f"The columns of line 1 are {', '.join(map(repr, shown))}{more}. Say which ones to read: "
+        f"read_labeled_text(path, text={len(first) - 1}, label=0) by numbers if the file has no "
+        f"header, else by names, such as text={shown[-1]!r}, label={shown[0]!r}."
     )

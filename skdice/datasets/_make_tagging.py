@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from .._parameters import check_bool, check_number, check_option
 from .._random_state import RandomState, make_rng
-from ._nested_names import Span, write_nested_name
 from ._tagging_language import (
     ADJECTIVES,
     CONNECTIVES,
@@ -32,6 +31,8 @@ _PREFIXES = {
 }
 _MAX_ENTITY_LENGTH = 4
 _MAX_LISTED = 6
+# How many longer nested names are plain ones, without another name inside.
+_PLAIN_SHARE = 0.2
 
 
 def make_tagging(
@@ -49,16 +50,14 @@ def make_tagging(
     Entities of one to four words stand in clauses that show their type (``"@ told reporters"``,
     ``"the mayor of @ spoke"``), between clauses without entities. A part of the entity words is
     ambiguous: they are also names of another type, or they modify a common noun and are no entity
-    at all (``"the Halden nurse told reporters"``). A look-up of each word's most frequent tag
-    therefore fails on them, while the words around them always decide.
+    at all (``"the Halden nurse told reporters"``). The words around them always decide.
 
     With ``nested=True`` most names of two words and more have another name inside, as in "Kelson
     Holdings" (an organisation named after a person, which starts at the same word), "Holdings of
     Kelford" or "North Kelford" (a place named after a place), some of them on three or four levels.
     The form of the name decides what is inside. By default about two thirds of the entities hold
     another one or lie inside one. The best choice of entities without overlap, which is all that
-    chunk tags can say, then has an F1 of about 0.78 (0.66 with a `ratio` of 1, 0.9 with an
-    `ambiguity` of 1, which leaves the types no words such as "North").
+    chunk tags can say, then has an F1 of about 0.78 (0.9 with an `ambiguity` of 1).
 
     The vocabulary depends on `n_types` and `ambiguity` alone. Calls with different `random_state`,
     `n_sentences` or `ratio` give samples of the same language, so that one call can make the
@@ -86,8 +85,7 @@ def make_tagging(
         Whether entities lie inside others, and y has spans in place of tags. The sentences are
         others than with False.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the sentences. None gives other sentences in each call. NumPy's global random state
-        is neither read nor changed.
+        Seed of the sentences. None gives other sentences in each call.
 
     Returns
     -------
@@ -106,8 +104,6 @@ def make_tagging(
     --------
     >>> from skdice.datasets import make_tagging
     >>> X, y = make_tagging(200, ratio=5, random_state=0)
-    >>> len(X), len(y)
-    (200, 200)
     >>> tags = [tag for sentence in y for tag in sentence]
     >>> sorted(set(tags))
     ['B-LOC', 'B-ORG', 'B-PER', 'I-LOC', 'I-ORG', 'I-PER', 'O']
@@ -170,11 +166,14 @@ def _draw_entity_lengths(
     return lengths
 
 
+_Span = tuple[int, int, str]
+
+
 class _Chunk(NamedTuple):
     """A stretch of words that is an entity, with those inside it, or lies outside of all."""
 
     words: list[str]
-    spans: Sequence[Span] = ()
+    spans: Sequence[_Span] = ()
 
 
 _Sentence = list[_Chunk]
@@ -190,7 +189,7 @@ def _make_tags(chunk: _Chunk, scheme: str) -> list[str]:
     return [f"{prefix}-{label}" for prefix in prefixes]
 
 
-def _list_spans(sentence: _Sentence) -> list[Span]:
+def _list_spans(sentence: _Sentence) -> list[_Span]:
     spans = []
     n_before = 0
     for chunk in sentence:
@@ -205,7 +204,7 @@ class _Writer:
     def __init__(self, rng: random.Random, types: Sequence[EntityType], nested: bool) -> None:
         self._rng = rng
         self._types = types
-        self._nested = nested
+        self._is_nested = nested
         self._deck: list[EntityType] = []
         self._outside_names = {name for kind in types for name in kind.outside_names}
         self._owed: list[str] = []  # ambiguous names that are due outside of an entity
@@ -266,8 +265,8 @@ class _Writer:
 
     def _write_entity(self, kind: EntityType, length: int) -> _Chunk:
         rng = self._rng
-        if self._nested:
-            return _Chunk(*write_nested_name(rng, self._types, self._types.index(kind), length))
+        if self._is_nested:
+            return _write_nested_name(rng, self._types, self._types.index(kind), length)
         has_prefix = length > 1 and bool(kind.prefixes) and rng.random() < 0.5
         has_suffix = length > 1 + has_prefix and bool(kind.suffixes) and rng.random() < 0.5
         names = rng.sample(kind.names, length - has_prefix - has_suffix)
@@ -309,3 +308,35 @@ class _Writer:
 
 def _count_words(sentence: _Sentence) -> int:
     return sum(len(chunk.words) for chunk in sentence)
+
+
+def _write_nested_name(
+    rng: random.Random, types: Sequence[EntityType], kind: int, length: int
+) -> _Chunk:
+    """Write the name of an entity, most longer ones with another name inside.
+
+    The form of a name says what is inside, so that the words always decide: "North Kelford" is
+    named after another entity of its type; "Holdings of Kelford" after one of the type before it,
+    in a ring; "Kelson Holdings" after one of the type two before it, which is never nested itself.
+    """
+    own = types[kind]
+    forms = []
+    if length >= 2 and rng.random() >= _PLAIN_SHARE:
+        forms += ["after its type"] if own.prefixes else []
+        forms += ["before a head"] if own.suffixes else []
+        forms += ["after a head"] if length >= 3 else []
+    form = rng.choice(forms) if forms else "plain"
+    if form == "plain":
+        return _Chunk(rng.sample(own.names, length), [(0, length, own.name)])
+    if form == "before a head":
+        other = types[(kind - 2) % len(types)]
+        words = [*rng.sample(other.names, length - 1), rng.choice(own.suffixes)]
+        return _Chunk(words, [(0, length, own.name), (0, length - 1, other.name)])
+    if form == "after its type":
+        inner = _write_nested_name(rng, types, kind, length - 1)
+        before = [rng.choice(own.prefixes)]
+    else:
+        inner = _write_nested_name(rng, types, kind - 1, length - 2)
+        before = [rng.choice(own.prefixes + own.suffixes or own.names), "of"]
+    spans = [(start + len(before), end + len(before), label) for start, end, label in inner.spans]
+    return _Chunk([*before, *inner.words], [(0, length, own.name), *spans])

@@ -1,7 +1,7 @@
 """Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,18 +10,13 @@ from ._files import read_text, shorten
 from ._tables import drop_header, is_integer, make_labels, split_records
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(NamedTuple):
     """Where both texts and the label stand: names in a header, or positions without one."""
 
     columns: tuple[str, str, str] | tuple[int, int, int]
     description: str
     n_columns: int | None = None
     is_quoted: bool = False
-
-    @property
-    def has_header(self) -> bool:
-        return isinstance(self.columns[0], str)
 
 
 _LAYOUTS = {
@@ -113,50 +108,48 @@ def read_pairs(
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
     if layout == "auto":
-        layout = _find_layout(path, text)
-    chosen = _LAYOUTS[layout]
-    records = split_records(
-        path, text, "\t", is_quoted=chosen.is_quoted, n_columns=chosen.n_columns
-    )
-    first, second, label = _find_columns(path, layout, records[0][1])
-    if chosen.has_header:
+        line = text.split("\n", 1)[0].removesuffix("\r")
+        layout = find_layout(line) or ""
+        if not layout:
+            known = "; ".join(f"{name!r} ({one.description})" for name, one in _LAYOUTS.items())
+            raise ValueError(
+                f"{os.fspath(path)}, line 1: cannot tell the layout from {shorten(line)}. Pass one "
+                f"as layout=...: {known}. Columns are separated by a TAB."
+            )
+    columns, _, n_columns, is_quoted = _LAYOUTS[layout]
+    records = split_records(path, text, "\t", is_quoted=is_quoted, n_columns=n_columns)
+    has_header = n_columns is None
+    first, second, label = (_find_column(path, layout, c, records[0][1]) for c in columns)
+    if has_header:
         records = drop_header(path, records)
     X = [(fields[first], fields[second]) for _, fields in records]
-    return X, make_labels(path, records, label, has_header=chosen.has_header)
+    return X, make_labels(path, records, label, has_header=has_header)
 
 
-def _find_layout(path: str | os.PathLike[str], text: str) -> str:
-    line = text.split("\n", 1)[0].removesuffix("\r")
+def find_layout(line: str) -> str | None:
+    """Return the layout of which the first line of a file has the columns, if any."""
     fields = line.split("\t")
     # The file may quote the names in its header.
     names = {field.removeprefix('"').removesuffix('"') for field in fields}
     for name, layout in _LAYOUTS.items():
-        if layout.has_header:
+        label = layout.columns[2]
+        if isinstance(label, str):
             is_it = names.issuperset(map(str, layout.columns))
         else:
-            label = int(layout.columns[2])
             is_it = len(fields) == layout.n_columns and is_integer(fields[label].strip(" "))
         if is_it:
             return name
-    listed = "; ".join(f"{name!r} ({layout.description})" for name, layout in _LAYOUTS.items())
-    raise ValueError(
-        f"{os.fspath(path)}, line 1: cannot tell the layout from {shorten(line)}. Pass one as "
-        f"layout=...: {listed}. Columns are separated by a TAB."
-    )
+    return None
 
 
-def _find_columns(
-    path: str | os.PathLike[str], layout: str, header: list[str]
-) -> tuple[int, int, int]:
-    found = []
-    for column in _LAYOUTS[layout].columns:
-        if isinstance(column, str):
-            if header.count(column) != 1:
-                raise ValueError(
-                    f"{os.fspath(path)}, line 1: the layout {layout!r} needs one column {column!r} "
-                    f"in the header. Got the columns {shorten(', '.join(header))}."
-                )
-            column = header.index(column)
-        found.append(column)
-    first, second, label = found
-    return first, second, label
+def _find_column(
+    path: str | os.PathLike[str], layout: str, column: str | int, header: list[str]
+) -> int:
+    if isinstance(column, int):
+        return column
+    if header.count(column) != 1:
+        raise ValueError(
+            f"{os.fspath(path)}, line 1: the layout {layout!r} needs one column {column!r} "
+            f"in the header. Got the columns {shorten(', '.join(header))}."
+        )
+    return header.index(column)

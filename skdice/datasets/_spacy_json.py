@@ -8,8 +8,7 @@ from typing import Any
 from .._inputs import Span
 from .._typing import Spans, Texts
 from ._json import get_field, read_objects, write_objects
-from ._left_out import LeftOut
-from ._spans import Mention, check_texts_and_spans, find_spans
+from ._spans import Annotated, Mention, check_annotated, find_spans
 
 _WORD = re.compile(r"\S+")
 
@@ -17,6 +16,7 @@ _WORD = re.compile(r"\S+")
 def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
     """Read texts and entities from spaCy documents, as ``Doc.to_json`` gives them.
 
+    Documents without ``"ents"``, span groups and categories are left out; a warning counts them.
     Tokens, sentences and whatever else a document has are ignored.
 
     Parameters
@@ -28,90 +28,14 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
     -------
     X : list of str
         The texts, as they stand.
-    y : list of list of tuple of (int, int, str)
-        The entities of each text, ``(start, end, label)`` sorted by start. Offsets count
-        characters, the end is exclusive.
-
-    Warns
-    -----
-    UserWarning
-        With counts and rows, of what is left out: documents without ``"ents"``, to which spaCy has
-        set no entities, not even that there are none; span groups (``"spans"``); categories
-        (``"cats"``).
+    y : list of list of (start, end, label)
+        The entities of each text, sorted. Offsets count characters, the end is exclusive.
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
     ValueError
         If the file is not JSON, a document has no text, a span does not lie in its text, or there
         is no document with entities. Errors name the file, the line and the row, from 0.
-
-    See Also
-    --------
-    write_spacy_json : The other direction.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_spacy_json
-    >>> document = '{"text": "Anna smiles.", "ents": [{"start": 0, "end": 4, "label": "PER"}]}'
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.jsonl"
-    ...     _ = path.write_text(document, encoding="utf-8")
-    ...     read_spacy_json(path)
-    (['Anna smiles.'], [[(0, 4, 'PER')]])
-    """
-    X: list[str] = []
-    y: list[list[Span]] = []
-    left_out = LeftOut()
-    for row, place, document in read_objects(path):
-        text = get_field(place, document, "text", str)
-        if document.get("cats"):
-            left_out.add("categories", row, len(get_field(place, document, "cats", dict)))
-        groups = get_field(place, document, "spans", dict) if document.get("spans") else {}
-        for name in groups:
-            group = get_field(f"{place}, 'spans'", groups, name, list)
-            left_out.add(f"spans of the group {name!r}", row, len(group))
-        if "ents" not in document:
-            left_out.add("documents without entities set", row)
-            continue
-        entities = get_field(place, document, "ents", list)
-        X.append(text)
-        y.append(find_spans(text, [_make_mention(place, *pair) for pair in enumerate(entities)]))
-    if not X:
-        raise ValueError(f"{os.fspath(path)}: the file has no document with 'ents'. {left_out}")
-    left_out.warn(path)
-    return X, y
-
-
-def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
-    """Write texts and entities as spaCy documents, one JSON object a line.
-
-    ``spacy.tokens.Doc(vocab).from_json`` makes a document of each line. Its tokens are cut at white
-    space and at both ends of the entities. spaCy refuses entities that begin or end amid white
-    space. Scores are not written: spaCy has no place for them.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
-    X : list, Series or array of str
-        The texts.
-    y : list of list of tuple of (int, int, str)
-        The entities of each text as ``(start, end, label)`` with offsets in characters, such as
-        ``predict_entities`` gives them.
-
-    Raises
-    ------
-    ValueError
-        If a span does not lie in its text or overlaps another, or if a text cannot be encoded. The
-        error names the row.
-
-    See Also
-    --------
-    read_spacy_json : The other direction.
 
     Examples
     --------
@@ -124,7 +48,53 @@ def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
     ...     read_spacy_json(path)
     (['Anna smiles.'], [[(0, 4, 'PER')]])
     """
-    texts, spans = check_texts_and_spans(X, y)
+    rows = Annotated(path)
+    for row, place, document in read_objects(path):
+        text = get_field(place, document, "text", str)
+        if document.get("cats"):
+            rows.leave_out("categories", row, len(get_field(place, document, "cats", dict)))
+        groups = get_field(place, document, "spans", dict) if document.get("spans") else {}
+        for name in groups:
+            group = get_field(f"{place}, 'spans'", groups, name, list)
+            rows.leave_out(f"spans of the group {name!r}", row, len(group))
+        if "ents" not in document:
+            rows.leave_out("documents without entities set", row)
+            continue
+        entities = get_field(place, document, "ents", list)
+        mentions = [make_mention(f"{place}, entity {i}", ent) for i, ent in enumerate(entities)]
+        rows.add(text, find_spans(text, mentions))
+    return rows.finish("document with 'ents'")
+
+
+def make_mention(place: str, entity: Any, suffix: str = "") -> Mention:
+    """Return the mention that an object with ``start``, ``end`` and ``label`` says."""
+    start, end = (get_field(place, entity, f"{side}{suffix}", int) for side in ("start", "end"))
+    return Mention(place, start, end, get_field(place, entity, "label", str))
+
+
+def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
+    """Write texts and entities as spaCy documents, one JSON object a line.
+
+    ``spacy.tokens.Doc(vocab).from_json`` makes a document of each line. Its tokens are cut at white
+    space and at both ends of the entities. spaCy refuses entities that begin or end amid white
+    space, and has no place for scores.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
+    X : list, Series or array of str
+        The texts.
+    y : list of list of (start, end, label)
+        The entities of each text, such as ``predict_entities`` gives them.
+
+    Raises
+    ------
+    ValueError
+        If a span does not lie in its text or overlaps another, or a text cannot be encoded. The
+        error names the row.
+    """
+    texts, spans = check_annotated(X, y)
     for i, row in enumerate(spans):
         for before, after in itertools.pairwise(row):
             if after[0] < before[1]:
@@ -132,12 +102,6 @@ def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
                     f"Entities of spaCy must not overlap; row {i} has {before[:3]} and {after[:3]}."
                 )
     write_objects(path, map(_make_document, texts, spans), as_list=False)
-
-
-def _make_mention(place: str, i: int, entity: Any) -> Mention:
-    place = f"{place}, entity {i}"
-    start, end = (get_field(place, entity, side, int) for side in ("start", "end"))
-    return Mention(place, start, end, get_field(place, entity, "label", str))
 
 
 def _make_document(text: str, spans: list[Any]) -> dict[str, Any]:

@@ -1,15 +1,18 @@
-"""Spans of raw texts, as annotation tools have them."""
+"""What the formats of annotation tools share: offsets of characters, labels, what is left out."""
 
+import os
 import sys
+import warnings
 from collections.abc import Sequence
-from itertools import accumulate
+from numbers import Integral
 from typing import Any, NamedTuple
 
-from .._inputs import Span, check_rows, check_span, check_texts
-from ._files import shorten
+import numpy as np
 
-# The last character that is one UTF-16 code unit.
-_LAST_OF_ONE_UNIT = "\uffff"
+from .._inputs import Span, check_pairs, check_rows, check_span, check_texts, describe, list_rows
+from ._files import shorten
+from ._json import show
+from ._tables import is_integer
 
 
 class Mention(NamedTuple):
@@ -26,65 +29,173 @@ class Mention(NamedTuple):
 def find_spans(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
     """Return the spans of a text, sorted, after all checks.
 
+    Offsets count characters, or UTF-16 code units if `is_utf16` or if only so all spans have the
+    text that the file says: older versions of some tools wrote those.
+    """
+    units = [is_utf16]
+    if not text.isascii() and all(mention.text is not None for mention in mentions):
+        units.append(True)
+    errors = []
+    for counts_units in units:
+        try:
+            return sorted(_find_span(text, mention, counts_units) for mention in mentions)
+        except ValueError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def count_utf16(text: str, position: int) -> int:
+    """Return how many UTF-16 code units stand before a character."""
+    return position if text.isascii() else len(text[:position].encode("utf-16-le")) // 2
+
+
+def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
+    place, start, end, label, expected = mention
+    if type(start) is not int or type(end) is not int:
+        got = f"{show(start)} and {show(end)}"
+        raise ValueError(f"{place}: start and end must be integers. Got {got} instead.")
+    if type(label) is not str or not label:
+        raise ValueError(
+            f"{place}: the label must be a string that is not empty. Got {show(label)} instead."
+        )
+    if is_utf16 and not text.isascii():
+        start, end = _from_utf16(text, start), _from_utf16(text, end)
+        if start < 0 or end < 0:
+            raise ValueError(
+                f"{place}: offsets in UTF-16 code units must be at the edge of a character and in "
+                f"the text. Got start {mention.start} and end {mention.end}, label {label!r}. The "
+                "file may count characters instead."
+            )
+    if not 0 <= start < end <= len(text):
+        raise ValueError(
+            f"{place}: a span must have 0 <= start < end <= {len(text)}, the length of its text. "
+            f"Got start {start} and end {end}, label {label!r}."
+        )
+    # Tools write a line end as a space or as a backslash and an n, and browsers merge white space.
+    if expected not in (None, text[start:end]) and _squeeze(expected) != _squeeze(text[start:end]):
+        raise ValueError(
+            f"{place}: the text from {start} to {end} is {shorten(text[start:end])}, but the file "
+            f"says {shorten(expected)}."
+        )
+    # Labels recur: one object for each saves memory.
+    return start, end, sys.intern(label)
+
+
+def _from_utf16(text: str, unit: int) -> int:
+    """Return the character at a code unit, -1 if there is none or it lies inside of one."""
+    data = text.encode("utf-16-le", "surrogatepass")
+    if not 0 <= 2 * unit <= len(data):
+        return -1
+    before = data[: 2 * unit].decode("utf-16-le", "surrogatepass")
+    return len(before) if text.startswith(before) else -1
+
+
+def _squeeze(text: str | None) -> str:
+    return "".join((text or "").replace("\\n", "\n").split())
+
+
+class Annotated:
+    """The rows that a reader found, and counts of what it leaves out.
+
+    `multilabel` is None for rows with spans; else each row has one label, or any number.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], multilabel: bool | None = None) -> None:
+        self._path = os.fspath(path)
+        self._multilabel = multilabel
+        self._X: list[Any] = []
+        self._y: list[Any] = []
+        self._left_out: dict[str, list[int | None]] = {}
+
+    def add(self, X: Any, y: Sequence[Any]) -> None:
+        """Add a text or pair with its spans or labels."""
+        self._X.append(X)
+        self._y.append(y)
+
+    def add_labels(self, place: str, row: int, X: Any, labels: Sequence[str], what: str) -> None:
+        """Add a text or pair; without a label it may count as one of what is left out."""
+        if len(labels) > 1 and not self._multilabel:
+            raise ValueError(
+                f"{place}: one label is expected. Got {list(labels)}. Pass multilabel=True to read "
+                "several of a text."
+            )
+        if labels or self._multilabel:
+            self.add(X, labels)
+        else:
+            self.leave_out(f"{what} without a label", row)
+
+    def leave_out(self, what: str, row: int | None, n: int = 1) -> None:
+        """Count something, such as "relations", in a row of the file if it is in one."""
+        self._left_out.setdefault(what, []).extend([row] * n)
+
+    def finish(self, what: str) -> tuple[list[Any], Any]:
+        """Return X and y, and warn in the name of the caller's caller of what was left out.
+
+        It is an error, which names `what` the file should have, if there are no rows.
+        """
+        shown = []
+        for kind, found in self._left_out.items():
+            rows = list(dict.fromkeys(row for row in found if row is not None))
+            shown.append(f"{kind}: {len(found)}{f' ({list_rows(rows)})' if rows else ''}")
+        left_out = "; ".join(shown)
+        if not self._X:
+            raise ValueError(f"{self._path}: the file has no {what}. {left_out}")
+        if left_out:
+            warnings.warn(f"{self._path}: left out {left_out}.", UserWarning, stacklevel=3)
+        if self._multilabel is not False:
+            return self._X, self._y
+        labels = [label for (label,) in self._y]
+        are_integers = all(map(is_integer, labels))
+        return self._X, np.array(labels, dtype=np.int64 if are_integers else object)
+
+
+def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], list[list[Any]]]:
+    """Return texts or pairs, and their spans (with a score if they have one) or labels, to write.
+
     Parameters
     ----------
-    text : str
-    mentions : sequence of Mention
-    is_utf16 : bool, default=False
-        Whether offsets count UTF-16 code units. If not, they count characters; but they are taken
-        as code units where only so all spans have the text that the file says, because older
-        versions of some tools wrote those.
+    X, y : object
+    task : {"entities", "labels", "pairs"}
     """
-    _check_types(mentions)
-    problem = _find_problem(text, mentions)
-    if has_astral(text) and (is_utf16 or (problem and all(m.text is not None for m in mentions))):
-        converted, problem_of_units = _from_utf16(text, mentions)
-        problem_of_units = problem_of_units or _find_problem(text, converted)
-        if is_utf16 or not problem_of_units:
-            mentions, problem = converted, problem_of_units
-    if problem:
-        raise ValueError(problem)
-    # Labels recur: one object for each saves memory.
-    return sorted((m.start, m.end, sys.intern(m.label)) for m in mentions)
+    rows: list[Any] = check_pairs(X) if task == "pairs" else check_texts(X)
+    for i, row in enumerate(rows):
+        check_encodable("".join(row), f"row {i} of X")
+    what = "lists of (start, end, label)" if task == "entities" else "labels, or of lists of labels"
+    y = check_rows(y, "y", what)
+    if len(rows) != len(y):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {len(rows)} and {len(y)} rows."
+        )
+    if task == "entities":
+        return rows, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(rows, y))]
+    return rows, [_check_labels(labels, i) for i, labels in enumerate(y)]
 
 
-def has_astral(text: str) -> bool:
-    """Whether some character takes two UTF-16 code units."""
-    return not text.isascii() and max(text) > _LAST_OF_ONE_UNIT
+def _check_spans(spans: Any, text: str, i: int) -> list[Any]:
+    checked: list[Any] = []
+    for span in check_rows(spans, f"Row {i} of y", "(start, end, label)"):
+        start, end, label = check_span(span, "y", f"row {i}")
+        check_encodable(label, f"the label of a span in row {i} of y")
+        if end > len(text):
+            raise ValueError(
+                f"A span must lie in its text; row {i} has {len(text)} characters and the span "
+                f"{(start, end, label)}."
+            )
+        checked.append((start, end, label, *map(float, span[3:])))
+    return sorted(checked)
 
 
-def count_utf16(text: str) -> list[int]:
-    """Return how many UTF-16 code units stand before each character, and in the whole text."""
-    return [0, *accumulate(1 + (char > _LAST_OF_ONE_UNIT) for char in text)]
-
-
-def check_texts_and_spans(X: Any, y: Any) -> tuple[list[str], list[list[Any]]]:
-    """Return texts and spans that can be written; spans keep their score if they have one."""
-    texts = check_encodable_texts(X)
-    rows = check_rows(y, "y", "lists of (start, end, label)")
-    check_same_length(texts, rows)
-    spans = []
-    for i, (text, row) in enumerate(zip(texts, rows)):
-        checked: list[Any] = []
-        for span in check_rows(row, f"Row {i} of y", "(start, end, label)"):
-            start, end, label = check_span(span, "y", f"row {i}")
-            check_encodable(label, f"the label of a span in row {i} of y")
-            if end > len(text):
-                raise ValueError(
-                    f"A span must lie in its text; row {i} has {len(text)} characters and the span "
-                    f"{(start, end, label)}."
-                )
-            checked.append((start, end, label, *map(float, span[3:])))
-        spans.append(sorted(checked))
-    return texts, spans
-
-
-def check_encodable_texts(X: Any) -> list[str]:
-    """Return raw texts that can be written."""
-    texts = check_texts(X)
-    for i, text in enumerate(texts):
-        check_encodable(text, f"row {i} of X")
-    return texts
+def _check_labels(row: Any, i: int) -> list[str]:
+    is_one = isinstance(row, str | Integral)
+    labels = [row] if is_one else check_rows(row, f"Row {i} of y", "labels")
+    for label in labels:
+        if not isinstance(label, str | Integral) or isinstance(label, bool) or label == "":
+            raise ValueError(
+                f"Labels must be str that are not empty, or int; row {i} of y has "
+                f"{describe(label)}."
+            )
+        check_encodable(str(label), f"row {i} of y")
+    return [str(label) for label in labels]
 
 
 def check_encodable(text: str, where: str) -> None:
@@ -94,67 +205,5 @@ def check_encodable(text: str, where: str) -> None:
     except UnicodeEncodeError as error:
         raise ValueError(
             f"Texts must be such that UTF-8 can hold them; {where} has half of a surrogate pair, "
-            f"{text[error.start]!r}, at {error.start}."
+            f"{text[error.start]!r}."
         ) from error
-
-
-def check_same_length(X: Sequence[Any], y: Sequence[Any]) -> None:
-    """Refuse X and y of different lengths."""
-    if len(X) != len(y):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {len(X)} and {len(y)} rows."
-        )
-
-
-def _from_utf16(text: str, mentions: Sequence[Mention]) -> tuple[list[Mention], str]:
-    """Return mentions with offsets in characters, and what is wrong if there is no such offset."""
-    characters = {unit: i for i, unit in enumerate(count_utf16(text))}
-    converted = []
-    for mention in mentions:
-        start, end = characters.get(mention.start), characters.get(mention.end)
-        if start is None or end is None:
-            return [], (
-                f"{mention.place}: offsets in UTF-16 code units must be at the edge of a character "
-                f"and at most {max(characters)}, the length of "
-                f"the text. Got start {mention.start} and end {mention.end}, label "
-                f"{mention.label!r}. The file may count characters instead."
-            )
-        converted.append(mention._replace(start=start, end=end))
-    return converted, ""
-
-
-def _check_types(mentions: Sequence[Mention]) -> None:
-    for place, start, end, label, _ in mentions:
-        if type(start) is not int or type(end) is not int:
-            raise ValueError(
-                f"{place}: start and end must be integers. Got {start!r} and {end!r} instead."
-            )
-        if type(label) is not str or not label:
-            raise ValueError(
-                f"{place}: the label must be a string that is not empty. Got {label!r} instead."
-            )
-
-
-def _find_problem(text: str, mentions: Sequence[Mention]) -> str:
-    """Say what is wrong with the first bad mention; nothing if all are good."""
-    for place, start, end, label, expected in mentions:
-        if not 0 <= start < end <= len(text):
-            return (
-                f"{place}: a span must have 0 <= start < end <= {len(text)}, the length of its "
-                f"text. Got start {start} and end {end}, label {label!r}."
-            )
-        if expected is not None and not _is_same(text[start:end], expected):
-            return (
-                f"{place}: the text from {start} to {end} is {shorten(text[start:end])}, but the "
-                f"file says {shorten(expected)}."
-            )
-    return ""
-
-
-def _is_same(text: str, expected: str) -> bool:
-    # Tools write a line end as a space or as a backslash and an n, and browsers merge white space.
-    return text == expected or _squeeze(text) == _squeeze(expected)
-
-
-def _squeeze(text: str) -> str:
-    return "".join(text.replace("\\n", "\n").split())

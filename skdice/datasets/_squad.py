@@ -1,6 +1,5 @@
 """Reader of questions about contexts, in the JSON of SQuAD and its kin."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,8 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._typing import SquadAnswer
-from ._files import read_text, shorten
-from ._json import make_kind_error
+from ._json import get_field, read_json
 
 _COLUMNS = ["id", "title", "question", "context"]
 
@@ -53,10 +51,6 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
         ``data[0]['paragraphs'][2]['qas'][1]``. A question that has no ``"answers"`` at all is an
         error, unless it is impossible to answer.
 
-    See Also
-    --------
-    make_questions : Generator of questions.
-
     Examples
     --------
     >>> import json
@@ -64,37 +58,33 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
     >>> from pathlib import Path
     >>> from skdice.datasets import read_squad
     >>> answer = {"text": "a clock", "answer_start": 10}
-    >>> questions = [
-    ...     {"id": "q1", "question": "What did Anna buy?", "answers": [answer]},
-    ...     {"id": "q2", "question": "What did Anna sell?", "answers": [], "is_impossible": True},
-    ... ]
-    >>> paragraph = {"context": "Anna buys a clock.", "qas": questions}
-    >>> content = {"data": [{"title": "Anna", "paragraphs": [paragraph]}]}
+    >>> question = {"id": "q1", "question": "What did Anna buy?", "answers": [answer]}
+    >>> paragraph = {"context": "Anna buys a clock.", "qas": [question]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "dev.json"
-    ...     _ = path.write_text(json.dumps(content), encoding="utf-8")
+    ...     _ = path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
     ...     X, y = read_squad(path)
     >>> X[["id", "question"]]
-       id             question
-    0  q1   What did Anna buy?
-    1  q2  What did Anna sell?
+       id            question
+    0  q1  What did Anna buy?
     >>> y[0]
     {'text': ['a clock'], 'answer_start': [10]}
-    >>> y[1]
-    {'text': [], 'answer_start': []}
     """
     rows = []
     answers = []
-    for article in _Node(path, (), _parse(path)).iterate("data"):
-        title = article.get("title", str, default="")
-        for paragraph in article.iterate("paragraphs"):
-            context = paragraph.get("context", str)
-            for question in paragraph.iterate("qas"):
-                text = question.get("question", str)
-                rows.append((question.get("id", str, int), title, text, context))
-                answers.append(_read_answers(question))
+    name = os.fspath(path)
+    articles = get_field(str(name), read_json(path), "data", list)
+    for i, article in enumerate(articles):
+        place = f"{name}, data[{i}]"
+        for where, paragraph in _iterate(place, article, "paragraphs"):
+            title = get_field(place, article, "title", str) if "title" in article else ""
+            context = get_field(where, paragraph, "context", str)
+            for at, question in _iterate(where, paragraph, "qas"):
+                text = get_field(at, question, "question", str)
+                rows.append((get_field(at, question, "id", str, int), title, text, context))
+                answers.append(_read_answers(at, question))
     if not rows:
-        raise ValueError(f"{os.fspath(path)}: the file has no questions.")
+        raise ValueError(f"{name}: the file has no questions.")
     return make_question_table(rows, answers)
 
 
@@ -109,64 +99,18 @@ def make_question_table(
     return X, y
 
 
-def _parse(path: str | os.PathLike[str]) -> Any:
-    text = read_text(path)
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        line = text.split("\n")[error.lineno - 1]
-        raise ValueError(
-            f"{os.fspath(path)}, line {error.lineno}, column {error.colno}: the file is not JSON "
-            f"({error.msg}). Got {shorten(line)}. One JSON object is expected in the whole file."
-        ) from error
-    except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or brackets nested thousands of times.
-        raise ValueError(f"{os.fspath(path)}: the JSON cannot be read ({error}).") from error
-
-
-def _read_answers(question: "_Node") -> SquadAnswer:
+def _read_answers(place: str, question: dict[str, Any]) -> SquadAnswer:
     texts: list[str] = []
     starts: list[int] = []
-    if not question.get("is_impossible", bool, default=False):
-        for answer in question.iterate("answers"):
-            texts.append(answer.get("text", str))
-            starts.append(answer.get("answer_start", int))
+    key = "is_impossible"
+    if key not in question or not get_field(place, question, key, bool):
+        for where, answer in _iterate(place, question, "answers"):
+            texts.append(get_field(where, answer, "text", str))
+            starts.append(get_field(where, answer, "answer_start", int))
     return {"text": texts, "answer_start": starts}
 
 
-class _Node:
-    """A value of the JSON file, which knows its place for errors."""
-
-    def __init__(self, path: str | os.PathLike[str], place: tuple[str | int, ...], value: Any):
-        self._path = path
-        self._place = place
-        self._value = value
-
-    def get(self, key: str, *kinds: type, default: Any = None) -> Any:
-        """Get a field, which must be there if it has no default."""
-        if type(self._value) is not dict:
-            raise self._make_error(self._place, self._value, dict)
-        if key not in self._value:
-            if default is not None:
-                return default
-            keys = ", ".join(map(repr, self._value)) or "none"
-            raise ValueError(f"{self._name(self._place)}: {key!r} is missing. Got the keys {keys}.")
-        value = self._value[key]
-        # The types of JSON have no subtypes, and True is no integer.
-        if type(value) not in kinds:
-            raise self._make_error((*self._place, key), value, *kinds)
-        return value
-
-    def iterate(self, key: str) -> Iterator["_Node"]:
-        """Iterate over a field that must be a list."""
-        for i, value in enumerate(self.get(key, list)):
-            yield _Node(self._path, (*self._place, key, i), value)
-
-    def _make_error(self, place: tuple[str | int, ...], value: Any, *kinds: type) -> ValueError:
-        return make_kind_error(self._name(place), value, *kinds)
-
-    def _name(self, place: tuple[str | int, ...]) -> str:
-        if not place:
-            return f"{os.fspath(self._path)}"
-        indices = "".join(f"[{key!r}]" for key in place[1:])
-        return f"{os.fspath(self._path)}, {place[0]}{indices}"
+def _iterate(place: str, value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """Iterate over the items of a field that must be a list, each after its place for errors."""
+    for i, item in enumerate(get_field(place, value, key, list)):
+        yield f"{place}[{key!r}][{i}]", item

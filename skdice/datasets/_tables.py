@@ -27,28 +27,11 @@ def split_records(
     is_quoted: bool,
     n_columns: int | None = None,
 ) -> list[Record]:
-    """Cut the text of a file into rows of one number of columns.
+    """Cut the text of a file into rows of one number of columns, that of the first row by default.
 
     A space only cuts once: it separates a label from the text after it. Blank lines at the end are
-    dropped.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file, for errors.
-    text : str
-        What is in the file.
-    separator : str
-        What stands between two columns.
-    is_quoted : bool
-        Whether fields may be quoted with ``"``, as in CSV files.
-    n_columns : int, default=None
-        The number of columns. None means that of the first row.
-
-    Returns
-    -------
-    records : list of tuple of (int, list of str)
-        The line on which each row begins, and its columns. At least one row.
+    dropped. Fields may be quoted with ``"`` if `is_quoted`, as in CSV files. There is at least one
+    row.
     """
     records = list(
         _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
@@ -122,16 +105,7 @@ def make_labels(
 ) -> np.ndarray:
     """Return the labels in a column: of dtype int64 if all are integers, else of type str.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file, for errors.
-    records : sequence of tuple of (int, list of str)
-        The rows without the header.
-    column : int
-        The column of the label.
-    has_header : bool
-        Whether the file has a header. If not, a first label that seems to be one is an error.
+    If the file has no header, a first label that seems to be one is an error.
     """
     labels = [fields[column].strip(" ") for _, fields in records]
     for (number, _), label in zip(records, labels):
