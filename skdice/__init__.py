@@ -33,7 +33,7 @@ __all__ = [
 
 # Looked up when first used: torch takes seconds to import, which `skdice --help` does not need.
 _HOMES = ("estimators", "inspection", "model_selection")
-_PACKAGES = (*_HOMES, "augmentation", "datasets", "losses", "metrics")
+_PACKAGES = (*_HOMES, "datasets", "losses", "metrics")
 
 
 def __getattr__(name: str) -> Any:

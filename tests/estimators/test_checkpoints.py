@@ -386,7 +386,7 @@ def weight_sum(estimator):
 
 
 def test_killed_by_the_system(tiny_bert, tmp_path):
-    """The loop of benchmarks.kill_and_resume in small; a process of another origin goes on."""
+    """A fit that SIGKILL ended goes on in a process of another origin."""
     plain, X, y = make("tagger", tiny_bert, max_epochs=12, precision="fp32")
 
     def die_after_the_first_epoch():

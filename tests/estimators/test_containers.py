@@ -32,13 +32,6 @@ from skdice._inputs import (
     check_token_lists,
     indexable_rows,
 )
-from skdice.augmentation import (
-    augment,
-    collect_mentions,
-    find_mentions,
-    make_training_sets,
-    undersample_negatives,
-)
 from skdice.estimators._labels import check_indicator, check_labels
 from skdice.estimators._questions import check_questions
 from skdice.inspection import EntityConfusionDisplay, TaggingErrors
@@ -57,7 +50,6 @@ from skdice.model_selection import (
     tune_decision,
 )
 
-from ..augmentation.toy import GAZETTEER, FakeTagger, make_pairs
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .hypothesis_inputs import as_array, as_series
 from .test_span import easy_questions
@@ -326,7 +318,6 @@ class TestAround:
             assert metric(y_in, wrong) == metric(y, wrong)
             assert metric(wrong, y_in) == metric(wrong, y)
         assert imbalance_report(y_in, X_in).equals(imbalance_report(y, X))
-        assert collect_mentions(X_in, y_in) == collect_mentions(X, y)
         for inspect in (
             lambda X, y: TaggingErrors.from_predictions(X, y, wrong).frame,
             lambda X, y: EntityConfusionDisplay.from_predictions(y, wrong).frame,
@@ -394,26 +385,6 @@ class TestAround:
         assert got.best_score_ == expected.best_score_
         assert got.predict(X_in).tolist() == expected.predict(X).tolist()
         assert got.score(X_in, y_in) == expected.score(X, y)
-
-    def test_augmentation(self, container):
-        column, labels, table = CONTAINERS[container]
-        X, y, mentions = make_pairs()
-        X_in = table(dict(zip(("one", "two"), zip(*X))))
-        found = find_mentions(FakeTagger(), X_in)
-        assert found == mentions
-        options = {"gazetteer": GAZETTEER, "mentions": mentions, "random_state": 0}
-        for make in (
-            lambda X, y: undersample_negatives(X, y, random_state=0),
-            lambda X, y: augment(X, y, 4, label=1, **options),
-            lambda X, y: make_training_sets(X, y, **options)["+positive&negative"],
-        ):
-            X_new, y_new = make(X_in, labels(y))
-            X_expected, y_expected = make(X, y)
-            assert X_new.to_numpy().tolist() == [list(pair) for pair in X_expected]
-            assert list(y_new) == y_expected
-        singles = [first for first, _ in X]
-        X_new, _ = undersample_negatives(column(singles), y, random_state=0)
-        assert list(X_new) == undersample_negatives(singles, y, random_state=0)[0]
 
     def test_digest(self, container):
         column, labels, table = CONTAINERS[container]

@@ -1,6 +1,6 @@
 """Tversky loss with alpha from 0.1 to 0.9 and beta = 1 - alpha: the paper's Table 10.
 
-    python -m benchmarks.alpha_sweep --data ../shared/data --jobs 2
+    python -m benchmarks.paper.alpha_sweep --data path/to/corpora --jobs 2
 
 Entities of NCBI-disease and answers of SQuAD 1.1, cross-entropy beside them. All settings get the
 same rows, epochs and learning rate; the training rows are drawn anew for each seed. A finished run
@@ -29,7 +29,7 @@ import matplotlib.pyplot as plt
 
 ALPHAS = [round(0.1 * i, 1) for i in range(1, 10)]
 KEYS = ["corpus", "seed", "alpha"]  # alpha 0 stands for cross-entropy.
-PICTURE = Path(__file__).parent / "alpha_sweep.png"
+PICTURE = Path(__file__).with_suffix(".png")
 
 
 def load(corpus: str, data: Path, seed: int) -> tuple[Any, Any, Any]:

@@ -1,7 +1,7 @@
 """skdice, the Trainer of transformers and SpanMarker on the same rows with the same encoder.
 
-    python -m benchmarks.other_libraries --data path/to/corpora
-    python -m benchmarks.other_libraries --data path/to/corpora --rows 250 --contenders skdice_ce
+    python -m benchmarks.peers --data path/to/corpora
+    python -m benchmarks.peers --data path/to/corpora --rows 250 --contenders skdice_ce
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. Rows
 are those of the study, with IOB2 tags for all: SpanMarker refuses tags without a B, as draws of
@@ -31,8 +31,8 @@ from ..study.corpora import REGIMES, Parts, draw
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
-RESULTS = HERE.parent / "results" / "other_libraries.csv"
-ENVIRONMENTS = REPOSITORY / "build" / "other_libraries"
+RESULTS = HERE.parent / "results" / "peers.csv"
+ENVIRONMENTS = REPOSITORY / "build" / "peers"
 CORPORA = ("CoNLL03", "BC5CDR")
 ROWS = (250, 1000)
 KEY = ("contender", "corpus", "rows", "seed")

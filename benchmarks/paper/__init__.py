@@ -1,0 +1,1 @@
+"""Tables of the paper, redone with this library."""

@@ -1,1 +1,0 @@
-"""What several processes cost: measured on one machine, and reckoned for many."""
