@@ -1,11 +1,165 @@
-"""Checks of parameters, in scikit-learn's wording."""
+"""Parameters of estimators and losses, each stated once: name, type, default, check, documentation.
 
+A parameter is a field of a dataclass. What it may be and what it means stands in its annotation::
+
+    max_epochs: Annotated[int, number("Passes over the rows.", low=1, integer=True)] = 3
+
+:func:`parametrised` makes the constructor of these fields and puts the documentation in the
+docstring of the class. The words of the errors are scikit-learn's.
+"""
+
+import inspect
 import math
 import numbers
-from collections.abc import Collection
-from typing import Any
+import textwrap
+from collections.abc import Callable, Collection
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import numpy as np
+
+T = TypeVar("T")
+Check = Callable[[str, str, Any], None]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter may be, what it means, and what it has a say in.
+
+    Attributes
+    ----------
+    kind : str
+        What it may be, for readers.
+    doc : str
+        What it means; lines are wrapped.
+    check : callable or None
+        Takes the name of the class, that of the parameter, and its value; raises a ValueError.
+    learns : bool
+        Whether it decides what a fit learns, or what is predicted with it.
+    predicts : bool
+        Whether it does not matter to a fit, only to predictions.
+    on_card : bool
+        Whether a model card names it.
+    in_folds : object
+        What takes the place of "cv" in the fits of the folds.
+    """
+
+    kind: str
+    doc: str
+    check: Check | None = None
+    learns: bool = True
+    predicts: bool = False
+    on_card: bool = True
+    in_folds: Any = None
+
+
+def number(
+    doc: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    closed: str = "left",
+    integer: bool = False,
+    optional: bool = False,
+    or_auto: bool = False,
+) -> Parameter:
+    """Return a parameter that is a number in a range, as :func:`check_number` has it.
+
+    If ``or_auto``, it may be "auto", too.
+    """
+
+    def check(owner: str, name: str, value: Any) -> None:
+        if or_auto and isinstance(value, str) and value == "auto":
+            return
+        check_number(
+            owner,
+            name,
+            value,
+            low=low,
+            high=high,
+            closed=closed,
+            integer=integer,
+            optional=optional,
+        )
+
+    kind = "int" if integer else "float"
+    return Parameter(f'{kind} or "auto"' if or_auto else kind, doc, check)
+
+
+def option(doc: str, *options: str, **more: Any) -> Parameter:
+    """Return a parameter that is one of some names."""
+
+    def check(owner: str, name: str, value: Any) -> None:
+        check_option(owner, name, value, options)
+
+    shown = ", ".join(f'"{name}"' for name in options)
+    return Parameter(f"{{{shown}}}", doc, check, **more)
+
+
+def flag(doc: str) -> Parameter:
+    """Return a parameter that is True or False."""
+    return Parameter("bool", doc, check_bool)
+
+
+_KNOWN: dict[Any, dict[str, Parameter]] = {}
+
+
+def parameters_of(cls: Any) -> dict[str, Parameter]:
+    """Return the parameters of a class by name."""
+    if cls not in _KNOWN:  # Losses ask in every step.
+        hints = get_type_hints(cls, include_extras=True)
+        names = [known.name for known in fields(cls)]
+        marks = {name: getattr(hints[name], "__metadata__", ()) for name in names}
+        _KNOWN[cls] = {
+            name: mark
+            for name, found in marks.items()
+            for mark in found
+            if isinstance(mark, Parameter)
+        }
+    return _KNOWN[cls]
+
+
+def check_parameters(instance: Any, owner: str | None = None) -> None:
+    """Raise a ValueError unless every parameter of an object is allowed, each by itself.
+
+    The error says that they are parameters of ``owner``, by default the object's class.
+    """
+    for name, parameter in parameters_of(type(instance)).items():
+        if parameter.check is not None:
+            parameter.check(owner or type(instance).__name__, name, getattr(instance, name))
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+def parametrised(cls: type[T]) -> type[T]:
+    """Make the fields of a class its parameters.
+
+    In its docstring ``%(parameters)s`` becomes what they are, and ``%(name)s`` the text that the
+    class has as ``_texts[name]``.
+    """
+    made = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    # Signatures show types, not what stands beside them.
+    init: Any = made.__init__
+    init.__annotations__ = {**get_type_hints(init), "return": None}
+    if cls.__doc__:  # None under python -OO.
+        # As from Python 3.13 on, docstrings lose their common indentation.
+        doc = inspect.cleandoc(cls.__doc__) + "\n"
+        texts = {"parameters": _document(made), **getattr(made, "_texts", {})}
+        for name, text in texts.items():
+            doc = doc.replace(f"%({name})s\n", textwrap.dedent(text))
+        made.__doc__ = doc
+    return made
+
+
+def _document(cls: Any) -> str:
+    defaults = {known.name: known.default for known in fields(cls)}
+    lines = []
+    for name, parameter in parameters_of(cls).items():
+        default = defaults[name]
+        shown = f'"{default}"' if isinstance(default, str) else repr(default)
+        end = ", optional" if default is None else f", default={shown}"
+        lines.append(f"{name} : {parameter.kind}{'' if default is MISSING else end}\n")
+        lines += [f"    {line}\n" for line in parameter.doc.splitlines() if line]
+    return "".join(lines)
 
 
 def check_number(

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from ._network import NetworkEstimator
 from ._open_parameters import longest_window
 from ._reuse import active_reuse
 from ._rows import Rows, read_fit_rows
-from ._shared_parameters import FITTED_ATTRIBUTES
+from ._shared_parameters import CONTAINERS, FITTED_ATTRIBUTES
 
 
 class Lesson(NamedTuple):
@@ -56,7 +56,7 @@ class TextEstimator(NetworkEstimator):
     decision tuned (:meth:`_decide_on`).
     """
 
-    _attributes = FITTED_ATTRIBUTES
+    _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
 
     # -- the steps of a fit, which a subclass brings -----------------------------------------------
 

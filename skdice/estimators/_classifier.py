@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
 from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
+from .._parameters import Parameter, parametrised
 from .._typing import Indicators, Pairs, Texts, Weights
 from .._typing import Labels as LabelsLike
 from ..exceptions import TruncationWarning
@@ -22,7 +23,6 @@ from ._base import Lesson, TextEstimator
 from ._goal import Goal
 from ._labels import check_known_columns
 from ._loss import check_loss_classes
-from ._parameter import Parameter, estimator
 from ._reuse import active_reuse
 from ._rows import Rows
 from ._shared_parameters import FITTED_ATTRIBUTES
@@ -79,7 +79,7 @@ class Labels:
         return Labels(self.values[index], self.names)
 
 
-@estimator
+@parametrised
 class TextClassifier(ClassifierMixin, TextEstimator):
     """Base of the classifiers: a row of one or two texts gets a label, or several of them.
 
@@ -88,7 +88,10 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     """
 
     _module_class = SequenceModule
-    _attributes = _ATTRIBUTES + FITTED_ATTRIBUTES
+    _texts: ClassVar[dict[str, str]] = {
+        **TextEstimator._texts,
+        "attributes": _ATTRIBUTES + FITTED_ATTRIBUTES,
+    }
 
     pos_label: Annotated[Any, Parameter("label", _POS_LABEL)] = None
     truncation: Annotated[str, Parameter("str", "What is done with longer texts.")] = (

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from .._inputs import list_some
 from .._parameters import check_number
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
+from ..losses._named import check_named
 
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
@@ -91,9 +92,8 @@ def check_loss(estimator: Any) -> None:
         for name in given:
             if name not in usable:
                 raise ValueError(_unusable(name, getattr(estimator, name), estimator.loss))
-        _named_loss(estimator, estimator.loss, class_weight=1.0).check_parameters(
-            type(estimator).__name__
-        )
+        values = {name: getattr(estimator, name) for name in given}
+        check_named(estimator.loss, type(estimator).__name__, values)
     if estimator.K is not None and estimator.class_weight not in (None, "log"):
         raise ValueError(
             f"K={estimator.K!r} means class_weight='log'; got "

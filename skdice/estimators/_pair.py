@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from .._inputs import check_pairs
+from .._parameters import option, parametrised
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_labels
-from ._parameter import estimator, option
 from ._task import Task
 
 _TRUNCATION = """
@@ -23,7 +23,7 @@ def _read_labels(y: Any, rows: Sequence[Any]) -> tuple[np.ndarray, None]:
     return check_labels(y, len(rows)), None
 
 
-@estimator
+@parametrised
 class DicePairClassifier(TextClassifier):
     """Classify pairs of texts with a fine-tuned transformer that reads both together.
 

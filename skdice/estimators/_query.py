@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import Span, check_tags, check_token_lists
-from .._parameters import check_number
+from .._parameters import Parameter, check_number, number, option, parametrised
 from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..datasets._write_tags import write_tags
 from ..io._model_card import CardTexts
@@ -24,7 +24,6 @@ from ._default_queries import check_queries, choose_queries
 from ._entity_rows import check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_decision
 from ._loss import check_loss_classes
-from ._parameter import Parameter, estimator, number, option
 from ._rows import Rows
 from ._task import Task
 from ._words import WordTagger, count_tagged
@@ -71,7 +70,7 @@ def _check_span_weights(owner: str, name: str, value: Any) -> None:
         check_number(owner, name, weight, low=0)
 
 
-@estimator
+@parametrised
 class DiceQueryTagger(WordTagger):
     """Find entities, also nested ones, by asking for each type in plain words (BERT-MRC).
 

@@ -8,14 +8,21 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import torch
 
-from .._parameters import check_bool, check_number, check_option
+from .._parameters import (
+    Parameter,
+    check_number,
+    check_option,
+    check_parameters,
+    flag,
+    number,
+    option,
+)
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
 from ..nn._adapters import changed, check_peft_config, fields_of
 from ..nn._callbacks import named_callbacks
 from ..nn._runtime import RUNTIMES
 from ._loss import check_loss
-from ._parameter import Parameter, check_parameters, number, option
 from ._sklearn import BaseEstimator
 
 
@@ -178,6 +185,10 @@ are refused. A clone gets copies of the callbacks: in cross-validation, what the
 ``net_.callbacks_`` of the fitted estimators.
 """
 
+CONTAINERS = """\
+    X and y may be lists, arrays, tensors, or columns and tables of pandas, polars, pyarrow and
+    Hugging Face datasets, of whose ``ClassLabel`` the names are learned, not the numbers.
+"""
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
         The loss that was used, with all parameters set.
@@ -276,7 +287,7 @@ class SharedParameters(BaseEstimator):
     ] = None
     peft_config: Annotated[Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config)] = None
     n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
-    merge_members: Annotated[bool, Parameter("bool", _MERGE, check_bool)] = False
+    merge_members: Annotated[bool, flag(_MERGE)] = False
     validation_fraction: Annotated[
         float | None,
         number(

@@ -12,11 +12,11 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import check_rows, column_names, list_rows
-from .._parameters import check_number
+from .._parameters import Parameter, check_number, number, option, parametrised
 from .._typing import Answers, Questions, Weights
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
-from ..losses._span import SpanLoss, is_over_positions
+from ..losses._span import SpanLoss
 from ..metrics import squad_exact_match, squad_f1_score
 from ..metrics._row_counts import RowCounts, count_rows
 from ..metrics._squad import read_answers, score_rows
@@ -28,7 +28,6 @@ from ._base import Lesson, TextEstimator
 from ._goal import Goal
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
-from ._parameter import Parameter, estimator, number, option
 from ._questions import GoldAnswers, align_answers, check_questions
 from ._rows import Rows, object_array
 from ._task import Task
@@ -80,7 +79,7 @@ def _read_answers(y: Any, rows: Any = None) -> list[list[str]]:
     return [read_answers(row, f"row {i} of y") for i, row in enumerate(answers)]
 
 
-@estimator
+@parametrised
 class DiceSpanExtractor(TextEstimator):
     """Answer questions by a part of their context with a fine-tuned transformer.
 
@@ -396,7 +395,7 @@ class DiceSpanExtractor(TextEstimator):
         super()._check_parameters()
         owner = type(self).__name__
         is_ce = self.loss in ("ce", "recommended")
-        if is_ce or (isinstance(self.loss, Loss) and is_over_positions(self.loss)):
+        if is_ce or (isinstance(self.loss, Loss) and self.loss.is_over_positions):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight

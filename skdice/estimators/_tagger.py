@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import Span, check_tags, check_token_lists, list_some
-from .._parameters import check_bool, check_number
+from .._parameters import Parameter, check_number, flag, number, option, parametrised
 from .._typing import TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
@@ -27,7 +27,6 @@ from ._goal import F1, Goal, choose_decision, score_candidates
 from ._loss import check_loss_classes, recommended_for_entities
 from ._open_parameters import shared_pieces
 from ._out_of_fold import out_of_fold_scores
-from ._parameter import Parameter, estimator, number, option
 from ._rows import Rows, object_array
 from ._task import Task
 from ._words import WordTagger, count_tagged
@@ -67,7 +66,7 @@ def _check_background_bias(owner: str, name: str, value: Any) -> None:
         check_number(owner, name, value, closed="neither")
 
 
-@estimator
+@parametrised
 class DiceTokenTagger(WordTagger):
     """Tag every word of a sentence with a fine-tuned transformer.
 
@@ -153,8 +152,8 @@ class DiceTokenTagger(WordTagger):
 
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
-    crf: Annotated[bool, Parameter("bool", _CRF, check_bool)] = False
-    word_shapes: Annotated[bool, Parameter("bool", _WORD_SHAPES, check_bool)] = False
+    crf: Annotated[bool, flag(_CRF)] = False
+    word_shapes: Annotated[bool, flag(_WORD_SHAPES)] = False
     background_bias: Annotated[
         float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias)
     ] = 0.0

@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_texts
+from .._parameters import option, parametrised
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_indicator, check_labels, is_indicator
-from ._parameter import estimator, option
 from ._task import Task
 
 _TRUNCATION = "Longer texts lose their end, with a warning that counts them, or are an error."
@@ -25,7 +25,7 @@ def _read_labels(y: Any, rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray | 
     return check_indicator(y, n_rows) if is_indicator(y) else (check_labels(y, n_rows), None)
 
 
-@estimator
+@parametrised
 class DiceTextClassifier(TextClassifier):
     """Classify texts with a fine-tuned transformer.
 

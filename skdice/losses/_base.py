@@ -1,17 +1,20 @@
 """The base of all losses: parameters, input checks, weights and the additive-sums protocol."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from .._parameters import check_number, check_option
+from .._parameters import Parameter, check_parameters, number, option, parametrised
 
 # Of shape (n_classes,); (2,) for one binary column, (n_labels, 2) for several labels.
 ClassWeight: TypeAlias = ArrayLike | Tensor | None
+# Logits of -inf, as of classes that are masked, have differences and gradients as this number.
+_LOWEST = -1e30
 
 
 class Items(NamedTuple):
@@ -42,7 +45,49 @@ class Items(NamedTuple):
         """Whether every class is a column of its own."""
         return self.target.ndim == 2
 
+    @property
+    def is_gold(self) -> Tensor:
+        """y: whether a cell (item, class) is positive, of the shape of the logits."""
+        if self.has_columns:
+            return self.target == 1
+        gold = torch.zeros_like(self.logits, dtype=torch.bool)
+        return gold.scatter(1, self.target.unsqueeze(1), True)
 
+    @property
+    def cell_logits(self) -> Tensor:
+        """The logit of each class against all others, of which p is the sigmoid."""
+        return self.logits if self.has_columns else against_rest(self.logits)
+
+    @property
+    def gold_logits(self) -> Tensor:
+        """The logit of the gold target against all else, of the shape of the targets."""
+        if self.has_columns:
+            return torch.where(self.target == 1, self.logits, -self.logits)
+        gold = self.target.unsqueeze(1)
+        others = self.logits.clamp_min(_LOWEST).scatter(1, gold, -torch.inf).logsumexp(1)
+        return self.logits.gather(1, gold).squeeze(1) - others
+
+    @property
+    def cross_entropy(self) -> Tensor:
+        """-log p_gold, of the shape of the targets."""
+        if not self.has_columns:
+            return F.cross_entropy(self.logits, self.target, reduction="none")
+        target = self.target.to(self.logits.dtype)
+        return F.binary_cross_entropy_with_logits(self.logits, target, reduction="none")
+
+
+_CLASS_WEIGHT = """
+Weight of the items of each gold class, of shape (n_classes,); (2,) for one binary column,
+(n_classes, 2) if multi-label.
+"""
+_REDUCTION = """
+The mean divides by the number of valid items (with ``sample_weight``: by its sum), not by the sum
+of the class weights as ``torch.nn.CrossEntropyLoss`` does. "none" gives a loss per item, set losses
+at example level only.
+"""
+
+
+@parametrised
 class Loss(BaseEstimator, nn.Module):
     """Base class of the losses.
 
@@ -52,14 +97,35 @@ class Loss(BaseEstimator, nn.Module):
     The mean over any set of items can be formed piece by piece: ``sums`` is additive over items,
     and ``value(sums)`` is the loss. So a loss over one optimiser step stays exact when the step is
     cut into micro-batches or spread over processes.
+
+    A subclass of a loss that is a mean over items brings ``_item_losses``, one of a ratio over a
+    set (:class:`SetLoss`) ``_cells``.
+
+    Parameters
+    ----------
+    %(parameters)s
     """
 
-    get_params: Callable[..., dict[str, Any]]
-    set_params: Callable[..., "Loss"]
-    class_weight: ClassWeight
-    ignore_index: int
-    reduction: str
-    memory: float | str = 0.0
+    class_weight: Annotated[ClassWeight, Parameter("array-like", _CLASS_WEIGHT)] = None
+    ignore_index: Annotated[
+        int,
+        number("Items with this target take no part and get exactly zero gradient.", integer=True),
+    ] = -100
+    reduction: Annotated[str, option(_REDUCTION, "mean", "none")] = "mean"
+
+    # About how many steps the sums are formed over in training.
+    memory = 0.0  # type: float | str
+    get_params: ClassVar[Callable[..., dict[str, Any]]]
+    set_params: ClassVar[Callable[..., Any]]
+    # Whether an extractor takes it over the positions of a window: that is no trait of subclasses.
+    is_over_positions: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.is_over_positions = cls.__dict__.get("is_over_positions", False)
+
+    def __post_init__(self) -> None:
+        nn.Module.__init__(self)
 
     def forward(
         self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
@@ -159,19 +225,9 @@ class Loss(BaseEstimator, nn.Module):
         """Return the weights of what :meth:`_item_losses` returns, from those of the targets."""
         return weight
 
-    def check_parameters(self, owner: str | None = None) -> None:
-        """Raise a ValueError unless all parameters are allowed.
-
-        Parameters
-        ----------
-        owner : str, optional
-            Whose parameters the error says they are; the loss's by default.
-        """
-        self._check_parameters(type(self).__name__ if owner is None else owner)
-
-    def _check_parameters(self, owner: str) -> None:
-        check_option(owner, "reduction", self.reduction, ("mean", "none"))
-        check_number(owner, "ignore_index", self.ignore_index, integer=True)
+    def check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed."""
+        check_parameters(self)
 
     def _prepare(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None) -> Items:
         owner = type(self).__name__
@@ -254,6 +310,30 @@ class Loss(BaseEstimator, nn.Module):
             )
         _check_weights(f"The 'class_weight' parameter of {type(self).__name__}", "class", weight)
         return weight
+
+
+def against_rest(logits: Tensor) -> Tensor:
+    """Return the logit of each class against all others, whose sigmoid is the softmax.
+
+    That is ``log p - log(1 - p)``. Where p is near one, as only that of the top class of a row can
+    be, ``1 - p`` has no digits left; there the log-sum-exp of the *other* logits stands for it.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n_items, n_classes)
+
+    Returns
+    -------
+    Tensor of shape (n_items, n_classes)
+    """
+    logits = logits.clamp_min(_LOWEST)
+    top = logits.argmax(1, keepdim=True)
+    is_top = torch.zeros_like(logits, dtype=torch.bool).scatter(1, top, True)
+    others = logits.masked_fill(is_top, -torch.inf).logsumexp(1, keepdim=True)
+    log_p = logits.log_softmax(1)
+    # That of the top class is left out of exp, too, or its gradient would be 0 times infinity.
+    log_rest = torch.log1p(-log_p.masked_fill(is_top, -torch.inf).exp())
+    return torch.where(is_top, logits - others, log_p - log_rest)
 
 
 def accumulator(tensor: Tensor) -> Tensor:

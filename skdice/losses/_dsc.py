@@ -1,10 +1,20 @@
 """Self-adjusting dice loss (DSC)."""
 
-from .._parameters import check_bool, check_number
-from ._base import ClassWeight
+from typing import Annotated
+
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from .._parameters import flag, number, parametrised
 from ._dice import DiceLoss
 
+_DETACH = """
+Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from negatives to
+positives.
+"""
 
+
+@parametrised
 class SelfAdjustingDiceLoss(DiceLoss):
     """Self-adjusting dice loss: dice on ``f = (1 - p)^alpha p`` instead of p (Eq. 11 and 12).
 
@@ -14,17 +24,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
 
     Parameters
     ----------
-    alpha : float, default=0.01
-        Exponent of ``1 - p``; 0 is :class:`DiceLoss`.
-    gamma : float, default=1.0
-        Smoothing. It weighs less in a larger set, so batch size and gamma act as one.
-    square_denominator : bool, default=True
-        Whether f is squared in the denominator. With the square, easy negatives hardly count:
-        their gradient is proportional to p.
-    detach_weight : bool, default=False
-        Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from
-        negatives to positives.
-    %(set)s
+    %(parameters)s
 
     Raises
     ------
@@ -39,38 +39,15 @@ class SelfAdjustingDiceLoss(DiceLoss):
     tensor(0.1102)
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.01,
-        gamma: float = 1.0,
-        square_denominator: bool = True,
-        detach_weight: bool = False,
-        memory: float | str = "auto",
-        level: str = "batch",
-        average: str = "micro",
-        background: int | str | None = "auto",
-        ohem_ratio: float = 0.0,
-        ce_weight: float = 0.0,
-        class_weight: ClassWeight = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(
-            gamma=gamma,
-            square_denominator=square_denominator,
-            memory=memory,
-            level=level,
-            average=average,
-            background=background,
-            ohem_ratio=ohem_ratio,
-            ce_weight=ce_weight,
-            class_weight=class_weight,
-            ignore_index=ignore_index,
-            reduction=reduction,
-        )
-        self.alpha = alpha
-        self.detach_weight = detach_weight
+    alpha: Annotated[float, number("Exponent of ``1 - p``; 0 is :class:`DiceLoss`.", low=0)] = 0.01
+    detach_weight: Annotated[bool, flag(_DETACH)] = False
+
+    def _scores(self, m: Tensor) -> Tensor:
+        log_p, log_rest = logsigmoid(m), logsigmoid(-m)
+        if self.detach_weight:
+            log_rest = log_rest.detach()
+        # (1 - p)^alpha p: value and gradient stay exact where p rounds to one.
+        return (self.alpha * log_rest + log_p).exp()
 
     def known_collapse(self) -> str | None:
         if self.level == "example" and self.alpha >= 0.5 and not self.detach_weight:
@@ -80,12 +57,3 @@ class SelfAdjustingDiceLoss(DiceLoss):
                 f"to 1. Use level='batch', a small alpha (0.01) or detach_weight=True."
             )
         return None
-
-    @property
-    def _adjustment(self) -> tuple[float, bool]:
-        return float(self.alpha), bool(self.detach_weight)
-
-    def _check_parameters(self, owner: str) -> None:
-        super()._check_parameters(owner)
-        check_number(owner, "alpha", self.alpha, low=0)
-        check_bool(owner, "detach_weight", self.detach_weight)

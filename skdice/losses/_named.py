@@ -1,7 +1,9 @@
 """The losses and presets by name."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from .._parameters import parameters_of
 from ._base import Loss
 from ._cross_entropy import CrossEntropyLoss
 from ._dice import DiceLoss
@@ -22,19 +24,8 @@ _CLASSES: dict[str, type[Loss]] = {
     "recommended": DiceLoss,
 }
 LOSS_NAMES = tuple(_CLASSES)
-
-_PARAMETERS: dict[str, tuple[str, ...]] = {
-    "ce": (),
-    "wce": (),
-    "focal": ("gamma",),
-    "dice": ("gamma", "memory", "ce_weight"),
-    "tversky": ("alpha", "beta", "gamma", "memory", "ce_weight"),
-    "dsc": ("alpha", "gamma", "memory", "ce_weight"),
-    # What was published has no memory.
-    "dsc-paper": ("alpha", "gamma", "ce_weight"),
-    "dsc-official": ("alpha", "gamma", "ce_weight"),
-    "recommended": (),
-}
+# Those that an estimator has, too.
+_TAKEN = ("alpha", "beta", "gamma", "memory", "ce_weight")
 
 
 def loss_parameters(name: str) -> tuple[str, ...]:
@@ -51,13 +42,27 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     >>> loss_parameters("tversky")
     ('alpha', 'beta', 'gamma', 'memory', 'ce_weight')
     """
-    if not isinstance(name, str) or name not in _PARAMETERS:
+    if not isinstance(name, str) or name not in _CLASSES:
         allowed = ", ".join(repr(known) for known in LOSS_NAMES)
         raise ValueError(
             f"The 'loss' parameter must be one of {{{allowed}}} or a skdice.losses.Loss object. "
             f"Got {name!r} instead."
         )
-    return _PARAMETERS[name]
+    if name == "recommended":
+        return ()
+    # What was published has no memory.
+    left_out = {"memory"} if "-" in name else set()
+    known = parameters_of(_CLASSES[name])
+    return tuple(taken for taken in _TAKEN if taken in known and taken not in left_out)
+
+
+def check_named(name: str, owner: str, given: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless the named loss takes such values; they are parameters of owner."""
+    known = parameters_of(_CLASSES[name])
+    for parameter, value in given.items():
+        check = known[parameter].check
+        if check is not None:
+            check(owner, parameter, value)
 
 
 def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:

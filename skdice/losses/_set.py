@@ -1,88 +1,116 @@
 """What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
 
+from collections.abc import Callable
+from typing import Annotated, Any
+
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
+from torch.utils.checkpoint import checkpoint
 
-from .._docstrings import fill_docstring
-from .._parameters import check_bool, check_number, check_option
+from .._parameters import (
+    Parameter,
+    check_number,
+    check_option,
+    flag,
+    number,
+    option,
+    parametrised,
+)
 from ._base import Items, Loss, accumulator
-from ._cross_entropy import cross_entropy
 from ._ohem import mined
-from ._scores import adjusted_sigmoid
-from ._softmax import OtherCells, gold_logits_and_sums
 
-_PARAMETERS = """\
-    memory : float or "auto", default="auto"
-        About how many optimiser steps the sums are taken over when an estimator trains, see
-        :class:`SumsMemory`; 0 uses each step alone. "auto" takes as many steps as have about 40
-        positives, at most 10 or a quarter of an epoch. Memory has no effect at example level, nor
-        if you call the loss on a batch yourself.
-    level : {"batch", "example"}, default="batch"
-        Compute one loss from the sums over the batch, or one loss per item and take the mean.
-    average : {"micro", "macro", "sum"}, default="micro"
-        Pool over the classes too, or take the mean / the sum of the losses of the classes.
-    background : int, None or "auto", default="auto"
-        Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the
-        negative class; if you call the loss yourself, "auto" keeps all.
-    ohem_ratio : float, default=0.0
-        Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps
-        all. Batch level only.
-    ce_weight : float in [0, 1], default=0.0
-        ``ce_weight * cross-entropy + (1 - ce_weight) * this loss``.
-        Cross-entropy is the mean over all items, so where positives are rare a small weight has
-        little effect.
-    class_weight : array-like of shape (n_classes,), optional
-        Weight of the items of each gold class. Of shape (2,) for one binary column,
-        (n_classes, 2) if multi-label.
-    ignore_index : int, default=-100
-        Items with this target take no part and get exactly zero gradient.
-    reduction : {"mean", "none"}, default="mean"
-        "none" gives a loss per item, at example level only.
+# Cells that are computed together; of more of them only the logits are kept for the gradient.
+_CELLS = 2**18
+
+_GAMMA = "Smoothing. It weighs less in a larger set, so batch size and gamma act as one."
+_SQUARE = """
+Whether scores are squared in the denominator. With the square, easy negatives hardly count: their
+gradient is proportional to p. The linear form pushes all with equal force.
+"""
+_MEMORY = """
+About how many optimiser steps the sums are taken over when an estimator trains, see
+:class:`SumsMemory`; 0 uses each step alone. "auto" takes as many steps as have about 40 positives,
+at most 10 or a quarter of an epoch. Memory has no effect at example level, nor if you call the loss
+on a batch yourself.
+"""
+_LEVEL = """
+Compute one loss from the sums over the batch, or one loss per item and take the mean.
+"""
+_AVERAGE = "Pool over the classes too, or take the mean / the sum of the losses of the classes."
+_BACKGROUND = """
+Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the negative
+class; if you call the loss yourself, "auto" keeps all.
+"""
+_OHEM = """
+Keep all positive cells and this many times as many of the hardest negative ones; 0 keeps all. Batch
+level only.
+"""
+_CE_WEIGHT = """
+``ce_weight * cross-entropy + (1 - ce_weight) * this loss``. Cross-entropy is the mean over all
+items, so where positives are rare a small weight has little effect.
 """
 
 
+def _check_memory(owner: str, name: str, value: Any) -> None:
+    if isinstance(value, str):
+        check_option(owner, name, value, ("auto",))
+    else:
+        check_number(owner, name, value, low=0)
+
+
+def _check_background(owner: str, name: str, value: Any) -> None:
+    if isinstance(value, str):
+        check_option(owner, name, value, ("auto",))
+    else:
+        check_number(owner, name, value, low=0, integer=True, optional=True)
+
+
+@parametrised
 class SetLoss(Loss):
     """Base of the losses of the form ``1 - (N + gamma) / (D + gamma)``.
 
     N and D are sums over the cells (item, class) of a set. The set is the whole batch
-    (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says
-    what a gold cell adds to N and to D; any other cell adds a multiple of f^2 (or f) to D.
+    (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says in
+    ``_cells`` what a cell adds to N and to D.
 
     With one softmax the gold cell of an item is that of its class; with columns every 1 is one.
 
-    In the docstring of a subclass ``%(set)s`` becomes the parameters that all have.
+    Parameters
+    ----------
+    %(parameters)s
     """
 
-    gamma: float
-    square_denominator: bool
-    memory: float | str
-    level: str
-    average: str
-    background: int | str | None
-    ohem_ratio: float
-    ce_weight: float
+    gamma: Annotated[float, number(_GAMMA, low=0)] = 1.0
+    square_denominator: Annotated[bool, flag(_SQUARE)] = True
+    memory: Annotated[float | str, Parameter('float or "auto"', _MEMORY, _check_memory)] = "auto"
+    level: Annotated[str, option(_LEVEL, "batch", "example")] = "batch"
+    average: Annotated[str, option(_AVERAGE, "micro", "macro", "sum")] = "micro"
+    background: Annotated[
+        int | str | None, Parameter('int, None or "auto"', _BACKGROUND, _check_background)
+    ] = "auto"
+    ohem_ratio: Annotated[float, number(_OHEM, low=0)] = 0.0
+    ce_weight: Annotated[float, number(_CE_WEIGHT, low=0, high=1, closed="both")] = 0.0
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        fill_docstring(cls, set=_PARAMETERS)
+    def _cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what cells add to N and to D.
 
-    def _gold_cell(self, f: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what gold cells with scores f add to N and to D."""
+        Parameters
+        ----------
+        p : Tensor of shape (n_items, n_classes)
+            Their scores.
+        y : Tensor of shape (n_items, n_classes)
+            1 for gold cells, 0 for all others.
+        """
         raise NotImplementedError
 
-    @property
-    def _other_scale(self) -> float:
-        """What cells of other classes add to D, divided by f^2 (linear form: f)."""
-        return 1.0
+    def _scores(self, m: Tensor) -> Tensor:
+        """Return the scores of cells, here p, from their logits against all other classes."""
+        # Not sigmoid, whose gradient p (1 - p) is 0 from p = 1 in float32 on.
+        return logsigmoid(m).exp()
 
-    @property
-    def _adjustment(self) -> tuple[float, bool]:
-        """The exponent alpha of 1 - p in the score f, and whether (1 - p)^alpha is a constant."""
-        return 0.0, False
-
-    def _power(self, f: Tensor) -> Tensor:
-        return f.square() if self.square_denominator else f
+    def _power(self, p: Tensor) -> Tensor:
+        return p.square() if self.square_denominator else p
 
     @property
     def additive(self) -> bool:
@@ -106,82 +134,56 @@ class SetLoss(Loss):
     def _sums(self, items: Items) -> Tensor:
         if self.separable:
             return super()._sums(items)
-        used, weight = self._cells_in_use(items)
-        m = None
-        if items.has_columns:
-            numerator, denominator = self._cells(used)
-            sums = [(used.weight * numerator).sum(0), (weight * denominator).sum(0)]
-        else:
-            m, others = gold_logits_and_sums(used, self._other_cells("items"), weight)
-            numerator, denominator = self._gold_cell(self._scores(m))
-            sums = [
-                _sum_by_class(used.weight * numerator, used.target, len(others)),
-                _sum_by_class(used.weight * denominator, used.target, len(others)) + others,
-            ]
+        weight = self._cell_weight(items)
+
+        def sums_of_cells(block: Items, weight: Tensor) -> Tensor:
+            # In float32 the sums over many items would cost digits.
+            parts = [accumulator(weight * part).sum(0) for part in self._numbers(block)]
+            return torch.stack(parts)
+
+        parts = _in_blocks(sums_of_cells, items, weight)
+        sums = [torch.stack(parts).sum(0).to(items.logits.dtype).flatten()]
         if self.ce_weight:
-            m = m if used is items else None  # Of the items that mining kept alone.
-            losses = cross_entropy(items) if m is None else -logsigmoid(m)
-            sums.append((losses * items.weight).sum().unsqueeze(0))
-            sums.append(items.sample_weight.sum().unsqueeze(0))
+            losses = (items.cross_entropy * items.weight).sum()
+            sums.append(torch.stack([losses, items.sample_weight.sum()]))
         return torch.cat(sums)
 
-    def _cells_in_use(self, items: Items) -> tuple[Items, Tensor]:
-        """Return the items of the sums; and weights that broadcast to their cells."""
+    def _numbers(self, items: Items) -> tuple[Tensor, Tensor]:
+        """Return what the cells of items add to N and to D, each (n_items, n_classes)."""
+        y = items.is_gold
+        numerator, denominator = self._cells(self._scores(items.cell_logits), y.to(items.logits))
+        # Where D is tiny the gradient of N may overflow: 0 times that must not reach other cells.
+        return numerator.masked_fill(~y, 0.0), denominator
+
+    def _cell_weight(self, items: Items) -> Tensor:
+        """Return weights that broadcast to the cells of the items, 0 for those that are mined."""
         if not self.ohem_ratio:
-            return items, items.weight if items.has_columns else items.weight.unsqueeze(1)
+            return items.weight if items.has_columns else items.weight.unsqueeze(1)
         keep = self._kept_classes(items.logits.shape[1], items.logits.device)
-        items, weight = mined(items, keep, self.ohem_ratio, self.average)
-        if self.class_weight is not None:
-            gold = self._gold_weight(items.logits, items.target)
-            weight = weight * (gold if items.has_columns else gold.unsqueeze(1))
-        return items, weight
+        weight = mined(items, keep, self.ohem_ratio, self.average)
+        if self.class_weight is None:
+            return weight
+        gold = self._gold_weight(items.logits, items.target)
+        return weight * (gold if items.has_columns else gold.unsqueeze(1))
 
     def _item_losses(self, items: Items) -> Tensor:
         keep = self._kept_classes(items.logits.shape[1], items.logits.device)
-        if items.has_columns:
-            valid = items.sample_weight > 0  # Items without weight do not count anyway.
-            ratios = self._ratio(*self._cells(items), keep & valid)
-            losses = _mean(cross_entropy(items), valid) if self.ce_weight else None
-        else:
-            m, ratios = self._gold_logits_and_item_ratios(items, keep)
-            losses = -logsigmoid(m) if self.ce_weight else None
-        return ratios if losses is None else self.ce_weight * losses + (1 - self.ce_weight) * ratios
 
-    def _gold_logits_and_item_ratios(self, items: Items, keep: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gold logits and the set losses of items with one softmax, each (n_items,)."""
-        micro = self.average == "micro"
-        cells = self._other_cells("classes", gamma=None if micro else float(self.gamma))
-        m, others = gold_logits_and_sums(items, cells, keep.to(items.logits))
-        keep_gold = keep[items.target]
-        numerator, denominator = self._gold_cell(self._scores(m))
-        if micro:
-            numerator = numerator.masked_fill(~keep_gold, 0.0)
-            denominator = denominator.masked_fill(~keep_gold, 0.0)
-            return m, self._set_loss(numerator, denominator + others)
-        total = self._set_loss(numerator, denominator).masked_fill(~keep_gold, 0.0) + others
-        return m, total / keep.sum().clamp_min(1) if self.average == "macro" else total
+        def ratios_of_items(block: Items, valid: Tensor) -> Tensor:
+            return self._ratio(*self._numbers(block), keep & valid)
+
+        # Items without weight do not count anyway.
+        valid = items.sample_weight > 0 if items.has_columns else items.weight.new_ones(1, 1).bool()
+        ratios = torch.cat(_in_blocks(ratios_of_items, items, valid))
+        if not self.ce_weight:
+            return ratios
+        losses = items.cross_entropy
+        losses = _mean(losses, valid) if items.has_columns else losses
+        return self.ce_weight * losses + (1 - self.ce_weight) * ratios
 
     def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
-        # The valid columns of an item differ in class weight only.
+        # The valid columns of an item differ in class weight only; its units are of example level.
         return weight if weight.ndim == 1 else _mean(weight, valid)
-
-    def _scores(self, logits: Tensor) -> Tensor:
-        """Return the scores f of cells from their logits against all other classes."""
-        return adjusted_sigmoid(logits, *self._adjustment)
-
-    def _other_cells(self, over: str, gamma: float | None = None) -> OtherCells:
-        power = 2 if self.square_denominator else 1
-        return OtherCells(over, *self._adjustment, power, self._other_scale, gamma)
-
-    def _cells(self, items: Items) -> tuple[Tensor, Tensor]:
-        """Return what the cells of columns add to N and to D, each (n_items, n_classes)."""
-        f = self._scores(items.logits)
-        numerator, denominator = self._gold_cell(f)
-        positive = items.target == 1
-        return (
-            numerator.masked_fill(~positive, 0.0),
-            torch.where(positive, denominator, self._other_scale * self._power(f)),
-        )
 
     def _ratio(self, numerator: Tensor, denominator: Tensor, keep: Tensor) -> Tensor:
         """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes).
@@ -227,22 +229,9 @@ class SetLoss(Loss):
         keep[self.background] = False
         return keep
 
-    def _check_parameters(self, owner: str) -> None:
-        super()._check_parameters(owner)
-        check_number(owner, "gamma", self.gamma, low=0)
-        check_bool(owner, "square_denominator", self.square_denominator)
-        if isinstance(self.memory, str):
-            check_option(owner, "memory", self.memory, ("auto",))
-        else:
-            check_number(owner, "memory", self.memory, low=0)
-        check_option(owner, "level", self.level, ("batch", "example"))
-        check_option(owner, "average", self.average, ("micro", "macro", "sum"))
-        check_number(owner, "ohem_ratio", self.ohem_ratio, low=0)
-        check_number(owner, "ce_weight", self.ce_weight, low=0, high=1, closed="both")
-        if isinstance(self.background, str):
-            check_option(owner, "background", self.background, ("auto",))
-        elif self.background is not None:
-            check_number(owner, "background", self.background, low=0, integer=True)
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        owner = type(self).__name__
         if self.level == "batch" and self.reduction == "none":
             raise ValueError(
                 f"The 'reduction' parameter of {owner} must be 'mean' with level='batch': a batch "
@@ -255,10 +244,26 @@ class SetLoss(Loss):
             )
 
 
-def _sum_by_class(values: Tensor, target: Tensor, n_classes: int) -> Tensor:
-    # index_add is a running sum: in float32, 65,536 items would cost four digits.
-    wide = accumulator(values)
-    return wide.new_zeros(n_classes).index_add(0, target, wide).to(values.dtype)
+def _in_blocks(
+    function: Callable[[Items, Tensor], Tensor], items: Items, of_cells: Tensor
+) -> list[Tensor]:
+    """Return what a function gives for blocks of items, which is computed anew for the gradient.
+
+    Besides the logits and their gradient there is then no array of the size of all cells.
+    """
+    n_items, n_classes = items.logits.shape
+    size = max(1, _CELLS // max(1, n_classes))
+    if n_items <= size or torch.compiler.is_compiling():  # A compiler cuts by itself.
+        return [function(items, of_cells)]
+    of_cells = of_cells.expand(n_items, -1)
+    blocks = (
+        (Items(*(part[start : start + size] for part in items)), of_cells[start : start + size])
+        for start in range(0, n_items, size)
+    )
+    return [
+        checkpoint(function, *block, use_reentrant=False, preserve_rng_state=False)
+        for block in blocks
+    ]
 
 
 def _mean(values: Tensor, valid: Tensor) -> Tensor:

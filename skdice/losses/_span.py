@@ -5,7 +5,6 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from ._base import Loss, accumulator
-from ._cross_entropy import CrossEntropyLoss
 
 
 class SpanLoss(BaseEstimator, nn.Module):
@@ -44,7 +43,7 @@ class SpanLoss(BaseEstimator, nn.Module):
 
     def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """Compute what the loss needs to know of some windows, additive over windows."""
-        if self._is_softmax:
+        if self.loss.is_over_positions:
             start, end = (
                 self._softmax_sums(logits[:, i], target[:, i], target[:, 2], sample_weight)
                 for i in (0, 1)
@@ -66,7 +65,7 @@ class SpanLoss(BaseEstimator, nn.Module):
     def total_weight(self, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """Return what the mean over some windows is divided by, a scalar tensor; it adds up."""
         start = target[:, 0]
-        if self._is_softmax:
+        if self.loss.is_over_positions:
             right = (start == 1).float()
             return (right if sample_weight is None else right * sample_weight).sum()
         return self.loss.total_weight(start, sample_weight)
@@ -85,10 +84,6 @@ class SpanLoss(BaseEstimator, nn.Module):
     def separable(self) -> bool:
         """Whether the loss is a weighted mean, divided by ``sums[1]``."""
         return self.loss.separable
-
-    @property
-    def _is_softmax(self) -> bool:
-        return is_over_positions(self.loss)
 
     def _softmax_sums(
         self, logits: Tensor, target: Tensor, window: Tensor, sample_weight: Tensor | None
@@ -109,8 +104,3 @@ class SpanLoss(BaseEstimator, nn.Module):
             weight = weight * sample_weight
         losses = (log_total - logits) * weight
         return torch.stack([losses.sum(), weight.sum()])
-
-
-def is_over_positions(loss: Loss) -> bool:
-    """Whether a loss is taken over the positions of a window as classes."""
-    return type(loss) is CrossEntropyLoss

@@ -1,27 +1,29 @@
 """Weighted cross-entropy and the paper's class weights."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import field
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._parameters import check_number
+from .._parameters import Parameter, check_number, parametrised
 from ._base import ClassWeight
 from ._cross_entropy import CrossEntropyLoss
 
+_CLASS_WEIGHT = """
+Weight of each class, of shape (n_classes,), for instance :func:`log_class_weight`; (2,) for one
+binary column, (n_classes, 2) if multi-label.
+"""
 
+
+@parametrised
 class WeightedCrossEntropyLoss(CrossEntropyLoss):
     """Weighted cross-entropy, ``-w_gold log p_gold`` (the paper's Eq. 2).
 
     Parameters
     ----------
-    class_weight : array-like of shape (n_classes,)
-        Weight of each class, for instance :func:`log_class_weight`. Of shape (2,) for one
-        binary column, (n_classes, 2) if multi-label.
-    ignore_index : int, default=-100
-        Items with this target take no part and get exactly zero gradient.
-    reduction : {"mean", "none"}, default="mean"
-        The mean divides by the number of valid items (with ``sample_weight``: by its sum).
+    %(parameters)s
 
     Raises
     ------
@@ -37,21 +39,14 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
     tensor(0.2003)
     """
 
-    def __init__(
-        self,
-        *,
-        class_weight: ClassWeight,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(class_weight=class_weight, ignore_index=ignore_index, reduction=reduction)
+    class_weight: Annotated[ClassWeight, Parameter("array-like", _CLASS_WEIGHT)] = field()
 
-    def _check_parameters(self, owner: str) -> None:
-        super()._check_parameters(owner)
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.class_weight is None:
             raise ValueError(
-                f"The 'class_weight' parameter of {owner} must be an array of shape (n_classes,). "
-                f"Got None instead; see skdice.losses.log_class_weight."
+                "The 'class_weight' parameter of WeightedCrossEntropyLoss must be an array of "
+                "shape (n_classes,). Got None instead; see skdice.losses.log_class_weight."
             )
 
 

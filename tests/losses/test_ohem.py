@@ -5,7 +5,6 @@ import torch
 from sklearn.base import clone
 
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
-from skdice.losses._ohem import _kept_above_threshold_, _kept_of_sorted
 
 from .catalogue import IGNORED, batch, value_and_gradient
 
@@ -196,21 +195,3 @@ def test_cross_entropy_part_is_over_all_items():
     alone = DiceLoss(ohem_ratio=0.3)(logits, target)
     everything = DiceLoss(ce_weight=1.0)(logits, target)
     torch.testing.assert_close(mixed, 0.25 * everything + 0.75 * alone)
-
-
-@pytest.mark.parametrize("n_groups", [1, 3])
-@pytest.mark.parametrize("weighted", ["cells", "items"])
-def test_a_threshold_keeps_what_sorting_everything_keeps(n_groups, weighted):
-    for seed in range(30):
-        generator = torch.Generator().manual_seed(seed)
-        shape = (int(torch.randint(1, 20, (), generator=generator)), 3)
-        p = torch.randint(-1, 4, shape, generator=generator) / 4  # With ties.
-        p = torch.where(p < 0, -1.0, p)
-        weight_shape = shape if weighted == "cells" else (shape[0], 1)
-        weight = torch.randint(0, 4, weight_shape, generator=generator) / 2
-        p = p.masked_fill(weight == 0, -1)
-        available = (weight * (p >= 0)).sum(0) if n_groups == 3 else (weight * (p >= 0)).sum()
-        k = torch.minimum(available.reshape(-1), torch.tensor(float(seed) / 2)).double()
-        torch.testing.assert_close(
-            _kept_above_threshold_(p.clone(), weight, k), _kept_of_sorted(p, weight, k)
-        )

@@ -19,7 +19,7 @@ from skdice.losses import (
     TverskyLoss,
     WeightedCrossEntropyLoss,
 )
-from skdice.losses._span import SpanLoss, is_over_positions
+from skdice.losses._span import SpanLoss
 from skdice.nn._accumulation import accumulate_gradient
 
 from ..nn.toy import ToyModule, forward_of, make_batcher, make_dataset
@@ -166,8 +166,8 @@ def test_other_losses_are_the_mean_of_starts_and_ends(name, lengths):
 
 
 def test_only_plain_cross_entropy_is_over_positions():
-    assert is_over_positions(CrossEntropyLoss())
-    assert not any(map(is_over_positions, POSITION_LOSSES.values()))
+    assert CrossEntropyLoss().is_over_positions
+    assert not any(loss.is_over_positions for loss in POSITION_LOSSES.values())
 
 
 def test_cross_entropy_does_not_see_other_windows_or_a_shift():
