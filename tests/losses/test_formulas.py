@@ -8,8 +8,7 @@ import torch
 from sklearn.base import clone
 from torch.nn import functional as F
 
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
-from skdice.losses import _set
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss, _set
 
 from .catalogue import CASES, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
 
