@@ -312,7 +312,7 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
             [task([choices("pos"), OF_REGION, region()]), task([])],
             {"task": "labels"},
             1,
-            "results of type 'labels': 1 (row 0); choices for a region: 1 (row 0); tasks without a "
+            "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); tasks without a "
             "label: 1 (row 1)",
         ),
         (
