@@ -142,13 +142,6 @@ def test_the_form_of_a_name_decides_what_is_inside(n_types):
                 assert not heads & set(words[span[0] : span[1]])
 
 
-def test_types_are_about_equally_frequent():
-    _, y = make_tagging(2000, ratio=4, n_types=5, nested=True, random_state=0)
-    counts = Counter(label for spans in y for _, _, label in spans)
-    assert set(counts) == set(TYPES[:5])
-    assert max(counts.values()) < 1.6 * min(counts.values())
-
-
 def test_scheme_and_language():
     first = make_tagging(50, nested=True, random_state=7)
     assert make_tagging(50, nested=True, scheme="BILOU", random_state=7) == first

@@ -66,12 +66,6 @@ def test_form(n_samples, positive_share, random_state):
         assert pair[0] != pair[1]
 
 
-def test_defaults():
-    X, y = make_pairs()
-    assert len(X) == 100
-    assert y.sum() == 20
-
-
 def test_sentences_are_spaced_and_punctuated():
     X, _ = make_pairs(4000, random_state=0)
     sentence = re.compile(r"[A-Z][\w-]*(,? [\w-]+)+\.")
