@@ -83,12 +83,8 @@ def make_questions(
     A context tells who did what to whom, in three sentences or more. The question asks for one
     thing that is told: a name, a year or some things (``"Whom did Anna Barson thank?"``). Another
     sentence has the same verb and other names, and one has the names of the question and another
-    verb. So only all words of the question together show the sentence that answers it. Often the
-    text of the answer stands in other sentences too. An unanswerable question has the same form:
-    its verb and its names are in the context, but in different sentences.
-
-    The vocabulary is always the same, so that one call can make the training questions and another
-    one the test questions.
+    verb, so that only all words of the question together show the sentence that answers it. An
+    unanswerable question has the same form: its verb and its names are in different sentences.
 
     Parameters
     ----------
@@ -98,9 +94,8 @@ def make_questions(
         Number of negative tokens for each positive one over all contexts, from 10 to 10,000,
         counted as in Table 1 of the Dice loss paper (Li et al., ACL 2020): an answerable question
         has two positive tokens, the start and the end of the answer, and the other tokens of the
-        contexts, cut at white space, are negative. The length of the contexts is chosen to meet it
-        up to a few tokens over all samples: contexts have ``2 * (1 + ratio)`` tokens on average if
-        all questions are answerable, fewer if not.
+        contexts, cut at white space, are negative. Contexts are as long as it takes to meet it up
+        to a few tokens: ``2 * (1 + ratio)`` on average if all questions are answerable.
     unanswerable_share : float, default=0.0
         Share of the unanswerable questions, from 0 to below 1.
         ``round(unanswerable_share * n_samples)`` questions are unanswerable. The higher it is, the
@@ -179,9 +174,8 @@ def _find_mean_length(n_samples: int, n_unanswerable: int, ratio: float) -> floa
     if mean_length < _MIN_MEAN_LENGTH:
         needed = math.ceil(10 * (_MIN_MEAN_LENGTH * n_samples / n_positive - 1)) / 10
         raise ValueError(
-            f"make_questions needs contexts of {_MIN_MEAN_LENGTH} tokens or more on average. "
-            f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes "
-            f"{mean_length:.1f}. Take a ratio of {needed:.1f} or more, or a smaller "
+            f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes contexts "
+            f"of less than three sentences. Take a ratio of {needed:.1f} or more, or a smaller "
             "unanswerable_share."
         )
     return mean_length
