@@ -345,18 +345,16 @@ def write_label_studio(
 
 def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
     """Whether all spans have a score, or none."""
-    n_scores = {len(span) for row in spans for span in row}
-    if len(n_scores) > 1:
+    lengths = {len(span) for row in spans for span in row}
+    if len(lengths) > 1:
         i = next(i for i, row in enumerate(spans) if any(len(span) == 3 for span in row))
         raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
-    return n_scores == {4}
+    return lengths == {4}
 
 
-def _make_region(
-    text: str, start: int, end: int, label: str, score: float | None = None
-) -> dict[str, Any]:
+def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:
     value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
-    return {"type": "labels", "value": value} | ({} if score is None else {"score": score})
+    return {"type": "labels", "value": value, **{"score": score for score in scores}}
 
 
 def _make_task(
@@ -366,6 +364,4 @@ def _make_task(
         return {"data": data, "annotations": [{"result": results}]}
     prediction: dict[str, Any] = {"model_version": model_version, "result": results}
     scores = [result["score"] for result in results if "score" in result]
-    if scores:
-        prediction["score"] = min(scores)
-    return {"data": data, "predictions": [prediction]}
+    return {"data": data, "predictions": [prediction | ({"score": min(scores)} if scores else {})]}

@@ -110,13 +110,12 @@ def _check_parameters(
     text: str | int | None, label: str | int | None, separator: str | None
 ) -> None:
     for name, column in (("text", text), ("label", label)):
-        is_int = isinstance(column, Integral) and not isinstance(column, bool)
-        if not (column is None or isinstance(column, str) or is_int):
+        if not isinstance(column, str | Integral | None) or isinstance(column, bool):
             raise ValueError(
                 f"The {name!r} parameter of read_labeled_text must be a str, an int or None. "
                 f"Got {column!r} instead."
             )
-    if text is not None and label is not None and isinstance(text, str) != isinstance(label, str):
+    if None not in (text, label) and isinstance(text, str) != isinstance(label, str):
         raise ValueError(
             "The 'text' and 'label' parameters of read_labeled_text must both be names (of a file "
             f"with a header) or both be numbers (without one). Got {text=} and {label=} instead."
