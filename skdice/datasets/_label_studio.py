@@ -354,7 +354,7 @@ def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
 
 def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:
     value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
-    return {"type": "labels", "value": value, **{"score": score for score in scores}}
+    return {"type": "labels", "value": value, **dict(zip(["score"], scores))}
 
 
 def _make_task(

@@ -1,6 +1,3 @@
-import gzip
-import lzma
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,16 +28,6 @@ def test_reads_sentences(write, content, X, y):
 
 
 @pytest.mark.parametrize(
-    "word",
-    ["\u00a0", "\u200b", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\u3000", "a\rb"],
-)
-@pytest.mark.parametrize("separator", [" ", "\t"])
-def test_odd_characters_are_words_not_layout(write, word, separator):
-    lines = [f"a{separator}X", f"{word}{separator}Y", f"b{word}{separator}Z"]
-    assert read_conll(write("\n".join(lines))) == ([["a", word, "b" + word]], [["X", "Y", "Z"]])
-
-
-@pytest.mark.parametrize(
     "columns, X, y",
     [
         ((0, -1), [["a"]], [["d"]]),
@@ -61,38 +48,6 @@ def test_separator(write):
     # A TAB that stands only in a blank or a document line does not make the file TAB-separated.
     assert read_conll(write("-DOCSTART-\tO\n\t\na X\n")) == ([["a"]], [["X"]])
     assert read_conll(write("a\tb X\n"), separator=" ") == ([["a\tb"]], [["X"]])
-
-
-@pytest.mark.parametrize(
-    "name, compress",
-    [("c.conll.gz", gzip.compress), ("c.xz", lzma.compress), ("C.GZ", gzip.compress)],
-)
-def test_compressed(write, name, compress):
-    assert read_conll(write(compress(b"a X\nb Y\n"), name)) == ([["a", "b"]], [["X", "Y"]])
-
-
-def test_path_and_encoding(write):
-    path = write("é X\n".encode("latin-1"))
-    assert read_conll(str(path), encoding="latin-1") == ([["é"]], [["X"]])
-    path = write("ü X\n".encode("utf-16"))
-    assert read_conll(path, encoding="utf-16") == ([["ü"]], [["X"]])
-
-
-field = st.text(
-    st.characters(codec="utf-8", exclude_characters="\t\n\r"), min_size=1, max_size=6
-).filter(lambda text: text.strip(" ") != "" and not text.startswith("-DOCSTART-"))
-sentence = st.lists(st.tuples(field, field), min_size=1, max_size=4)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(sentence, min_size=1, max_size=4))
-def test_round_trip_of_any_text(tmp_path_factory, sentences):
-    path = tmp_path_factory.mktemp("conll") / "corpus.tsv"
-    blocks = ["".join(f"{w}\t{t}\n" for w, t in words) for words in sentences]
-    # A byte order mark is written first, so that one inside the first word is seen to survive.
-    path.write_bytes("\n".join(blocks).encode("utf-8-sig"))
-    X, y = read_conll(path)
-    assert [list(zip(*pair, strict=True)) for pair in zip(X, y, strict=True)] == sentences
 
 
 class TestWriting:

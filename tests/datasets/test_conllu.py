@@ -1,6 +1,3 @@
-import gzip
-import lzma
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,30 +49,6 @@ class TestReading:
         assert read_conllu(path, tag="xpos") == ([["a", "b"]], [["NN", "VB"]])
         path = write(text(line(1, "a", "NOUN", "_")))
         assert read_conllu(str(path), tag="upos") == ([["a"]], [["NOUN"]])
-
-    @pytest.mark.parametrize(
-        "word", ["\u00a0", "\u200b", "\u2028", "\x85", "\x0c", "\x1c", "\u3000", "a\rb", " "]
-    )
-    def test_odd_characters_are_words_not_layout(self, write, word):
-        assert read_conllu(write(text(line(1, word), line(2, "b" + word)))) == (
-            [[word, "b" + word]],
-            [["X", "X"]],
-        )
-
-    @pytest.mark.parametrize("name, compress", [("c.gz", gzip.compress), ("c.xz", lzma.compress)])
-    def test_compressed(self, write, name, compress):
-        path = write(compress(text(line(1, "a")).encode()), name)
-        assert read_conllu(path) == ([["a"]], [["X"]])
-
-    words = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r"), min_size=1)
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(st.lists(words, min_size=1, max_size=4), min_size=1, max_size=4))
-    def test_round_trip_of_any_words(self, tmp_path_factory, sentences):
-        path = tmp_path_factory.mktemp("conllu") / "corpus.conllu"
-        blocks = [text(*(line(i, w) for i, w in enumerate(row, 1)), "") for row in sentences]
-        path.write_bytes("".join(blocks).encode("utf-8"))
-        assert read_conllu(path) == (sentences, [["X"] * len(row) for row in sentences])
 
 
 class TestCharacters:

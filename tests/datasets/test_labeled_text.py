@@ -1,12 +1,7 @@
 import csv
-import gzip
-import io
-import lzma
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skdice.datasets import read_labeled_text
 
@@ -46,26 +41,6 @@ class TestReading:
         assert labels.tolist() == y
         assert labels.dtype == (np.int64 if isinstance(y[0], int) else object)
 
-    @pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.xz", "a.gz", "a.tsv.xz"])
-    def test_compressed_and_encoded(self, write, name):
-        separator = "," if ".csv" in name else "\t"
-        compress = gzip.compress if name.endswith("gz") else lzma.compress
-        path = write(compress(f"label{separator}text\n1{separator}ä b\n".encode("latin-1")), name)
-        texts, labels = read_labeled_text(str(path), encoding="latin-1")
-        assert (texts, labels.tolist()) == (["ä b"], [1])
-
-    @pytest.mark.parametrize("end", ["", "\n", "\n\n \n", "\r\n\r\n"])
-    @pytest.mark.parametrize("name, start", [("t.txt", "1 a"), ("t.tsv", "1\ta"), ("t.csv", "1,a")])
-    def test_blank_lines_at_the_end(self, write, name, start, end):
-        texts, labels = read_labeled_text(write(start + end, name))
-        assert (texts, labels.tolist()) == (["a"], [1])
-
-    @pytest.mark.parametrize("word", ["\u00a0", "\u2028", "\x85", "\x0c", "\x1c", "a\rb", '"'])
-    @pytest.mark.parametrize("separator", ["\t", " "])
-    def test_odd_characters_are_text(self, write, word, separator):
-        path = write(f"1{separator}{word}\n0{separator}b{word}\n")
-        assert read_labeled_text(path)[0] == [word, f"b{word}"]
-
     def test_long_quoted_texts(self, write):
         limit = csv.field_size_limit()
         text = "a, " * limit
@@ -73,23 +48,6 @@ class TestReading:
         with pytest.raises(ValueError, match="badly quoted"):
             read_labeled_text(write(f'1,"{text}\n', "t.csv"))
         assert csv.field_size_limit() == limit
-
-    texts = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
-
-    @settings(max_examples=60, deadline=None)
-    @given(rows=st.lists(st.tuples(st.sampled_from("ab"), texts), min_size=1, max_size=5))
-    def test_round_trip_of_any_text(self, tmp_path_factory, rows):
-        folder = tmp_path_factory.mktemp("texts")
-        content = io.StringIO(newline="")
-        csv.writer(content, lineterminator="\n").writerows([("label", "text"), *rows])
-        (folder / "t.csv").write_bytes(content.getvalue().encode("utf-8"))
-        rows_of_lines = [(label, text.replace("\n", " ")) for label, text in rows]
-        lines = [f"{label} {text}\n" for label, text in rows_of_lines]
-        (folder / "t.txt").write_bytes("".join(lines).encode("utf-8"))
-        texts, labels = read_labeled_text(folder / "t.csv", text="text", label="label")
-        assert list(zip(labels.tolist(), texts)) == rows
-        texts, labels = read_labeled_text(folder / "t.txt", text=1, label=0, separator=" ")
-        assert list(zip(labels.tolist(), texts)) == rows_of_lines
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,5 @@
-import csv
-import gzip
-import io
-import lzma
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skdice.datasets import read_pairs
 
@@ -45,72 +38,14 @@ class TestReading:
             assert labels.tolist() == y
             assert {type(pair) for pair in pairs} == {tuple}
 
-    @pytest.mark.parametrize(
-        "labels, expected",
-        [
-            (["1", "0", "-1"], np.array([1, 0, -1])),
-            ([" 1", "0 "], np.array([1, 0])),
-            (["1", "no"], np.array(["1", "no"], dtype=object)),
-            (["not equivalent"], np.array(["not equivalent"], dtype=object)),
-            (["1", "1.0"], np.array(["1", "1.0"], dtype=object)),
-            (["1", "01"], np.array(["1", "01"], dtype=object)),
-            (["0", "-0"], np.array(["0", "-0"], dtype=object)),
-            (["1", "٢"], np.array(["1", "٢"], dtype=object)),
-            ([str(2**63 - 1), str(-(2**63))], np.array([2**63 - 1, -(2**63)])),
-            (["1", str(2**63)], np.array(["1", str(2**63)], dtype=object)),
-        ],
-    )
-    def test_labels(self, write, labels, expected):
+    @pytest.mark.parametrize("labels", [["1", "0", "-1"], [" 1", "0 "], [str(2**63 - 1), "-9"]])
+    def test_labels_that_are_integers(self, write, labels):
         _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in labels)), layout="er")
-        assert y.dtype == expected.dtype
-        assert y.tolist() == expected.tolist()
-        assert {type(label) for label in y.tolist()} <= {int, str}
+        assert y.dtype == np.int64
+        assert y.tolist() == [int(label) for label in labels]
 
-    @pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n  \n\n", "\r\n\r\n", "\n "])
-    @pytest.mark.parametrize(
-        "layout, start", [("er", "a\tb\t1"), ("quora", QUORA + "0\t1\t2\ta\tb\t1")]
-    )
-    def test_blank_lines_at_the_end(self, write, layout, start, end):
-        pairs, labels = read_pairs(write(start + end), layout=layout)
-        assert (pairs, labels.tolist()) == ([("a", "b")], [1])
-
-    @pytest.mark.parametrize("word", ["\u00a0", "\u2028", "\x85", "\x0c", "\x1c", "a\rb", '"', " "])
-    def test_odd_characters_are_text(self, write, word):
-        pairs, _ = read_pairs(write(f"{word}\tb{word}\t1\n{word}\t\t0\n"))
-        assert pairs == [(word, f"b{word}"), (word, "")]
-
-    @pytest.mark.parametrize("name, compress", [("c.gz", gzip.compress), ("c.xz", lzma.compress)])
-    @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-    def test_compressed_and_encoded(self, write, name, compress, encoding):
-        path = write(compress("ä\tb\t1\n".encode(encoding)), name)
-        assert read_pairs(str(path), encoding=encoding)[0] == [("ä", "b")]
-
-    def test_long_quoted_texts(self, write):
-        limit = csv.field_size_limit()
-        text = "a\n" * limit
-        pairs, _ = read_pairs(write(f'{QUORA}0\t1\t2\t"{text}"\tb\t1\n'))
-        assert pairs == [(text, "b")]
-        assert csv.field_size_limit() == limit
-
-    texts = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r"))
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(st.tuples(texts, texts, st.integers(-9, 9)), min_size=1, max_size=5))
-    def test_round_trip_of_any_text(self, tmp_path_factory, rows):
-        path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-        content = GLUE + "".join(f"0\t{a}\t{b}\t{label}\n" for a, b, label in rows)
-        path.write_bytes(content.encode("utf-8"))
-        pairs, labels = read_pairs(path)
-        assert list(zip(pairs, labels.tolist())) == [((a, b), label) for a, b, label in rows]
-
-    quoted_texts = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(st.tuples(quoted_texts, quoted_texts), min_size=1, max_size=5))
-    def test_round_trip_of_quoted_text(self, tmp_path_factory, rows):
-        path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-        content = io.StringIO(newline="")
-        writer = csv.writer(content, delimiter="\t", lineterminator="\n")
-        writer.writerows([QUORA.split(), *([0, 1, 2, a, b, 1] for a, b in rows)])
-        path.write_bytes(content.getvalue().encode("utf-8"))
-        assert read_pairs(path)[0] == rows
+    @pytest.mark.parametrize("label", ["no", "not equivalent", "1.0", "01", "-0", "٢", str(2**63)])
+    def test_labels_that_are_none(self, write, label):
+        _, y = read_pairs(write(f"a\tb\t1\na\tb\t{label}\n"), layout="er")
+        assert y.dtype == object
+        assert y.tolist() == ["1", label]
