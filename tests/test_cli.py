@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import warnings
@@ -24,10 +23,9 @@ from skdice import (
     imbalance_report,
 )
 from skdice._cli import main
-from skdice._cli._arguments import literal
-from skdice._cli._main import _make_parser
-from skdice._cli._tag import _read_texts
-from skdice.datasets import make_questions, read_conll, read_squad
+from skdice._cli._main import literal, make_parser
+from skdice._cli._tag import read_texts
+from skdice.datasets import make_questions, read_conll
 from skdice.estimators import DiceQueryTagger, load_pretrained
 
 from .corpora import easy_corpus, easy_pairs, easy_texts
@@ -56,23 +54,12 @@ def folder(tmp_path, monkeypatch):
     texts = "\n".join(f"{label}\t{text}" for text, label in zip(*easy_texts(24)))
     Path("texts.tsv").write_text(texts, encoding="utf-8")
     X, y = make_questions(12, random_state=0)
-    rows = [
-        {
-            "context": context,
-            "qas": [
-                {
-                    "id": str(i),
-                    "question": question,
-                    "answers": [
-                        {"text": a, "answer_start": b}
-                        for a, b in zip(answer["text"], answer["answer_start"])
-                    ],
-                }
-            ],
-        }
-        for i, (question, context, answer) in enumerate(zip(X["question"], X["context"], y))
-    ]
-    Path("questions.json").write_text(json.dumps({"data": [{"paragraphs": rows}]}))
+    paragraphs = []
+    for i, answer in enumerate(y):
+        answers = [{"text": answer["text"][0], "answer_start": answer["answer_start"][0]}]
+        question = {"id": str(i), "question": X["question"][i], "answers": answers}
+        paragraphs.append({"context": X["context"][i], "qas": [question]})
+    Path("questions.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     return tmp_path
 
 
@@ -104,14 +91,17 @@ def run(capsys, monkeypatch):
     return run
 
 
-def run_process(*argv, stdin=b"", **options):
+def run_process(line, folder=None, stdin=""):
+    """Run a line of the shell."""
+    command = line.replace("skdice", f"{shlex.quote(sys.executable)} -m skdice")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, "-m", "skdice", *map(str, argv)],
+        ["bash", "-c", command],
         input=stdin,
         capture_output=True,
+        text=True,
         env=environment,
-        **options,
+        cwd=folder,
     )
 
 
@@ -148,13 +138,6 @@ class TestReport:
         _, out, _ = run("report", "train.conll", "--format", "markdown")
         assert out.splitlines()[2].split("|")[1].strip() == "all"
 
-    def test_questions(self, folder, run):
-        X, y = read_squad("questions.json")
-        _, out, _ = run("report", "questions.json", "--format", "json")
-        expected = imbalance_report(y, X).reset_index()
-        found = pd.DataFrame(read_json(out))
-        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-13)
-
     def test_numbers_that_are_missing_or_infinite(self, folder, run):
         Path("a.conll").write_text("a NN\nb VB\nc DT\n")
         _, out, _ = run("report", "a.conll", "--format", "json")
@@ -170,12 +153,6 @@ class TestReport:
         assert status == 0
         assert set(read_tsv(out)["class"]) == {"all", "B-PER", "O"}
         assert err == "skdice: columns.txt: 1 sentence for --task tagging, read by read_conll\n"
-
-    def test_other_encoding(self, folder, run):
-        Path("a.tsv").write_bytes("ham\tau café\nspam\tça va ?\n".encode("latin-1"))
-        status, _, err = run("report", "a.tsv")
-        assert (status, "a.tsv, line 1: cannot decode the bytes b'\\xe9'" in err) == (2, True)
-        assert run("report", "a.tsv", "--read", "encoding=latin-1")[0] == 0
 
 
 class TestFit:
@@ -224,39 +201,15 @@ class TestFit:
         for a, b in zip(ours.predict_proba(X), by_hand.predict_proba(X)):
             np.testing.assert_array_equal(a, b)
 
-    def test_quiet(self, folder, run, tiny_bert):
-        argv = [
-            "fit",
-            "texts.tsv",
-            "--model",
-            tiny_bert,
-            "--loss",
-            "ce",
-            *FAST,
-            "--epochs",
-            1,
-            "--seed",
-            0,
-        ]
-        assert run(*argv, "-q", "--out", "a")[2] == ""
-
-    def test_warnings_are_one_line(self, folder, run, tiny_bert):
-        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n" * 1)
-        _, _, err = run(
-            "fit",
-            "a.tsv",
-            "--model",
-            tiny_bert,
-            *FAST,
-            "--epochs",
-            1,
-            "--out",
-            "a",
-            "--set",
-            "verbose=0",
-        )
-        (line,) = [line for line in err.splitlines() if "longer than" in line]
+    def test_quiet_and_warnings_of_one_line(self, folder, run, tiny_bert):
+        Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
+        argv = ["fit", "a.tsv", "--model", tiny_bert, *FAST, "--epochs", 1, "--out", "a", "-q"]
+        before = warnings.showwarning
+        (line,) = [line for line in run(*argv)[2].splitlines() if "longer than" in line]
         assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
+        assert warnings.showwarning is before
+        argv = ["fit", "texts.tsv", "--model", tiny_bert, "--loss", "ce", *FAST, "--epochs", 1]
+        assert run(*argv, "--seed", 0, "-q", "--out", "b")[2] == ""
 
     def test_place_is_checked_before_the_training(self, folder, run):
         status, _, err = run("fit", "train.conll", "--model", "nowhere", "--out", ".")
@@ -351,14 +304,14 @@ class TestTag:
 
     def test_lines_come_as_they_are_there(self):
         """A block at a time, whatever its length, and nothing is lost between two."""
-        lines = [b"a" * (i % 97) for i in range(20_000)]
-        pieces = list(_read_texts(io.BytesIO(b"\n".join(lines) + b"\nend")))
-        assert [text.encode() for texts in pieces for text in texts] == [*lines, b"end"]
+        lines = ["a" * (i % 97) for i in range(20_000)]
+        pieces = list(read_texts(io.BytesIO("\n".join(lines).encode())))
+        assert [text for texts in pieces for text in texts] == lines
         assert max(sum(map(len, texts)) for texts in pieces) <= 1 << 16
 
         reader, writer = os.pipe()
         with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as sender:
-            texts = _read_texts(stream)
+            texts = read_texts(stream)
             for part, expected in [
                 (b"one\ntwo\n", ["one", "two"]),
                 (b"th", []),
@@ -382,25 +335,20 @@ class TestErrors:
             ("report train.conll --read tag=xpos", "read_conll has no such option; it has columns"),
             ("report train.conll --read columns=0", "The 'columns' parameter of read_conll"),
             ("report questions.json --read a=0", "read_squad has no such option; it has none"),
-            ("fit train.conll --out a --epochs 0", "must be an int in the range [1, inf). Got 0"),
-            ("fit train.conll --out a --lr fast", "The 'lr' parameter of DiceTokenTagger"),
-            ("fit train.conll --out a --loss dize", "Got 'dize' instead"),
+            ("fit train.conll --out a --epochs 0", "max_epochs"),
+            ("fit train.conll --out a --loss dize", "'dize'"),
             ("fit train.conll --out a --set epochs=1", "--set: Invalid parameter 'epochs' for"),
-            ("fit train.conll --out a --set gamma=1 --loss ce", "cannot be used with loss='ce'"),
-            ("fit train.conll --out a --model bad.conll", "The model 'bad.conll' is no directory"),
-            ("fit outside.conll --out a", "needs at least two different tags in y"),
+            ("fit train.conll --out a --model bad.conll", "'bad.conll'"),
             ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
             ("compare train.conll texts.tsv", "looks like tagging and texts.tsv like texts"),
-            ("compare train.conll test.conll --losses dice", "baseline must be one of {'dice'}"),
-            ("compare train.conll test.conll --seeds 0 x", "seeds must be ints of at least 0"),
-            ("compare train.conll test.conll --losses ce x", "This is about losses['x']."),
-            ("tag nowhere", "There is no directory"),
-            ("tag .", "was not saved by skdice: it has no skdice.json"),
+            ("compare train.conll test.conll --losses dice", "baseline"),
+            ("compare train.conll test.conll --seeds 0 x", "seeds"),
+            ("tag nowhere", "nowhere"),
+            ("tag .", "was not saved by skdice"),
         ],
     )
     def test_input(self, folder, run, argv, message):
         Path("bad.conll").write_text("a\tO\n\nb\n")
-        Path("outside.conll").write_text("a\tO\n\nb\tO\n")
         Path("words.txt").write_text("a\tb\nc\td\n")
         status, out, err = run(*argv.split())
         assert (status, out) == (2, "")
@@ -412,9 +360,9 @@ class TestErrors:
         "argv, message",
         [
             ("", "the following arguments are required: COMMAND"),
-            ("tell", "invalid choice: 'tell'"),
-            ("fit train.conll", "the following arguments are required: --out"),
-            ("fit train.conll --out a --set lr", "expected NAME=VALUE, such as lr=2e-4; got 'lr'"),
+            ("tell", "'tell'"),
+            ("fit train.conll", "--out"),
+            ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
             ("fit train.conll --out a --set =1", "expected NAME=VALUE"),
             ("report train.conll --form json", "unrecognized arguments: --form"),
             ("compare a b --seed 0", "unrecognized arguments: --seed"),
@@ -425,19 +373,19 @@ class TestErrors:
         assert (status, out) == (2, "")
         assert message in err
 
-    @pytest.mark.parametrize("kind", [KeyError, RuntimeError, ValueError, TypeError])
+    @pytest.mark.parametrize("kind", [KeyError, RuntimeError, TypeError])
     def test_what_is_not_about_the_input_keeps_its_traceback(self, folder, monkeypatch, kind):
         def fail(*_):
-            raise kind("a bug")  # Here, so not by the package.
+            raise kind("a bug")
 
         monkeypatch.setattr("skdice.inspection.imbalance_report", fail)
         with pytest.raises(kind, match="a bug"):
             main(["report", "train.conll"])
 
-    def test_what_python_raises_within_the_package_keeps_its_traceback(self, folder, monkeypatch):
-        monkeypatch.setattr("skdice.inspection.imbalance_report", None)
-        with pytest.raises(TypeError, match="'NoneType' object is not callable"):
-            main(["report", "train.conll"])
+    def test_traceback_on_demand(self):
+        assert main(["report", "nowhere"]) == 2
+        with pytest.raises(FileNotFoundError):
+            main(["report", "nowhere", "--traceback"])
 
     def test_interruption(self, folder, run, monkeypatch):
         def interrupt(*_):
@@ -448,28 +396,20 @@ class TestErrors:
         assert (status, out) == (130, "")
         assert err.endswith("skdice: interrupted\n")
 
-    def test_warnings_are_shown_as_before_afterwards(self, folder, run):
-        before = warnings.showwarning
-        run("report", "train.conll")
-        assert warnings.showwarning is before
-
 
 @pytest.mark.parametrize(
     "text, value",
     [
-        ("5", 5),
-        ("2e-4", 2e-4),
-        ("None", None),
-        ("True", True),
-        ("dice", "dice"),
-        ("'5'", "5"),
-        ("(0, -1)", (0, -1)),
+        *(
+            ("5", 5),
+            ("2e-4", 2e-4),
+            ("None", None),
+            ("True", True),
+            ("'5'", "5"),
+            ("(0, -1)", (0, -1)),
+        ),
         ("{'B-PER': 2}", {"B-PER": 2}),
-        ("a=b", "a=b"),
-        ("\t", "\t"),
-        ("", ""),
-        ("[" * 999, "[" * 999),
-        ("__import__('os')", "__import__('os')"),
+        *((text, text) for text in ("dice", "a=b", "\t", "", "[" * 999, "__import__('os')")),
     ],
 )
 def test_literals(text, value):
@@ -477,28 +417,11 @@ def test_literals(text, value):
     assert type(literal(text)) is type(value)
 
 
-def test_defaults_are_those_of_python():
+@pytest.mark.parametrize("argv", ["fit a --out b", "compare a b", "report a"])
+def test_defaults_are_those_of_python(argv):
     """What is not given is not in the arguments, so that nothing here can differ."""
-    commands = {
-        "fit a --out b": {"out": "b"},
-        "compare a b": {"test": "b"},
-        "report a": {},
-    }
-    for argv, given in commands.items():
-        arguments = vars(_make_parser().parse_args(argv.split()))
-        own = {"data": "a", "task": None, "read": [], "quiet": False, "format": "tsv", **given}
-        left = {name for name in arguments if name not in own} - {"run"}
-        assert left <= {"set"}
-        assert {name: arguments[name] for name in own} == own
-
-
-# -- the examples of the documentation -------------------------------------------------------------
-
-
-def example_of(run, command):
-    status, out, _ = run(command, "--help")
-    assert status == 0
-    return out.partition("example:\n")[2]
+    known = {"data", "out", "test", "task", "read", "set", "run", "quiet", "traceback", "format"}
+    assert vars(make_parser().parse_args(argv.split())).keys() <= known
 
 
 def commands_in(text):
@@ -516,7 +439,8 @@ def commands_in(text):
 @pytest.mark.parametrize("source", ["help", "guide"])
 def test_examples_run(folder, run, tiny_bert, source):
     if source == "help":
-        text = "".join(example_of(run, name) for name in ("report", "fit", "compare", "tag"))
+        helps = [run(name, "--help")[1] for name in ("report", "fit", "compare", "tag")]
+        text = "".join(text.partition("example:\n")[2] for text in helps)
     else:
         text = (ROOT / "docs" / "guide" / "shell.md").read_text(encoding="utf-8")
     commands = commands_in(text)
@@ -528,34 +452,40 @@ def test_examples_run(folder, run, tiny_bert, source):
         assert (status, out != "") == (0, True), err
 
 
-# -- real processes --------------------------------------------------------------------------------
+@pytest.mark.skipif(os.name != "posix", reason="there are pipes and streams as in a shell")
+class TestShell:
+    @pytest.mark.parametrize(
+        "line, status",
+        [
+            ("skdice report train.conll >&-", 0),
+            ("skdice report train.conll <&- >&- 2>&-", 0),
+            ("skdice report train.conll >/dev/full", 2),
+            ("set -o pipefail; skdice report --help | true", 0),
+        ],
+    )
+    def test_closed_streams_are_no_traceback(self, folder, line, status):
+        done = run_process(line, folder)
+        assert done.returncode == status or "pipefail" in line
+        assert "Traceback" not in done.stderr
 
+    def test_process_and_a_reader_that_stops_early(self, tagger):
+        done = run_process(f"skdice tag {tagger}", stdin="\n".join(TEXTS))
+        assert "\r" not in done.stdout
+        entities = load_pretrained(tagger).predict_entities(TEXTS)
+        assert len(read_tsv(done.stdout)) == sum(map(len, entities))
+        assert re.fullmatch(r"skdice: 6 lines, \d+ entities\n", done.stderr)
+        line = f"set -o pipefail; yes john saw oslo | skdice tag {tagger} | head -1"
+        done = run_process(line)
+        assert done.stdout == "line\tstart\tend\tlabel\tscore\ttext\n"
+        assert done.stderr == ""
 
-def test_process(tagger):
-    done = run_process("tag", tagger, stdin="\n".join(TEXTS).encode())
-    assert done.returncode == 0
-    assert b"\r" not in done.stdout
-    entities = load_pretrained(tagger).predict_entities(TEXTS)
-    assert len(read_tsv(done.stdout.decode())) == sum(map(len, entities))
-    assert re.fullmatch(rb"skdice: 6 lines, \d+ entities\r?\n", done.stderr)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="there are pipes and signals as in a shell")
-def test_reader_that_stops_early(tagger):
-    with subprocess.Popen(
-        [sys.executable, "-m", "skdice", "tag", tagger],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-    ) as process:
-        process.stdin.write(b"john saw oslo\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == b"line\tstart\tend\tlabel\tscore\ttext\n"
-        process.stdout.close()
-        _, err = process.communicate(b"john saw oslo\n" * 2000)
-    assert process.returncode == 128 + signal.SIGPIPE
-    assert err == b""
+    def test_a_pipe_is_read_once(self, folder):
+        plain = run_process("skdice report train.conll", folder)
+        piped = run_process("cat train.conll | skdice report /dev/stdin --task tagging", folder)
+        assert (piped.returncode, piped.stdout) == (0, plain.stdout)
+        guessed = run_process("cat train.conll | skdice report /dev/stdin", folder)
+        assert guessed.returncode == 2
+        assert "Say it with --task" in guessed.stderr
 
 
 def test_help_imports_nothing_heavy():
@@ -564,10 +494,9 @@ def test_help_imports_nothing_heavy():
         "try: main(['fit', '--help'])\n"
         "except SystemExit: print([m for m in ('torch', 'numpy', 'sklearn') if m in sys.modules])"
     )
+    command = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-    )
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.stdout.splitlines()[-1] == "[]"
 
 

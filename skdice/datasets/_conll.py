@@ -50,24 +50,30 @@ def read_conll(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
-    ValueError
-        If a line has too few columns or an empty word or tag, if the file cannot be decoded or has
-        no sentences, or if a parameter is invalid. Errors in the file name the file and the line.
+    FileNotFoundError, ValueError
+        If there is no such file, if a line has too few columns or an empty word or tag, if the file
+        cannot be decoded or has no sentences, or if a parameter is invalid. Errors in the file name
+        the file and the line.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from skdice.datasets import read_conll
+    >>> from skdice.datasets import read_conll, write_conll
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.conll"
-    ...     _ = path.write_text("Anna NNP B-PER\nsmiles VBZ O\n\nHi UH O\n", encoding="utf-8")
+    ...     write_conll(path, [["Anna", "smiles"], ["Hi"]], [["B-PER", "O"], ["O"]])
     ...     read_conll(path)
     ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
     """
-    word_column, tag_column = _check_columns(columns)
+    is_pair = isinstance(columns, list | tuple) and len(columns) == 2
+    are_ints = is_pair and all(isinstance(c, Integral) and type(c) is not bool for c in columns)
+    if not are_ints or columns[0] == columns[1]:
+        raise ValueError(
+            "The 'columns' parameter of read_conll must be two different ints, the columns of the "
+            f"word and of the tag. Got {columns!r} instead."
+        )
+    word_column, tag_column = columns
     if separator is not None and (not isinstance(separator, str) or separator == ""):
         raise ValueError(
             "The 'separator' parameter of read_conll must be a non-empty str or None. "
@@ -130,17 +136,6 @@ def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) ->
         If a sentence has no words, a word or tag is empty or has a space, a TAB or a line end in
         it, or a word is ``-DOCSTART-``. The error names the row. Other white space, such as a
         no-break space, is data.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_conll, write_conll
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.conll"
-    ...     write_conll(path, [["Anna", "smiles"], ["Hi"]], [["B-PER", "O"], ["O"]])
-    ...     read_conll(path)
-    ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
     """
     sentences = check_token_lists(X)
     lines = []
@@ -148,10 +143,8 @@ def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) ->
         if not words:
             raise ValueError(f"Column files have no empty sentences; row {i} of X has no words.")
         for j, (word, tag) in enumerate(zip(words, tags)):
-            for field, where in (
-                (word, f"position {j} of row {i} of X"),
-                (tag, f"position {j} of row {i} of y"),
-            ):
+            for field, name in ((word, "X"), (tag, "y")):
+                where = f"position {j} of row {i} of {name}"
                 if not field or any(char in field for char in " \t\r\n"):
                     raise ValueError(
                         "Words and tags of column files must not be empty or have a space, TAB or "
@@ -167,21 +160,6 @@ def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) ->
     content = "".join(lines)
     # A byte order mark that begins the first word would be taken as that of the file.
     write_text(path, f"\ufeff{content}" if content.startswith("\ufeff") else content)
-
-
-def _check_columns(columns: Sequence[int]) -> tuple[int, int]:
-    valid = (
-        isinstance(columns, list | tuple)
-        and len(columns) == 2
-        and all(isinstance(c, Integral) and not isinstance(c, bool) for c in columns)
-        and columns[0] != columns[1]
-    )
-    if not valid:
-        raise ValueError(
-            "The 'columns' parameter of read_conll must be two different ints, the columns of the "
-            f"word and of the tag. Got {columns!r} instead."
-        )
-    return int(columns[0]), int(columns[1])
 
 
 def is_gap(line: str, separator: str) -> bool:

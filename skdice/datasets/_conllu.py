@@ -42,12 +42,10 @@ def read_conllu(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
-    ValueError
-        If a line has not exactly 10 columns, its ID does not follow from the lines before or its
-        word has no tag (``_``), if the file cannot be decoded or has no sentences, or if `tag` is
-        invalid. Errors in the file name the file and the line.
+    FileNotFoundError, ValueError
+        If there is no such file, if a line has not exactly 10 columns, its ID does not follow from
+        the lines before or its word has no tag (``_``), if the file cannot be decoded or has no
+        sentences, or if `tag` is invalid. Errors in the file name the file and the line.
 
     See Also
     --------

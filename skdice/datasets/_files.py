@@ -18,11 +18,9 @@ def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
-    ValueError
-        If the file is not in the format its suffix says, cannot be decoded, or if the encoding is
-        unknown.
+    FileNotFoundError, ValueError
+        If there is no such file, if the file is not in the format its suffix says, cannot be
+        decoded, or if the encoding is unknown.
     """
     return decode_bytes(path, read_bytes(path), encoding).removeprefix("\ufeff")
 

@@ -13,9 +13,6 @@ from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, find_spans
 
-# A result of an annotation, with its place for errors.
-_Result = tuple[str, dict[str, Any]]
-
 _TASKS = ("entities", "labels", "pairs")
 # What a row of JSON-MIN has besides the data of its task and what was annotated.
 _RECORD_KEYS = {
@@ -93,29 +90,39 @@ def read_label_studio(
     check_bool("read_label_studio", "multilabel", multilabel)
     keys = _check_text_keys("read_label_studio", task, text)
     kind = "labels" if task == "entities" else "choices"
-    tags: set[str] = set() if from_name is None else {from_name}
     rows = Annotated(path, None if task == "entities" else multilabel)
+    tags: set[str] = set()
     for row, place, data, annotations in _iterate_tasks(path, from_name):
         results = _choose_results(place, annotations, row, rows)
         if results is None:
             continue
         keys = keys or _find_text_keys(place, task, kind, data, results)
         texts = [get_field(f"{place}, the data", data, key, str) for key in keys]
-        wanted = []
+        found: list[Any] = []
         for where, result in results:
-            found = get_field(where, result, "type", str)
-            if found != kind:
-                rows.leave_out(f"results of type {found!r}", row)
-            elif from_name is not None and result.get("from_name") != from_name:
-                rows.leave_out(f"results of the tag {show(result.get('from_name'))}", row)
+            type_, name = get_field(where, result, "type", str), result.get("from_name")
+            region = result.get("to_name", keys[0])
+            if type_ != kind:
+                rows.leave_out(f"results of type {type_!r}", row)
+            elif from_name not in (None, name):
+                rows.leave_out(f"results of the tag {show(name)}", row)
+            elif task == "entities" and type(region) is str and region in {*data} - {keys[0]}:
+                rows.leave_out(f"regions of {region!r}", row)
+            elif task == "entities":
+                mentions = _find_mentions(where, get_field(where, result, "value", dict))
+                found += mentions
+                if not mentions:
+                    rows.leave_out("regions without a label", row)
+            elif "start" in get_field(where, result, "value", dict):
+                rows.leave_out("choices for a region", row)
             else:
-                wanted.append((where, result))
+                _check_one_tag(where, tags, str(name))
+                found += _find_choices(where, result["value"])
         if task == "entities":
-            mentions = _find_mentions(wanted, keys[0], data, row, rows)
-            rows.add(texts[0], find_spans(texts[0], mentions))
+            rows.add(texts[0], find_spans(texts[0], found))
         else:
             X = texts[0] if task == "labels" else tuple(texts)
-            rows.add_labels(place, row, X, _find_choices(wanted, tags, row, rows), "tasks")
+            rows.add_labels(place, row, X, found, "tasks")
     return rows.finish("annotated task")
 
 
@@ -189,8 +196,8 @@ def _make_results(record: dict[str, Any], controls: Sequence[str]) -> list[dict[
 
 def _choose_results(
     place: str, annotations: list[Any], row: int, rows: Annotated
-) -> list[_Result] | None:
-    """Return the results of one annotation; none if there is no annotation."""
+) -> list[tuple[str, Any]] | None:
+    """Return the results of one annotation with their places; none if there is no annotation."""
     done = []
     for i, annotation in enumerate(annotations):
         where = f"{place}, annotation {i}"
@@ -211,68 +218,48 @@ def _choose_results(
 
 
 def _find_text_keys(
-    place: str, task: str, kind: str, data: dict[str, Any], results: Sequence[_Result]
+    place: str, task: str, kind: str, data: dict[str, Any], results: Sequence[tuple[str, Any]]
 ) -> list[str]:
     strings = [key for key, value in data.items() if type(value) is str]
-    if task == "pairs":
-        if len(strings) == 2:
-            return strings
-        example = "('text1', 'text2')"
-    else:
+    if task == "pairs" and len(strings) == 2:
+        return strings
+    if task != "pairs":
         named = [r.get("to_name") for _, r in results if type(r) is dict and r.get("type") == kind]
         for key in (*named[:1], "text", *(strings if len(strings) == 1 else [])):
             if key in strings:
                 return [str(key)]
-        example = repr(strings[0]) if strings else "'text'"
+    example = "('text1', 'text2')" if task == "pairs" else repr((strings or ["text"])[0])
     raise ValueError(
         f"{place}: cannot tell which of the data to read. Its strings are {strings}. Say it, such "
         f"as in read_label_studio(path, task={task!r}, text={example})."
     )
 
 
-def _find_mentions(
-    results: Sequence[_Result], key: str, data: dict[str, Any], row: int, rows: Annotated
-) -> list[Mention]:
-    mentions = []
-    for place, result in results:
-        name = get_field(place, result, "to_name", str) if "to_name" in result else key
-        if name != key and name in data:
-            rows.leave_out(f"regions of {name!r}", row)
-            continue
-        value = get_field(place, result, "value", dict)
-        start, end = (get_field(place, value, side, int) for side in ("start", "end"))
-        labels = get_field(place, value, "labels", list) if "labels" in value else []
-        if not labels:
-            rows.leave_out("regions without a label", row)
-        shown = get_field(place, value, "text", str) if "text" in value else None
-        mentions += [Mention(place, start, end, label, shown) for label in labels]
-    return mentions
+def _find_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
+    start, end = (get_field(place, value, side, int) for side in ("start", "end"))
+    labels = get_field(place, value, "labels", list) if "labels" in value else []
+    shown = get_field(place, value, "text", str) if "text" in value else None
+    return [Mention(place, start, end, label, shown) for label in labels]
 
 
-def _find_choices(
-    results: Sequence[_Result], tags: set[str], row: int, rows: Annotated
-) -> list[str]:
-    chosen: list[str] = []
-    for place, result in results:
-        value = get_field(place, result, "value", dict)
-        if "start" in value:
-            rows.leave_out("choices for a region", row)
-            continue
-        tags.add(str(result.get("from_name")))
-        if len(tags) > 1:
-            first, second = sorted(tags)
+def _check_one_tag(place: str, tags: set[str], name: str) -> None:
+    tags.add(name)
+    if len(tags) > 1:
+        first, second = sorted(tags)
+        raise ValueError(
+            f"{place}: the file has choices of the tags {first!r} and {second!r}. Say which "
+            f"ones to read, such as in read_label_studio(path, ..., from_name={first!r})."
+        )
+
+
+def _find_choices(place: str, value: dict[str, Any]) -> list[str]:
+    choices = get_field(place, value, "choices", list)
+    for choice in choices:
+        if type(choice) is not str or not choice:
             raise ValueError(
-                f"{place}: the file has choices of the tags {first!r} and {second!r}. Say which "
-                f"ones to read, such as in read_label_studio(path, ..., from_name={first!r})."
+                f"{place}: a choice must be a string that is not empty. Got {show(choice)} instead."
             )
-        for choice in get_field(place, value, "choices", list):
-            if type(choice) is not str or not choice:
-                raise ValueError(
-                    f"{place}: a choice must be a string that is not empty. Got {show(choice)} "
-                    "instead."
-                )
-            chosen.append(choice)
-    return chosen
+    return choices
 
 
 def write_label_studio(
@@ -358,18 +345,16 @@ def write_label_studio(
 
 def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
     """Whether all spans have a score, or none."""
-    n_scores = {len(span) for row in spans for span in row}
-    if len(n_scores) > 1:
+    lengths = {len(span) for row in spans for span in row}
+    if len(lengths) > 1:
         i = next(i for i, row in enumerate(spans) if any(len(span) == 3 for span in row))
         raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
-    return n_scores == {4}
+    return lengths == {4}
 
 
-def _make_region(
-    text: str, start: int, end: int, label: str, score: float | None = None
-) -> dict[str, Any]:
+def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:
     value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
-    return {"type": "labels", "value": value} | ({} if score is None else {"score": score})
+    return {"type": "labels", "value": value, **dict(zip(["score"], scores))}
 
 
 def _make_task(
@@ -379,6 +364,4 @@ def _make_task(
         return {"data": data, "annotations": [{"result": results}]}
     prediction: dict[str, Any] = {"model_version": model_version, "result": results}
     scores = [result["score"] for result in results if "score" in result]
-    if scores:
-        prediction["score"] = min(scores)
-    return {"data": data, "predictions": [prediction]}
+    return {"data": data, "predictions": [prediction | ({"score": min(scores)} if scores else {})]}

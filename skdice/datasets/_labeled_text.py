@@ -45,10 +45,10 @@ def read_labeled_text(
         has a space in it, or if the first line seems to be a header: its label is the only one that
         occurs once. If only one of both parameters is None, the other column of two is also known.
     separator : str of length 1, default=None
-        What stands between two columns. None means a comma for ``.csv`` files (also ``.csv.gz``
-        and ``.csv.xz``), else a TAB if the first line has one, else a space. A space cuts each line
-        only once, after the label. Fields may be quoted with ``"``, and then have line breaks and
-        doubled quotes in them, unless the separator is a TAB or a space.
+        What stands between two columns. None means a comma for ``.csv`` files (also compressed),
+        else a TAB if the first line has one, else a space. A space cuts each line only once, after
+        the label. Fields may be quoted with ``"``, and then have line breaks and doubled quotes in
+        them, unless the separator is a TAB or a space.
     encoding : str, default="utf-8"
         Encoding of the file. A byte order mark at its start is dropped.
 
@@ -62,33 +62,16 @@ def read_labeled_text(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
     ValueError
         If a row has another number of columns than the first one or an empty label, if the columns
         are not in the file or cannot be guessed, if the file cannot be decoded or has no rows, or
         if a parameter is invalid. Errors in the file name the file and the line.
-
-    See Also
-    --------
-    read_pairs : Two texts for each label.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from skdice.datasets import read_labeled_text
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "messages.tsv"
-    ...     _ = path.write_text("ham\tSee you at 8.\nspam\tYou won!\n", encoding="utf-8")
-    ...     X, y = read_labeled_text(path)
-    >>> X
-    ['See you at 8.', 'You won!']
-    >>> y
-    array(['ham', 'spam'], dtype=object)
-
-    With a header, the columns have names:
-
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "tweets.csv"
     ...     _ = path.write_text('id,body,mood\n7,"Hello, you",1\n', encoding="utf-8")
@@ -127,13 +110,12 @@ def _check_parameters(
     text: str | int | None, label: str | int | None, separator: str | None
 ) -> None:
     for name, column in (("text", text), ("label", label)):
-        is_int = isinstance(column, Integral) and not isinstance(column, bool)
-        if not (column is None or isinstance(column, str) or is_int):
+        if not isinstance(column, str | Integral | None) or isinstance(column, bool):
             raise ValueError(
                 f"The {name!r} parameter of read_labeled_text must be a str, an int or None. "
                 f"Got {column!r} instead."
             )
-    if text is not None and label is not None and isinstance(text, str) != isinstance(label, str):
+    if None not in (text, label) and isinstance(text, str) != isinstance(label, str):
         raise ValueError(
             "The 'text' and 'label' parameters of read_labeled_text must both be names (of a file "
             f"with a header) or both be numbers (without one). Got {text=} and {label=} instead."

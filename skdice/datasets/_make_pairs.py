@@ -18,11 +18,7 @@ _Fact = Mapping[str, Any]
 # day. Each line says one relation in several ways; different lines of a block do not mean the same.
 # A and B are who takes part, N is a number, THINGS what is counted. A and B swapped say something
 # else.
-_BLOCKS = [
-    (kind, is_event == "event", [tuple(line.split(" | ")) for line in lines])
-    for (kind, is_event), *lines in (
-        [block.split("\n")[0].split(), *block.split("\n")[1:]]
-        for block in """
+_RELATIONS = """
 person event
 A thanked B | B was thanked by A | A said thank you to B
 A defeated B | B was defeated by A | A won against B | B lost to A
@@ -59,25 +55,15 @@ place state
 A lies N kilometres north of B | B lies N kilometres south of A
 A lies N kilometres east of B | B lies N kilometres west of A
 A has N schools more than B | B has N schools fewer than A
-""".strip().split("\n\n")
-    )
-]
+"""
+# The first line of a block says who takes part, and whether relations are events.
+_BLOCKS = [block.split("\n") for block in _RELATIONS.strip().split("\n\n")]
 _TIMES = [
-    tuple(line.split(" | "))
-    for line in """
-on Monday
-on Thursday
-at noon | in the middle of the day
-at midnight | in the middle of the night
-because the road was closed | as the road was blocked
-despite the rain | although it was raining
-before sunrise | before the sun rose
-after the storm | when the storm was over
-during the strike | while workers were on strike
-before the election | before people went to the polls
-""".strip().split("\n")
-]
-_TIMES += [(f"in early {m}", f"at the beginning of {m}") for m in ("May", "June", "July", "August")]
+    ("on Monday",), ("on Thursday",), ("in early May",), ("during the strike",), ("last summer",),
+    ("at noon", "in the middle of the day"), ("at midnight", "in the middle of the night"),
+    ("despite the rain", "although it was raining"), ("before sunrise", "before the sun rose"),
+    ("after the storm", "when the storm was over"),
+]  # fmt: skip
 _UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 # From 20 to 99, in digits and in words.
@@ -134,12 +120,12 @@ def make_pairs(
     Examples
     --------
     >>> from skdice.datasets import make_pairs
-    >>> X, y = make_pairs(100, positive_share=0.1, random_state=8)
+    >>> X, y = make_pairs(100, positive_share=0.1, random_state=1)
     >>> len(X), int(y.sum())
     (100, 10)
     >>> print(*X[y.argmax()], sep="\n")
-    In Vorford, David Falwell was defeated by Peter Rosley in the middle of the night.
-    In Vorford, David Falwell lost to Peter Rosley at midnight.
+    Lake Calford lies fifty-four kilometres east of North Venburg.
+    North Venburg lies 54 kilometres west of Lake Calford.
     """
     check_number("make_pairs", "n_samples", n_samples, low=2, integer=True)
     check_number("make_pairs", "positive_share", positive_share, low=0, high=1, closed="neither")
@@ -161,11 +147,11 @@ def make_pairs(
         if label == 0 and rng.random() < hard_share:
             other = _change(rng, names, fact)
         elif label == 0:
-            while other["block"] == fact["block"] or {other["A"], other["B"]} & {
-                fact["A"],
-                fact["B"],
-            }:
+            is_near = True
+            while is_near:
                 other = _draw_fact(rng, names)
+                is_near = other["block"] == fact["block"]
+                is_near |= not {other["A"], other["B"]}.isdisjoint((fact["A"], fact["B"]))
         first = second = _write(rng, fact)
         while second == first:
             second = _write(rng, other)
@@ -189,18 +175,18 @@ def _list_names() -> dict[str, list[str]]:
 
 def _draw_fact(rng: random.Random, names: Mapping[str, Sequence[str]]) -> _Fact:
     # Each relation is as frequent as any other.
-    (block,) = rng.choices(range(len(_BLOCKS)), [len(lines) for _, _, lines in _BLOCKS])
-    kind, is_event, lines = _BLOCKS[block]
+    (block,) = rng.choices(_BLOCKS, [len(block) - 1 for block in _BLOCKS])
+    kind, mode = block[0].split()
     a, b = rng.sample(names[kind], 2)
     return {
         "block": block,
-        "relation": rng.choice(lines),
+        "relation": rng.choice(block[1:]).split(" | "),
         "A": a,
         "B": b,
         "N": rng.choice(_NUMBERS),
         "THINGS": f"{rng.choice(THINGS)}s",
-        "place": rng.choice(names["place"]) if is_event and rng.random() < 0.6 else "",
-        "time": rng.choice(_TIMES) if is_event and rng.random() < 0.7 else "",
+        "place": rng.choice(names["place"]) if mode == "event" and rng.random() < 0.6 else "",
+        "time": rng.choice(_TIMES) if mode == "event" and rng.random() < 0.7 else "",
     }
 
 
@@ -218,7 +204,7 @@ def _change(rng: random.Random, names: Mapping[str, Sequence[str]], fact: _Fact)
 
 
 def _write(rng: random.Random, fact: _Fact) -> str:
-    """Write a sentence: in one of its wordings, with the place or the time in front or behind."""
+    """Write a sentence in one of its wordings, with place and time in front or behind."""
     words = rng.choice(fact["relation"]).split()
     digits, spelled = fact["N"]
     number = spelled if words[0] == "N" or rng.random() < 0.5 else digits

@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,26 +15,10 @@ from .._typing import SquadAnswer
 from ._squad import make_question_table
 from ._tagging_language import THINGS, make_language
 
-
-class _Frame(NamedTuple):
-    """What is told, what can be asked for with which words, and verbs in present and past."""
-
-    statement: list[str]
-    questions: list[tuple[str, list[str]]]
-    verbs: list[list[str]]
-
-
-# A and B are persons, C and D companies, P a place, W counted things and T a year, which is told of
-# any fact or not. No two verbs mean the same, and none follows from another.
-_FRAMES = [
-    _Frame(
-        statement.split(),
-        [(question.split()[0], question.split()[1:]) for question in questions.split(" | ")],
-        [verb.split() for verb in verbs.split(", ")],
-    )
-    for statement, questions, verbs in (
-        block.split("\n")
-        for block in """
+# What is told; what can be asked for, with which words; verbs in present and past. A and B are
+# persons, C and D companies, P a place, W counted things and T a year, which is told of any fact or
+# not. No two verbs mean the same, and none follows from another.
+_FRAMES = """
 A VERBED B
 A Who VERBED B | B Whom did A VERB | T When did A VERB B
 thank thanked, defeat defeated, interview interviewed, phone phoned, invite invited, teach taught
@@ -54,10 +38,13 @@ leave left, describe described, govern governed, map mapped, film filmed, defend
 C VERBED D
 C Which company VERBED D | D Which company did C VERB | T When did C VERB D
 acquire acquired, sue sued, outbid outbid, warn warned, copy copied, fund funded
-""".strip().split("\n\n")
-    )
+"""
+_Relation = tuple[str, str, str]
+_RELATIONS: list[_Relation] = [
+    (statement, questions, verb)
+    for statement, questions, verbs in (b.split("\n") for b in _FRAMES.strip().split("\n\n"))
+    for verb in verbs.split(", ")
 ]
-_RELATIONS = [(i, j) for i, frame in enumerate(_FRAMES) for j in range(len(frame.verbs))]
 _KINDS = {"A": "person", "B": "person", "C": "company", "D": "company", "P": "place"}
 # Words of three sentences, the fewest of a context. Mean lengths below cannot be met.
 _MIN_MEAN_LENGTH = 22
@@ -83,12 +70,8 @@ def make_questions(
     A context tells who did what to whom, in three sentences or more. The question asks for one
     thing that is told: a name, a year or some things (``"Whom did Anna Barson thank?"``). Another
     sentence has the same verb and other names, and one has the names of the question and another
-    verb. So only all words of the question together show the sentence that answers it. Often the
-    text of the answer stands in other sentences too. An unanswerable question has the same form:
-    its verb and its names are in the context, but in different sentences.
-
-    The vocabulary is always the same, so that one call can make the training questions and another
-    one the test questions.
+    verb, so that only all words of the question together show the sentence that answers it. An
+    unanswerable question has the same form: its verb and its names are in different sentences.
 
     Parameters
     ----------
@@ -98,9 +81,8 @@ def make_questions(
         Number of negative tokens for each positive one over all contexts, from 10 to 10,000,
         counted as in Table 1 of the Dice loss paper (Li et al., ACL 2020): an answerable question
         has two positive tokens, the start and the end of the answer, and the other tokens of the
-        contexts, cut at white space, are negative. The length of the contexts is chosen to meet it
-        up to a few tokens over all samples: contexts have ``2 * (1 + ratio)`` tokens on average if
-        all questions are answerable, fewer if not.
+        contexts, cut at white space, are negative. Contexts are as long as it takes to meet it up
+        to a few tokens: ``2 * (1 + ratio)`` on average if all questions are answerable.
     unanswerable_share : float, default=0.0
         Share of the unanswerable questions, from 0 to below 1.
         ``round(unanswerable_share * n_samples)`` questions are unanswerable. The higher it is, the
@@ -179,9 +161,8 @@ def _find_mean_length(n_samples: int, n_unanswerable: int, ratio: float) -> floa
     if mean_length < _MIN_MEAN_LENGTH:
         needed = math.ceil(10 * (_MIN_MEAN_LENGTH * n_samples / n_positive - 1)) / 10
         raise ValueError(
-            f"make_questions needs contexts of {_MIN_MEAN_LENGTH} tokens or more on average. "
-            f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes "
-            f"{mean_length:.1f}. Take a ratio of {needed:.1f} or more, or a smaller "
+            f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes contexts "
+            f"of less than three sentences. Take a ratio of {needed:.1f} or more, or a smaller "
             "unanswerable_share."
         )
     return mean_length
@@ -192,7 +173,7 @@ def _write_sample(
 ) -> tuple[str, str, SquadAnswer]:
     """Write the question, a context of about `length` tokens and the answers."""
     relation = rng.choice(_RELATIONS)
-    asked, words = rng.choice(_FRAMES[relation[0]].questions)
+    asked, *words = rng.choice(relation[1].split(" | ")).split()
     query = _draw_fact(rng, names, relation, []) | {"tells_year": asked == "T"}
     known = [slot for slot in words if slot in query and not slot.startswith("VERB")]
     facts = _draw_facts(rng, names, query, known, length, is_answerable)
@@ -200,7 +181,7 @@ def _write_sample(
     context = ""
     answer: SquadAnswer = {"text": [], "answer_start": []}
     for fact in facts:
-        slots = _FRAMES[fact["relation"][0]].statement
+        slots = fact["relation"][0].split()
         if fact["tells_year"]:
             slots = ["In", "T", *slots] if rng.random() < 0.5 else [*slots, "in", "T"]
         for i, slot in enumerate(slots):
@@ -227,12 +208,12 @@ def _draw_facts(
     n_decoys, n_others = (1, 1) if is_answerable else (2, 2)
     if not is_answerable and length < _MIN_LENGTH_OF_FOUR:
         n_decoys, n_others = rng.choice(((1, 2), (2, 1)))
-    i, j = query["relation"]
-    verbs = [k for k in range(len(_FRAMES[i].verbs)) if k != j]
-    facts += [_draw_decoy(rng, names, query, known, (i, k)) for k in rng.sample(verbs, n_decoys)]
+    relation = query["relation"]
+    others = [other for other in _RELATIONS if other[0] == relation[0] and other != relation]
+    facts += [_draw_decoy(rng, names, query, known, r) for r in rng.sample(others, n_decoys)]
     seen = {_make_key(fact) for fact in facts}
     n_words = sum(map(_count_words, facts))
-    relations = [query["relation"]] * n_others
+    relations = [relation] * n_others
     while True:
         if not relations:
             is_reused = rng.random() < _REUSED_SHARE
@@ -257,7 +238,7 @@ def _draw_facts(
 
 
 def _draw_decoy(
-    rng: random.Random, names: _Names, query: _Fact, known: Sequence[str], relation: tuple[int, int]
+    rng: random.Random, names: _Names, query: _Fact, known: Sequence[str], relation: _Relation
 ) -> _Fact:
     """Draw a fact with another verb about what the question names."""
     slots = [slot for slot in query if slot in _KINDS]
@@ -271,13 +252,12 @@ def _draw_decoy(
 
 
 def _draw_fact(
-    rng: random.Random, names: _Names, relation: tuple[int, int], facts: Sequence[_Fact]
+    rng: random.Random, names: _Names, relation: _Relation, facts: Sequence[_Fact]
 ) -> _Fact:
     """Draw a fact, with some of the names that `facts` have."""
-    frame, verb = relation
-    base, past = _FRAMES[frame].verbs[verb]
+    base, past = relation[2].split()
     fact: _Fact = {"relation": relation, "VERB": base, "VERBED": past, "tells_year": False}
-    for slot in _FRAMES[frame].statement:
+    for slot in relation[0].split():
         if slot == "W":
             fact["W"] = f"{rng.randrange(2, 100)} {rng.choice(THINGS)}s"
         while slot in _KINDS and slot not in fact:
@@ -293,7 +273,7 @@ def _draw_fact(
 
 
 def _count_words(fact: _Fact) -> int:
-    words = [fact.get(word, word) for word in _FRAMES[fact["relation"][0]].statement]
+    words = [fact.get(word, word) for word in fact["relation"][0].split()]
     return len(" ".join(words).split()) + 2 * fact["tells_year"]
 
 

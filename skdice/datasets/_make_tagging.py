@@ -105,12 +105,8 @@ def make_tagging(
     >>> from skdice.datasets import make_tagging
     >>> X, y = make_tagging(200, ratio=5, random_state=0)
     >>> tags = [tag for sentence in y for tag in sentence]
-    >>> sorted(set(tags))
-    ['B-LOC', 'B-ORG', 'B-PER', 'I-LOC', 'I-ORG', 'I-PER', 'O']
-    >>> n_outside = tags.count("O")
-    >>> round(n_outside / (len(tags) - n_outside), 1)
+    >>> round(tags.count("O") / (len(tags) - tags.count("O")), 1)
     5.0
-
     >>> X, y = make_tagging(1, ratio=2, nested=True, random_state=1)
     >>> " ".join(X[0])
     'This teacher sued Nelley Gorwell Group this year .'
@@ -190,7 +186,7 @@ def _make_tags(chunk: _Chunk, scheme: str) -> list[str]:
 
 
 def _list_spans(sentence: _Sentence) -> list[_Span]:
-    spans = []
+    spans: list[_Span] = []
     n_before = 0
     for chunk in sentence:
         spans += [(n_before + start, n_before + end, label) for start, end, label in chunk.spans]

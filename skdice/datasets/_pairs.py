@@ -78,12 +78,10 @@ def read_pairs(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
-    ValueError
-        If a row has a wrong number of columns or an empty label, if the layout is unknown or cannot
-        be told, or if the file cannot be decoded or has no rows. Errors in the file name the file
-        and the line.
+    FileNotFoundError, ValueError
+        If there is no such file, if a row has a wrong number of columns or an empty label, if the
+        layout is unknown or cannot be told, or if the file cannot be decoded or has no rows. Errors
+        in the file name the file and the line.
 
     See Also
     --------

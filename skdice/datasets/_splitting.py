@@ -64,13 +64,7 @@ SPLITTERS: dict[str, Splitter] = {
 
 
 def find_splitter(owner: str, splitter: str | Splitter) -> Splitter:
-    """Return the splitter of a name, or the callable itself.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """Return the splitter of a name, or the callable itself; else a ValueError."""
     if isinstance(splitter, str) and splitter in SPLITTERS:
         return SPLITTERS[splitter]
     if not callable(splitter):
@@ -124,8 +118,7 @@ def is_unspaced(text: str) -> bool:
 
 
 def _is_offsets(span: object) -> bool:
-    if isinstance(span, np.ndarray):
-        span = span.tolist()
+    span = span.tolist() if isinstance(span, np.ndarray) else span
     if not isinstance(span, tuple | list) or len(span) != 2:
         return False
     return all(isinstance(place, int | np.integer) for place in span)

@@ -43,13 +43,11 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
 
     Raises
     ------
-    FileNotFoundError
-        If there is no file at `path`, or a directory.
-    ValueError
-        If the file is not JSON, is not in this layout or has no questions, or cannot be decoded or
-        decompressed. The error names the file, and the line or the place, such as
-        ``data[0]['paragraphs'][2]['qas'][1]``. A question that has no ``"answers"`` at all is an
-        error, unless it is impossible to answer.
+    FileNotFoundError, ValueError
+        If there is no such file, if the file is not JSON, is not in this layout or has no
+        questions, or cannot be decoded or decompressed. The error names the file, and the line or
+        the place, such as ``data[0]['paragraphs'][2]['qas'][1]``. A question that has no
+        ``"answers"`` at all is an error, unless it is impossible to answer.
 
     Examples
     --------

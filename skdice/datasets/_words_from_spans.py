@@ -46,7 +46,8 @@ def words_from_spans(
         What is done with spans that cut a word or reach out of their text: they get the whole word
         and lose what is outside, are an error, or are left out. White space at the ends of a span
         is cut off, and spans without a word, and those that overlap with another one (without
-        ``scheme=None``), are left out; or both are an error.
+        ``scheme=None``), are left out; or both are an error. A warning counts what does not fit, by
+        kind and with the rows.
 
     Returns
     -------
@@ -55,29 +56,17 @@ def words_from_spans(
     y : list of n_texts lists of str
         Their tags, or without a scheme lists of (start, end, label).
 
-    Warns
-    -----
-    UserWarning
-        If a span does not fit: how many, of which kind and in which rows.
-
     Raises
     ------
     TypeError, ValueError
         If texts or spans are of another kind, or with ``on_misaligned="raise"`` a span does not
         fit; the message names the row.
 
-    See Also
-    --------
-    skdice.DiceTokenTagger.predict_entities : The way back, from texts to spans of characters.
-
     Examples
     --------
     >>> from skdice.datasets import words_from_spans
-    >>> X, y = words_from_spans(["Ann lives in Oslo."], [[(0, 3, "PER"), (13, 17, "LOC")]])
-    >>> X
-    [['Ann', 'lives', 'in', 'Oslo', '.']]
-    >>> y
-    [['B-PER', 'O', 'O', 'B-LOC', 'O']]
+    >>> words_from_spans(["Ann met Bo."], [[(0, 3, "PER"), (8, 10, "PER")]])
+    ([['Ann', 'met', 'Bo', '.']], [['B-PER', 'O', 'B-PER', 'O']])
     """
     owner = "words_from_spans"
     check_option(owner, "scheme", scheme, (None, *SCHEMES))
@@ -92,6 +81,7 @@ def words_from_spans(
         raise ValueError(
             f"texts and spans must have the same number of rows; got {len(texts)} and {len(rows)}."
         )
+    kept = ("white space", "cut", "outside") if on_misaligned == "expand" else ("white space",)
     misfits: dict[str, list[int]] = {}
     X: list[list[str]] = []
     y: list[Any] = []
@@ -105,20 +95,22 @@ def words_from_spans(
             placed, misfit = _place(span, text, words)
             if scheme is not None and placed and found and placed[0] < found[-1][1]:
                 misfit = "overlap"
+            if misfit and on_misaligned == "raise":
+                shown = text[max(0, span[0]) : max(0, span[1])]
+                raise ValueError(
+                    f"Span {span} of row {i}, {shown!r}, is one of those that {_KINDS[misfit]}; "
+                    "on_misaligned='expand' or 'skip' goes on."
+                )
             if misfit:
-                if on_misaligned == "raise":
-                    raise ValueError(_explain(span, text, i, misfit))
                 misfits.setdefault(misfit, []).append(i)
-            if placed and (misfit is None or misfit in _kept(on_misaligned)):
+            if placed and (misfit is None or misfit in kept):
                 found.append(placed)
         X.append([text[a:b] for a, b in words])
-        if scheme is None:
-            y.append(list(dict.fromkeys(found)))
-        else:
-            y.append(write_tags(found, len(words), scheme))
+        nested = list(dict.fromkeys(found))
+        y.append(nested if scheme is None else write_tags(found, len(words), scheme))
     if misfits:
         kinds = [
-            f"{len(rows)} {_KINDS[kind]}, {'kept' if kind in _kept(on_misaligned) else 'left out'} "
+            f"{len(rows)} {_KINDS[kind]}, {'kept' if kind in kept else 'left out'} "
             f"({list_rows(sorted(set(rows)))})"
             for kind, rows in misfits.items()
         ]
@@ -142,16 +134,3 @@ def _place(span: Span, text: str, words: list[tuple[int, int]]) -> tuple[Span | 
     if (words[first][0], words[last - 1][1]) != (first_letter, stop):
         return placed, "cut"
     return placed, None if (first_letter, stop) == (start, end) else "white space"
-
-
-def _kept(on_misaligned: str) -> tuple[str, ...]:
-    return ("white space", "cut", "outside") if on_misaligned == "expand" else ("white space",)
-
-
-def _explain(span: Span, text: str, row: int, misfit: str) -> str:
-    start, end = max(0, span[0]), max(0, span[1])
-    around = text[max(0, start - 20) : end + 20]
-    return (
-        f"Span {span} of row {row}, {text[start:end]!r} in {around!r}, is one of those that "
-        f"{_KINDS[misfit]}; on_misaligned='expand' or 'skip' goes on."
-    )

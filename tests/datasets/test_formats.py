@@ -94,20 +94,3 @@ def test_files_that_are_told_can_be_read(tmp_path):
         assert find_format(path) == name
         X, y = READERS[name](path)
         assert len(X) == len(y) > 0
-
-
-def test_encoding(tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_bytes("ham\tau café\nspam\tà vous\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"a\.tsv, line 1: cannot decode the bytes b'\\xe9'"):
-        find_format(path)
-    assert find_format(path, encoding="latin-1") == "labeled text"
-
-
-def test_errors_are_those_of_the_readers(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file"):
-        find_format(tmp_path / "nowhere.tsv")
-    path = tmp_path / "a.tsv.gz"
-    path.write_bytes(b"no gzip")
-    with pytest.raises(ValueError, match="suffix says gz"):
-        find_format(path)

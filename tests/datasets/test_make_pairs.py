@@ -1,4 +1,3 @@
-import random
 import re
 from collections import Counter, defaultdict
 
@@ -23,7 +22,6 @@ VERBS = {
 }
 MEANINGS = {"bought": "sold", "were sold": "sold", "said thank you": "thanked"}
 MEANINGS |= {"was thanked": "thanked", "younger": "older"}
-NUMBERS = {"twelve": "12", "ninety-nine": "99", "twenty": "20", "two": "2", "fifty-five": "55"}
 
 
 def get_words(sentence):
@@ -66,17 +64,6 @@ def test_form(n_samples, positive_share, random_state):
         assert type(pair) is tuple
         assert [type(sentence) for sentence in pair] == [str, str]
         assert pair[0] != pair[1]
-
-
-def test_defaults():
-    X, y = make_pairs()
-    assert len(X) == 100
-    assert y.sum() == 20
-
-
-@pytest.mark.parametrize("n_samples, share, n", [(10, 0.25, 2), (10, 0.35, 4), (3, 0.5, 2)])
-def test_positives_are_rounded(n_samples, share, n):
-    assert make_pairs(n_samples, positive_share=share)[1].sum() == round(share * n_samples) == n
 
 
 def test_sentences_are_spaced_and_punctuated():
@@ -143,70 +130,11 @@ def test_relations_and_roles_decide(sample):
     assert set(kinds) == {(1, True, True), (0, False, True), (0, False, False), (0, True, True)}
 
 
-def test_numbers_are_written_in_both_ways(sample):
-    X, y = sample
-    found = set()
-    for (first, second), label in zip(X, y):
-        for spelled, digits in NUMBERS.items():
-            if label and re.search(rf"\b{digits}\b", first):
-                number = re.search(rf"(?<![\w-])({spelled}|{digits})(?![\w-])", second, re.I)
-                assert number
-                found.add(number[0].lower())
-    assert {"twelve", "12", "ninety-nine", "99"} <= found
-
-
 def test_most_negatives_are_hard(sample):
     X, y = sample
     shared = np.array([get_overlap(pair) > 0.25 for pair in X])
     assert shared[y == 1].mean() > 0.98
     assert 0.72 < shared[y == 0].mean() < 0.88
-
-
-@pytest.mark.parametrize(
-    "make_state",
-    [
-        lambda: 7,
-        lambda: np.int64(7),
-        lambda: np.random.RandomState(7),
-        lambda: np.random.default_rng(7),
-    ],
-)
-def test_random_state(make_state):
-    state = make_state()
-    X, y = make_pairs(50, random_state=state)
-    X_same, y_same = make_pairs(50, random_state=make_state())
-    assert X_same == X
-    np.testing.assert_array_equal(y_same, y)
-    is_int = isinstance(state, int | np.integer)
-    assert (make_pairs(50, random_state=state)[0] == X) is is_int
-
-
-def test_global_random_states_are_untouched():
-    before, before_numpy = random.getstate(), np.random.get_state()[1].copy()
-    assert make_pairs(20)[0] != make_pairs(20)[0]
-    make_pairs(20, random_state=0)
-    assert random.getstate() == before
-    np.testing.assert_array_equal(np.random.get_state()[1], before_numpy)
-
-
-@pytest.mark.parametrize(
-    "name, values, allowed",
-    [
-        ("n_samples", [1, 0, -1, 10.0, True, None, "9"], r"an int in the range \[2, inf\)"),
-        (
-            "positive_share",
-            [0, 1, -0.1, 1.5, float("nan"), None, "0.5", True],
-            r"a float in the range \(0, 1\)",
-        ),
-        ("hard_share", [-0.1, 1.1, None, "0.5", True], r"a float in the range \[0, 1\]"),
-        ("random_state", [-1, 1.5, "0", True, random.Random(0)], "an int >= 0, a numpy RandomSt"),
-    ],
-)
-def test_errors(name, values, allowed):
-    for value in values:
-        message = f"'{name}' parameter of make_pairs must be {allowed}.* Got .* instead"
-        with pytest.raises(ValueError, match=message):
-            make_pairs(**{name: value})
 
 
 def test_hard_pairs_share_their_words():
@@ -218,10 +146,3 @@ def test_hard_pairs_share_their_words():
         overlaps.append(np.mean([share for share, label in zip(shares, y) if not label]))
     assert overlaps[0] < 0.2
     assert overlaps[0] + 0.1 < overlaps[1] < overlaps[2] - 0.1
-
-
-def test_a_missing_class_is_an_error():
-    with pytest.raises(ValueError, match=r"positive_share=0.001 of n_samples=100 makes 0 positive"):
-        make_pairs(100, positive_share=0.001)
-    with pytest.raises(ValueError, match=r"makes 5 positive and 0 negative pairs\. Take a larger"):
-        make_pairs(5, positive_share=0.95)

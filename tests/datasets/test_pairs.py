@@ -1,32 +1,11 @@
-import csv
-import gzip
-import io
-import lzma
-from collections import Counter
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skdice.datasets import read_pairs
 
-CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-LAYOUTS = ["mrpc", "bimpm", "quora", "glue", "er"]
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
 GLUE = "index\tsentence1\tsentence2\tlabel\n"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="pairs.tsv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        return path
-
-    return write
 
 
 class TestReading:
@@ -59,178 +38,14 @@ class TestReading:
             assert labels.tolist() == y
             assert {type(pair) for pair in pairs} == {tuple}
 
-    @pytest.mark.parametrize(
-        "labels, expected",
-        [
-            (["1", "0", "-1"], np.array([1, 0, -1])),
-            ([" 1", "0 "], np.array([1, 0])),
-            (["1", "no"], np.array(["1", "no"], dtype=object)),
-            (["not equivalent"], np.array(["not equivalent"], dtype=object)),
-            (["1", "1.0"], np.array(["1", "1.0"], dtype=object)),
-            (["1", "01"], np.array(["1", "01"], dtype=object)),
-            (["0", "-0"], np.array(["0", "-0"], dtype=object)),
-            (["1", "٢"], np.array(["1", "٢"], dtype=object)),
-            ([str(2**63 - 1), str(-(2**63))], np.array([2**63 - 1, -(2**63)])),
-            (["1", str(2**63)], np.array(["1", str(2**63)], dtype=object)),
-        ],
-    )
-    def test_labels(self, write, labels, expected):
+    @pytest.mark.parametrize("labels", [["1", "0", "-1"], [" 1", "0 "], [str(2**63 - 1), "-9"]])
+    def test_labels_that_are_integers(self, write, labels):
         _, y = read_pairs(write("".join(f"a\tb\t{label}\n" for label in labels)), layout="er")
-        assert y.dtype == expected.dtype
-        assert y.tolist() == expected.tolist()
-        assert {type(label) for label in y.tolist()} <= {int, str}
+        assert y.dtype == np.int64
+        assert y.tolist() == [int(label) for label in labels]
 
-    @pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n  \n\n", "\r\n\r\n", "\n "])
-    @pytest.mark.parametrize(
-        "layout, start", [("er", "a\tb\t1"), ("quora", QUORA + "0\t1\t2\ta\tb\t1")]
-    )
-    def test_blank_lines_at_the_end(self, write, layout, start, end):
-        pairs, labels = read_pairs(write(start + end), layout=layout)
-        assert (pairs, labels.tolist()) == ([("a", "b")], [1])
-
-    @pytest.mark.parametrize("word", ["\u00a0", "\u2028", "\x85", "\x0c", "\x1c", "a\rb", '"', " "])
-    def test_odd_characters_are_text(self, write, word):
-        pairs, _ = read_pairs(write(f"{word}\tb{word}\t1\n{word}\t\t0\n"))
-        assert pairs == [(word, f"b{word}"), (word, "")]
-
-    @pytest.mark.parametrize("name, compress", [("c.gz", gzip.compress), ("c.xz", lzma.compress)])
-    @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-    def test_compressed_and_encoded(self, write, name, compress, encoding):
-        path = write(compress("ä\tb\t1\n".encode(encoding)), name)
-        assert read_pairs(str(path), encoding=encoding)[0] == [("ä", "b")]
-
-    def test_long_quoted_texts(self, write):
-        limit = csv.field_size_limit()
-        text = "a\n" * limit
-        pairs, _ = read_pairs(write(f'{QUORA}0\t1\t2\t"{text}"\tb\t1\n'))
-        assert pairs == [(text, "b")]
-        assert csv.field_size_limit() == limit
-
-    texts = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r"))
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(st.tuples(texts, texts, st.integers(-9, 9)), min_size=1, max_size=5))
-    def test_round_trip_of_any_text(self, tmp_path_factory, rows):
-        path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-        content = GLUE + "".join(f"0\t{a}\t{b}\t{label}\n" for a, b, label in rows)
-        path.write_bytes(content.encode("utf-8"))
-        pairs, labels = read_pairs(path)
-        assert list(zip(pairs, labels.tolist())) == [((a, b), label) for a, b, label in rows]
-
-    quoted_texts = st.text(st.characters(codec="utf-8", exclude_characters="\r"))
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(st.tuples(quoted_texts, quoted_texts), min_size=1, max_size=5))
-    def test_round_trip_of_quoted_text(self, tmp_path_factory, rows):
-        path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-        content = io.StringIO(newline="")
-        writer = csv.writer(content, delimiter="\t", lineterminator="\n")
-        writer.writerows([QUORA.split(), *([0, 1, 2, a, b, 1] for a, b in rows)])
-        path.write_bytes(content.getvalue().encode("utf-8"))
-        assert read_pairs(path)[0] == rows
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        "layout, content, message",
-        [
-            (
-                "er",
-                "a\tb\t1\na\tb\n",
-                r"pairs.tsv, line 2: got 2 columns in 'a\\tb', expected 3 col",
-            ),
-            ("er", "a\tb\t1\na\n", "line 2: got 1 column in 'a', expected 3 columns, .* by a TAB"),
-            ("er", "a\tb\t1\n\na\tb\t0\n", "line 2: got a blank line, expected 3 columns"),
-            ("er", "\na\tb\t1\n", "line 1: got a blank line, expected 3 columns"),
-            ("er", "a\tb\t1\na\tb\t\n", r"line 2: the label \(column 2\) is empty"),
-            ("er", "a\tb\t1\n\t\t\n", r"line 2: the label \(column 2\) is empty"),
-            ("er", "a\tb\t1\na\tb\t \n", r"line 2: the label \(column 2\) is empty"),
-            ("er", "left\tright\tlabel\na\tb\t0\n", "line 1: the label is 'label', .* a header"),
-            ("bimpm", "1\ta\tb\t5\n1\ta\tb\n", "line 2: got 3 columns .* expected 4 columns"),
-            ("bimpm", "1\ta\tb\n", "line 1: got 3 columns .* expected 4 columns"),
-            ("bimpm", "1\ta\tb\t5\n\ta\tb\t5\n", r"line 2: the label \(column 0\) is empty"),
-            ("mrpc", MRPC + "1\t2\t3\ta\n", "line 2: got 4 columns .* expected 5 columns"),
-            ("mrpc", MRPC + "\n1\t2\t3\ta\tb\n", "line 2: got a blank line"),
-            ("mrpc", MRPC, "line 1: the file ends after its header"),
-            (
-                "mrpc",
-                "1\t2\t3\ta\tb\n",
-                "line 1: the layout 'mrpc' needs one column '#1 String' in",
-            ),
-            ("glue", QUORA, "line 1: the layout 'glue' needs one column 'sentence1' .* 'id, qid1"),
-            ("glue", "label\t" + GLUE, "line 1: the layout 'glue' needs one column 'label'"),
-            (
-                "quora",
-                QUORA + '0\t1\t2\t"a\nb"\tc\t1\n0\t1\n',
-                "line 4: got 2 columns .* expected 6",
-            ),
-            ("quora", QUORA + '0\t1\t2\t"a\n\n"\tc\t1\n\n0\n', "line 5: got a blank line"),
-            ("quora", QUORA + "0\t1\t2\ta\tb\t\n", r"line 2: the label \(column 5\) is empty"),
-            ("quora", QUORA + '0\t1\t2\t"a\nb\tc\t1\n', "line 2: .* badly quoted, .*line 3"),
-            (
-                "quora",
-                QUORA + '0\t1\t2\t"a" b\tc\t1\n',
-                "line 2: .* badly quoted, .*expected after",
-            ),
-            ("auto", "", "line 1: cannot tell the layout from ''"),
-            ("er", "", "line 1: the file ends without any row"),
-            ("er", "\n \n", "line 2: the file ends without any row"),
-            ("er", b"a\tb\t1\n\xff\n", r"line 2: cannot decode the bytes b'\\xff' as 'utf-8'"),
-        ],
-    )
-    def test_content(self, write, layout, content, message):
-        with pytest.raises(ValueError, match=message):
-            read_pairs(write(content), layout=layout)
-
-    @pytest.mark.parametrize(
-        "line",
-        ["a\tb", "a b 1", "1\ta\tb\tc\td", "index\tquestion\tsentence\tlabel", "1\ta\tb", ""],
-    )
-    def test_layout_that_cannot_be_told(self, write, line):
-        with pytest.raises(
-            ValueError, match=r"pairs\.tsv, line 1: cannot tell the layout"
-        ) as error:
-            read_pairs(write(f"{line}\na\tb\t1\n"))
-        assert repr(line) in str(error.value)
-        assert all(repr(name) in str(error.value) for name in LAYOUTS)
-
-    def test_long_lines_are_shortened(self, write):
-        with pytest.raises(ValueError, match=r"tell the layout from 'a{75}\.\.\.'\."):
-            read_pairs(write("a" * 500))
-
-    @pytest.mark.parametrize("layout", ["GLUE", "qqp", None, 3, ["er"]])
-    def test_layout_parameter(self, write, layout):
-        with pytest.raises(ValueError, match=r"'layout' parameter of read_pairs must be .*'mrpc'"):
-            read_pairs(write("a\tb\t1\n"), layout=layout)
-
-    def test_files(self, write, tmp_path):
-        with pytest.raises(ValueError, match=r"a\.xz: the suffix says xz, but"):
-            read_pairs(write("a\tb\t1\n", "a.xz"))
-        with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.tsv"):
-            read_pairs(tmp_path / "nowhere.tsv")
-
-
-@pytest.mark.parametrize(
-    "name, layout, n_negative, n_positive",
-    [
-        ("mrpc/train.txt", "mrpc", 1_323, 2_753),
-        ("mrpc/test.txt", "mrpc", 578, 1_147),
-        ("qqp/train_subset.tsv", "bimpm", 10_512, 6_190),
-        ("qqp/test_natural.tsv", "bimpm", 1_617, 883),
-        ("qqp/dev.tsv", "bimpm", 5_000, 5_000),
-        ("qqp/test.tsv", "bimpm", 5_000, 5_000),
-        ("amazon_google/train.txt", "er", 6_175, 699),
-        ("amazon_google/dev.txt", "er", 2_059, 234),
-        ("amazon_google/test.txt", "er", 2_059, 234),
-    ],
-)
-def test_published_corpora(name, layout, n_negative, n_positive):
-    path = CORPORA / "pair" / f"{name}.xz"
-    if not path.exists():
-        pytest.skip(f"needs the corpus pair/{name}.xz in ../shared/data")
-    X, y = read_pairs(path)
-    assert y.dtype == np.int64
-    assert Counter(y.tolist()) == {0: n_negative, 1: n_positive}
-    assert len(X) == len(y)
-    assert all(text.strip() for pair in X for text in pair)
-    assert read_pairs(path, layout=layout)[0] == X
+    @pytest.mark.parametrize("label", ["no", "not equivalent", "1.0", "01", "-0", "٢", str(2**63)])
+    def test_labels_that_are_none(self, write, label):
+        _, y = read_pairs(write(f"a\tb\t1\na\tb\t{label}\n"), layout="er")
+        assert y.dtype == object
+        assert y.tolist() == ["1", label]

@@ -1,8 +1,6 @@
 import gzip
 import json
 import lzma
-import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,22 +10,7 @@ from hypothesis import strategies as st
 
 from skdice.datasets import read_squad
 
-CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 NO_ANSWER = {"text": [], "answer_start": []}
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="dev.json"):
-        path = tmp_path / name
-        if isinstance(content, str):
-            content = content.encode("utf-8")
-        if not isinstance(content, bytes):
-            content = json.dumps(content, ensure_ascii=False).encode("utf-8")
-        path.write_bytes(content)
-        return path
-
-    return write
 
 
 def make_file(*questions, context="Anna met Bo.", **article):
@@ -144,144 +127,3 @@ def repr_all(rows):
     return "".join(
         part for *texts, answers in rows for part in [*texts, *(text for text, _ in answers)]
     )
-
-
-PARAGRAPH = {"context": "Anna met Bo.", "qas": [make_question()]}
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        "content, message",
-        [
-            ("", "dev.json, line 1, column 1: the file is not JSON (Expecting value). Got ''"),
-            ('{"data":\n[1,]}', "dev.json, line 2, column "),
-            ('{"data": [],\n\n oops}', "line 3, column 2: the file is not JSON"),
-            ('{"a": 1}\n{"a": 1}\n', "line 2, column 1: the file is not JSON (Extra data). Got"),
-            ("[" * 100_000, "dev.json: the JSON cannot be read ("),
-            ("1" * 5000, "dev.json: the JSON cannot be read ("),
-            (b'{"data":\n\xff}', r"dev.json, line 2: cannot decode the bytes b'\xff'"),
-            ([], "dev.json: an object is expected. Got [] instead."),
-            ({}, "dev.json: 'data' is missing. Got the keys none."),
-            ({"version": 1, "qas": 2}, "dev.json: 'data' is missing. Got the keys 'version', 'qa"),
-            ({"data": {}}, "dev.json, data: a list is expected. Got {} instead."),
-            ({"data": []}, "dev.json: the file has no questions."),
-            ({"data": [{"paragraphs": []}]}, "dev.json: the file has no questions."),
-            ({"data": [5]}, "dev.json, data[0]: an object is expected. Got 5 instead."),
-            ({"data": [{}]}, "dev.json, data[0]: 'paragraphs' is missing. Got the keys none."),
-            (
-                make_file(make_question(), title=None),
-                "dev.json, data[0]['title']: a string is expected. Got null instead.",
-            ),
-            (
-                {"data": [{"paragraphs": [PARAGRAPH, drop(PARAGRAPH, "context")]}]},
-                "data[0]['paragraphs'][1]: 'context' is missing. Got the keys 'qas'.",
-            ),
-            (
-                {"data": [{"paragraphs": [PARAGRAPH]}, {"paragraphs": [PARAGRAPH | {"qas": 3}]}]},
-                "data[1]['paragraphs'][0]['qas']: a list is expected. Got 3 instead.",
-            ),
-            (
-                {"data": [{"paragraphs": [drop(PARAGRAPH, "qas")]}]},
-                "data[0]['paragraphs'][0]: 'qas' is missing. Got the keys 'context'.",
-            ),
-            (
-                make_file(make_question(), context=["Anna"]),
-                """['paragraphs'][0]['context']: a string is expected. Got ["Anna"] instead.""",
-            ),
-        ],
-    )
-    def test_layout(self, write, content, message):
-        with pytest.raises(ValueError) as error:
-            read_squad(write(content))
-        assert message in str(error.value)
-
-    @pytest.mark.parametrize(
-        "question, message",
-        [
-            ("Who?", ': an object is expected. Got "Who?" instead.'),
-            (drop(make_question(), "id"), ": 'id' is missing. Got the keys 'question', 'answers'."),
-            (make_question(id=1.5), "['id']: a string or an integer is expected. Got 1.5 instead."),
-            (make_question(id=True), "['id']: a string or an integer is expected. Got true"),
-            (drop(make_question(), "question"), ": 'question' is missing. Got the keys 'id',"),
-            (make_question(question=3), "['question']: a string is expected. Got 3 instead."),
-            (
-                make_question(question={"text": "a" * 200}),
-                """['question']: a string is expected. Got {"text": \"""" + "a" * 67 + "... inst",
-            ),
-            (make_question(is_impossible=1), "['is_impossible']: true or false is expected. Got 1"),
-            (make_question(is_impossible=None), "['is_impossible']: true or false is expected."),
-            (drop(make_question(), "answers"), ": 'answers' is missing. Got the keys"),
-            (
-                make_question(answers={"text": ["Bo"], "answer_start": [9]}),
-                """['answers']: a list is expected. Got {"text": ["Bo"], "answer_start": [9]} i""",
-            ),
-            (make_question(answers=["Bo"]), """['answers'][0]: an object is expected. Got "Bo" """),
-            (
-                make_question(answers=[{"text": "Bo"}]),
-                "['answers'][0]: 'answer_start' is missing. Got the keys 'text'.",
-            ),
-            (
-                make_question(answers=[{"answer_start": 1}]),
-                "['answers'][0]: 'text' is missing. Got the keys 'answer_start'.",
-            ),
-            (make_question(("Bo", 9), (7, 9)), "['answers'][1]['text']: a string is expected. Got"),
-            (
-                make_question(("Bo", 9.0)),
-                "['answers'][0]['answer_start']: an integer is expected. Got 9.0 instead.",
-            ),
-            (
-                make_question(("Bo", "9")),
-                """['answers'][0]['answer_start']: an integer is expected. Got "9" """,
-            ),
-            (
-                make_question(("Bo", True)),
-                "['answers'][0]['answer_start']: an integer is expected. Got true",
-            ),
-        ],
-    )
-    def test_questions(self, write, question, message):
-        with pytest.raises(ValueError) as error:
-            read_squad(write(make_file(make_question(), question)))
-        assert f"dev.json, data[0]['paragraphs'][0]['qas'][1]{message}" in str(error.value)
-
-    def test_files(self, write, tmp_path):
-        with pytest.raises(ValueError, match=r"a\.xz: the suffix says xz, but"):
-            read_squad(write("{}", "a.xz"))
-        with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.json"):
-            read_squad(tmp_path / "nowhere.json")
-
-
-@pytest.mark.parametrize(
-    "name, n_questions, n_unanswerable, n_wrong, n_repeated_ids",
-    [
-        ("squad_v1.1/dev", 10_570, 0, 0, 0),
-        ("squad_v1.1/train_subset", 14_348, 0, 0, 0),
-        ("squad_v2.0/dev", 11_873, 5_945, 0, 0),
-        ("squad_v2.0/half_a", 6_078, 3_168, 0, 0),
-        ("squad_v2.0/half_b", 5_795, 2_777, 0, 0),
-        ("quoref/dev", 2_418, 0, 50, 0),
-        ("quoref/contrast_original", 415, 0, 7, 0),
-        ("quoref/contrast_perturbed", 700, 0, 0, 2),
-        ("cmrc2018_zh/dev", 3_219, 0, 200, 0),
-        ("cmrc2018_zh/trial", 1_002, 0, 5, 0),
-    ],
-)
-def test_published_corpora(name, n_questions, n_unanswerable, n_wrong, n_repeated_ids):
-    path = CORPORA / "mrc" / f"{name}.json.xz"
-    if not path.exists():
-        pytest.skip(f"needs the corpus mrc/{name}.json.xz in ../shared/data")
-    start = time.perf_counter()
-    X, y = read_squad(path)
-    assert time.perf_counter() - start < 10
-    assert X.shape == (n_questions, 4)
-    assert len(y) == n_questions
-    assert sum(not answers["text"] for answers in y) == n_unanswerable
-    assert n_questions - X["id"].nunique() == n_repeated_ids
-    # Wrong offsets are counted over answers: a question may have several.
-    found = [
-        (context[start : start + len(text)], text)
-        for context, answers in zip(X["context"], y)
-        for text, start in zip(answers["text"], answers["answer_start"], strict=True)
-    ]
-    assert sum(there != text for there, text in found) == n_wrong
-    assert X.map(lambda value: type(value) is str).all(axis=None)

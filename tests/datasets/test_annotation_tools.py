@@ -1,0 +1,663 @@
+"""Readers and writers of annotation tools: there and back, their layouts, and what is wrong."""
+
+import copy
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.datasets import (
+    read_brat,
+    read_doccano,
+    read_label_studio,
+    read_spacy_json,
+    write_brat,
+    write_doccano,
+    write_label_studio,
+    write_spacy_json,
+)
+from skdice.text._entities import Entity
+
+from .annotated import NESTED, SPANS, TEXTS, annotated_texts
+
+TOOLS = {
+    "label_studio": (read_label_studio, write_label_studio, "tasks.json.gz"),
+    "doccano": (read_doccano, write_doccano, "all.jsonl.xz"),
+    "spacy": (read_spacy_json, write_spacy_json, "docs.jsonl"),
+    "brat": (read_brat, write_brat, "new"),
+}
+TEXT = "Anna met Bo.\nBo smiles."
+
+
+def region(start=0, end=4, text="Anna", labels=("PER",), **fields):
+    value = {"start": start, "end": end, "text": text, "labels": list(labels)}
+    return {"from_name": "label", "to_name": "text", "type": "labels", "value": value} | fields
+
+
+def choices(*chosen, **fields):
+    value = {"choices": list(chosen)}
+    return {"from_name": "mood", "to_name": "text", "type": "choices", "value": value} | fields
+
+
+def task(*annotations, data=None, **fields):
+    """Make a task of Label Studio; an annotation may be given as its results."""
+    annotations = [a if isinstance(a, dict) else {"result": a} for a in annotations]
+    return {"id": 7, "data": data or {"text": TEXT}, "annotations": annotations} | fields
+
+
+def entity(start=0, end=4, label="PER", **fields):
+    return {"start": start, "end": end, "label": label} | fields
+
+
+def document(*entities, text=TEXT, **fields):
+    return {"text": text, "ents": list(entities)} | fields
+
+
+def record(data, output, annotation_id=1, **fields):
+    """Make a row of JSON-MIN, in the order of Label Studio's own converter."""
+    end = {"annotator": 1, "annotation_id": annotation_id, "updated_at": "2024", "lead_time": 1.5}
+    return data | {"id": 5} | output | end | fields
+
+
+def read_warned(reader, path, **parameters):
+    """Return X, y and what the only warning says was left out, in the name of its caller."""
+    with pytest.warns(UserWarning, match="left out") as caught:
+        X, y = reader(path, **parameters)
+    (warning,) = caught
+    return X, y, str(warning.message).removeprefix(f"{path}: left out ").removesuffix(".")
+
+
+class TestRoundTrips:
+    @pytest.mark.parametrize("tool", TOOLS)
+    @pytest.mark.parametrize("spans", [SPANS, NESTED])
+    def test_texts(self, tmp_path, tool, spans):
+        read, write, name = TOOLS[tool]
+        if tool == "spacy" and spans is NESTED:
+            with pytest.raises(ValueError, match=r"row 0 has \(0, 4, 'PER'\) and \(0, 12, 'S'\)"):
+                write(tmp_path / name, TEXTS, spans)
+            return
+        write(tmp_path / name, TEXTS, spans)
+        assert read(tmp_path / name) == (TEXTS, spans)
+
+    @pytest.mark.parametrize("tool", TOOLS)
+    @settings(max_examples=50, deadline=None)
+    @given(data=st.data())
+    def test_any_text(self, tmp_path_factory, tool, data):
+        read, write, name = TOOLS[tool]
+        rows = data.draw(annotated_texts(overlap=tool != "spacy"))
+        path = tmp_path_factory.mktemp("any") / name
+        write(path, *rows)
+        assert read(path) == rows
+
+    @pytest.mark.parametrize("y", [["neg", "pos"], np.array([0, 1]), [["1"], ["01"]]])
+    @pytest.mark.parametrize(
+        "tool, kind, X",
+        [
+            ("doccano", "labels", ["a😀", "b\r\n"]),
+            ("label_studio", "labels", ["a😀", ""]),
+            ("label_studio", "pairs", [("a", "a"), ("\r\n", "")]),
+        ],
+    )
+    def test_labels(self, tmp_path, tool, kind, X, y):
+        read, write, name = TOOLS[tool]
+        write(tmp_path / name, X, y, task=kind)
+        X_read, y_read = read(tmp_path / name, task=kind)
+        assert X_read == X
+        assert y_read.dtype == (np.int64 if isinstance(y, np.ndarray) else object)
+        assert y_read.tolist() == np.ravel(y).tolist()
+        several = [["x", "y"], []]
+        write(tmp_path / name, X, several, task=kind)
+        assert read(tmp_path / name, task=kind, multilabel=True) == (X, several)
+
+
+class TestSpans:
+    @pytest.mark.parametrize(
+        "reader, content, expected",
+        [
+            # Offsets of doccano count UTF-16: https://github.com/doccano/doccano/issues/2290
+            (read_doccano, {"text": "👨🏻x", "label": [[4, 5, "X"], [0, 4, "E"]]}, "👨🏻 x"),
+            *(
+                (read_doccano, {"text": "Anna smiles."} | annotations, "Anna")
+                for annotations in (
+                    {"label": [[0, 4, "PER"]], "Comments": []},
+                    {"labels": [[0, 4, "PER"]], "id": 3, "meta": {}},
+                    {"entities": [[0, 4, "PER"]], "cats": []},
+                    {"entities": [{"id": 7, "label": "A", "start_offset": 0, "end_offset": 4}]},
+                )
+            ),
+            (read_spacy_json, document(entity(9, 11), entity(), tokens=[{"id": 0}]), "Anna Bo"),
+            (read_label_studio, task([]), ""),
+            (read_label_studio, task([region(9, 11, "Bo"), region()]), "Anna Bo"),
+            (read_label_studio, task([region(labels=["B", "A"])]), "Anna Anna"),
+            (read_label_studio, task([region(from_name="a"), region()]), "Anna Anna"),
+            (
+                read_label_studio,
+                task([{"type": "labels", "value": {"start": 0, "end": 4, "labels": ["X"]}}]),
+                "Anna",
+            ),
+            # What the browser shows: a line end is a backslash and an n, white space is merged.
+            (read_label_studio, task([region(9, 15, "Bo.\\nBo")]), "Bo.\nBo"),
+            (read_label_studio, task([region(9, 15, "Bo. Bo ")]), "Bo.\nBo"),
+            # Label Studio counts characters, in versions of 2021 and before UTF-16 code units:
+            # https://github.com/HumanSignal/label-studio/issues/1347
+            (read_label_studio, task([region(1, 3, "is")], data={"text": "💩is"}), "is"),
+            (read_label_studio, task([region(2, 4, "is")], data={"text": "💩is"}), "is"),
+            # Those of an annotation are of one kind: the first would fit as characters, too.
+            (
+                read_label_studio,
+                task([region(3, 4, "a"), region(6, 7, "b")], data={"text": "😀aaa b"}),
+                "a b",
+            ),
+            (read_label_studio, record({"text": TEXT}, {"label": [region()["value"]]}), "Anna"),
+            (read_label_studio, {"label": [region()["value"]], "text": TEXT}, "Anna"),
+        ],
+    )
+    def test_json(self, write, reader, content, expected):
+        (text,), (spans,) = reader(write([content]))
+        assert " ".join(text[start:end] for start, end, _ in spans) == expected
+        assert spans == sorted(spans)
+
+    def test_characters_of_doccano(self, write):
+        path = write({"text": "👨🏻x", "label": [[2, 3, "X"]]})
+        assert read_doccano(path, offsets="characters")[1] == [[(2, 3, "X")]]
+
+    @pytest.mark.parametrize(
+        "data, text, to_name, expected",
+        [
+            ({"text": TEXT, "body": "x"}, None, "tag", TEXT),
+            ({"text": "x", "body": TEXT}, None, "body", TEXT),
+            ({"body": TEXT, "n": 3}, None, "tag", TEXT),
+            ({"body": TEXT, "title": "x"}, "body", "tag", TEXT),
+        ],
+    )
+    def test_key_of_the_text(self, write, data, text, to_name, expected):
+        path = write([task([region(to_name=to_name)], data=data)])
+        assert read_label_studio(path, text=text) == ([expected], [[(0, 4, "PER")]])
+
+    @pytest.mark.parametrize(
+        "annotations",
+        [
+            [{"updated_at": "2024-01-02", "result": [region()]}, {"updated_at": "2024-01-01"}],
+            [{"updated_at": "2024-01-01"}, {"updated_at": "2024-01-02", "result": [region()]}],
+            [{}, {"result": [region()]}],
+            [{"ground_truth": True, "result": [region()]}, {"updated_at": "2024-01-02"}],
+        ],
+    )
+    def test_several_annotations(self, write, annotations):
+        path = write([task(*({"result": []} | a for a in annotations))])
+        X, y, left_out = read_warned(read_label_studio, path)
+        assert (X, y) == ([TEXT], [[(0, 4, "PER")]])
+        assert left_out == "annotations besides the one read of their task: 1 (row 0)"
+
+    @pytest.mark.parametrize(
+        "annotations, expected",
+        [
+            ("", []),
+            ("T1\tPER 0 4\tAnna\r\n\r\n", [(0, 4, "PER")]),
+            ("T1\tPER 0 4", [(0, 4, "PER")]),
+            ("T9\tLOC 9 11\tBo\nT1\tPER 0 4\tAnna\n", [(0, 4, "PER"), (9, 11, "LOC")]),
+            ("T1\tA-b_c 9 15\tBo. Bo\n", [(9, 15, "A-b_c")]),
+            ("T1\tX 9 12;13 15\tBo. Bo\n", [(9, 15, "X")]),
+            ("T1\tX 0 4;5 8;9 11\tAnna met Bo\n", [(0, 11, "X")]),
+        ],
+    )
+    def test_brat(self, write, annotations, expected):
+        write(TEXT, "a.txt")
+        assert read_brat(write(annotations, "a.ann")) == ([TEXT], [expected])
+
+    @pytest.mark.parametrize(
+        "text, line, expected",
+        [
+            ("😀Bo met", "T1\tX 3 7\t met", (3, 7, "X")),
+            ("😀Bo met", "T1\tX 4 8\t met", (3, 7, "X")),
+            # To brat a byte order mark is a character.
+            ("\ufeffBo", "T1\tX 1 3\tBo", (1, 3, "X")),
+        ],
+    )
+    def test_brat_offsets(self, write, text, line, expected):
+        write(text, "a.txt")
+        assert read_brat(write(line, "a.ann")) == ([text], [[expected]])
+
+    def test_brat_folders_in_order(self, write, tmp_path):
+        for folder in ("b", "a"):
+            (tmp_path / folder).mkdir()
+            write(folder, f"{folder}/x.txt")
+            write("T1\tPER 0 1", f"{folder}/x.ann")
+        assert read_brat(tmp_path)[0] == ["a", "b"]
+
+
+class TestLabelStudioLabels:
+    @pytest.mark.parametrize("results", [[choices("a", "b")], [choices("a"), choices("b")]])
+    def test_several_labels(self, write, results):
+        path = write([task(results)])
+        assert read_label_studio(path, task="labels", multilabel=True) == ([TEXT], [["a", "b"]])
+        with pytest.raises(ValueError, match=r"\(task 7\): one label .* Pass multilabel=True"):
+            read_label_studio(path, task="labels")
+
+    def test_tags(self, write):
+        path = write(
+            [task([choices("pos")]), task([choices("x", from_name="topic"), choices("neg")])]
+        )
+        with pytest.raises(ValueError, match=r"row 1 .*'mood' and 'topic'. .*from_name='mood'\)"):
+            read_label_studio(path, task="labels")
+        _, y, left_out = read_warned(read_label_studio, path, task="labels", from_name="mood")
+        assert y.tolist() == ["pos", "neg"]
+        assert left_out == 'results of the tag "topic": 1 (row 1)'
+
+    def test_pairs(self, write):
+        path = write([task([choices("1")], data={"n": 1, "b": "B", "a": "A", "c": "C"})])
+        X, y = read_label_studio(path, task="pairs", text=("c", "a"))
+        assert (X, y.tolist()) == ([("C", "A")], [1])
+        with pytest.raises(ValueError, match=r"\['b', 'a', 'c'\]. .*text=\('text1', 'text2'\)\)"):
+            read_label_studio(path, task="pairs")
+        path = write([task([choices("1")], data={"n": 1, "b": "B", "a": "A"})])
+        assert read_label_studio(path, task="pairs")[0] == [("B", "A")]
+
+    @pytest.mark.parametrize(
+        "value, multilabel, expected",
+        [
+            ("pos", False, ["pos"]),
+            ({"choices": ["a", "b"]}, True, [["a", "b"]]),
+            ([{"choices": ["a"]}, {"choices": ["b"]}], True, [["a", "b"]]),
+        ],
+    )
+    def test_json_min(self, write, value, multilabel, expected):
+        path = write([record({"text": TEXT, "title": "x"}, {"mood": value})])
+        X, y = read_label_studio(path, task="labels", multilabel=multilabel)
+        assert (X, list(y)) == ([TEXT], expected)
+        path = write([{"one": "A", "two": "B", "same": "1"}])
+        X, y = read_label_studio(path, task="pairs", from_name="same")
+        assert (X, y.tolist()) == ([("A", "B")], [1])
+
+
+CANCELLED = {"result": [region()], "was_cancelled": True}
+RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
+OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
+
+
+@pytest.mark.parametrize(
+    "reader, content, parameters, n_rows, expected",
+    [
+        (
+            read_label_studio,
+            [
+                task(predictions=[{"result": [region()]}]),
+                task(CANCELLED),
+                task(CANCELLED, [region()]),
+                task([region(), RELATION, choices("pos"), RELATION]),
+                task(
+                    [region(labels=[]), region(to_name="title")], data={"text": TEXT, "title": "A"}
+                ),
+                {"data": {"text": TEXT}},
+            ],
+            {},
+            3,
+            "tasks without an annotation: 2 (rows 0, 5); tasks with cancelled annotations only: 1 "
+            "(row 1); cancelled annotations: 1 (row 2); results of type 'relation': 2 (row 3); "
+            "results of type 'choices': 1 (row 3); regions without a label: 1 (row 4); regions of "
+            "'title': 1 (row 4)",
+        ),
+        (
+            read_label_studio,
+            [{"id": 1, "data": {"text": TEXT}, "completions": [{"result": []}, CANCELLED]}],
+            {},
+            1,
+            "cancelled annotations: 1 (row 0)",
+        ),
+        (
+            read_label_studio,
+            [task([choices("pos"), OF_REGION, region()]), task([])],
+            {"task": "labels"},
+            1,
+            "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); tasks without a "
+            "label: 1 (row 1)",
+        ),
+        (
+            read_label_studio,
+            [
+                record({"text": TEXT}, {"label": []}, updated_at="2023"),
+                record({"text": TEXT}, {"label": [region()["value"]], "note": "hm"}),
+                record({"text": "b"}, {}, None, id=6),
+                record({"text": "c"}, {}, id=7),
+            ],
+            {},
+            2,
+            "annotations besides the one read of their task: 1 (row 0); results of type 'choices': "
+            "1 (row 0); tasks without an annotation: 1 (row 2)",
+        ),
+        (
+            read_doccano,
+            [
+                {"text": "a", "entities": [], "relations": [{}, {}], "cats": ["pos"]},
+                {"text": "b"},
+                {"text": "c", "label": None},
+                {"text": "d", "label": [], "Comments": ["hm"]},
+            ],
+            {},
+            2,
+            "relations: 2 (row 0); labels of the text: 1 (row 0); texts without annotations: 2 "
+            "(rows 1, 2); comments: 1 (row 3)",
+        ),
+        (
+            read_doccano,
+            [{"text": "a", "label": []}, {"text": "b", "label": "pos"}, {"text": "c"}],
+            {"task": "labels"},
+            1,
+            "texts without a label: 1 (row 0); texts without annotations: 1 (row 2)",
+        ),
+        (
+            read_spacy_json,
+            [document(cats={"pos": 1.0}), {"text": "x"}, *[document(spans={"sc": [entity()]})] * 2],
+            {},
+            3,
+            "categories: 1 (row 0); documents without entities set: 1 (row 1); spans of the group "
+            "'sc': 2 (rows 2, 3)",
+        ),
+    ],
+)
+def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows, expected):
+    X, y, left_out = read_warned(reader, write(content), **parameters)
+    assert len(X) == len(y) == n_rows
+    assert left_out == expected
+
+
+def test_what_brat_has_besides_is_counted(write, tmp_path):
+    rest = ["T4\tX 0 4;9 11\tAnna Bo", "R1\tK Arg1:T1 Arg2:T2", "*\tEquiv T1 T2", "E1\tMeet:T3"]
+    rest += ["A1\tNegation E1", "M1\tNegation E1", "N1\tReference T1 W:Q1\tA", "#1\tNote T1\tx"]
+    write("\n".join(["T1\tPER 0 4\tAnna", *rest]), "1.ann")
+    write(TEXT, "1.txt")
+    write("No annotations.", "README.txt")
+    X, y, left_out = read_warned(read_brat, tmp_path)
+    assert (X, y) == ([TEXT], [[(0, 4, "PER")]])
+    assert left_out == (
+        "texts without an .ann file: 1; discontinuous entities: 1 (row 0); relations: 1 (row 0); "
+        "equivalences: 1 (row 0); events: 1 (row 0); attributes: 2 (row 0); normalizations: 1 "
+        "(row 0); notes: 1 (row 0)"
+    )
+
+
+GOOD = {
+    read_label_studio: task([]),
+    read_doccano: {"text": "a", "label": []},
+    read_spacy_json: document(),
+}
+NESTED_LIST = json.loads("[" * 900 + "]" * 900)
+# For each reader a row, after a good one, and what is said of it.
+BAD_ROWS = {
+    read_label_studio: [
+        ({"id": 9, "data": []}, r"'data': an object .* Got \[\]"),
+        (task([region()], data={"a": "x"}), "the data: 'text' is missing"),
+        (task([], data={"text": 3}), "'text': a string is expected. Got 3"),
+        (task(annotations=None), "'annotations': a list"),
+        (task(annotations=[11]), "annotation 0: an object"),
+        (task({}), "annotation 0: 'result' is missing"),
+        (task([], ["x"]), "annotation 1, result 0: an object"),
+        (task([{"value": {}}]), "result 0: 'type' is missing"),
+        (task([region(value=[])]), "result 0, 'value': an object"),
+        (task([region("/p[1]")]), "'start': an integer"),
+        (task([region(text=4)]), "result 0, 'text': a string"),
+        (task([region(labels=[5])]), "label must be a string .* Got 5"),
+        (task([region(labels=[NESTED_LIST])]), "label must be a string"),
+        (task([region(4, 0)]), "0 <= start < end <= 23, .* Got start 4 and end 0"),
+        (task([region(), region(20, 24)]), "result 1: .* <= 23.* and end 24"),
+        (task([region(0, 3)]), "text from 0 to 3 is 'Ann', but the file says 'Anna'"),
+    ],
+    read_doccano: [
+        ({"label": []}, "'text' is missing. Got the keys 'label'"),
+        ({"text": "a", "label": "pos"}, "'label': a list is expected"),
+        ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object .* task='labels'"),
+        ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
+        ({"text": "a", "label": [[0, 1, ""]]}, "the label must be a string"),
+        ({"text": "a", "label": [[0, 1, NESTED_LIST]]}, "the label must be a string"),
+        ({"text": "a", "label": [[0, "1", "X"]]}, "must be integers. Got 0 and"),
+        ({"text": "a", "label": [[0, True, "X"]]}, "must be integers"),
+        ({"text": "a", "label": [[0, 1, "X"], [0, 2, "X"]]}, "entity 1: .* <= 1, the length"),
+        ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
+        ({"text": "😀a", "label": [[0, 4, "X"]]}, "UTF-16"),
+        ({"text": "😀a", "label": [[3, 2, "X"]]}, "0 <= start < end <= 2"),
+        ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing"),
+    ],
+    read_spacy_json: [
+        ({"ents": []}, "'text' is missing"),
+        (document(text=None), "'text': a string is expected. Got null"),
+        (document(ents=None), "'ents': a list"),
+        (document([0, 4, "PER"]), "entity 0: an object"),
+        (document(entity(), {"start": 1}), "entity 1: 'end' is missing"),
+        (document(entity(start=True)), "'start': an integer is expected. Got true"),
+        (document(entity(label="")), "the label must be a string"),
+        (document(entity(-1, 4)), "Got start -1 and end 4"),
+        (document(entity(0, 7), text="😀😀😀"), "<= 3, the length of its text"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "reader, row, message", [(reader, *case) for reader, rows in BAD_ROWS.items() for case in rows]
+)
+def test_bad_rows(write, reader, row, message):
+    path = write([GOOD[reader], row], "export.json")
+    with pytest.raises(ValueError, match=r"export\.json, line 1, row 1.*" + message):
+        reader(path)
+
+
+@pytest.mark.parametrize(
+    "reader, row, parameters, message",
+    [
+        (read_label_studio, task([choices(3)]), {}, "row 0 .*result 0: a choice .* Got 3"),
+        (read_label_studio, task([choices("")]), {}, "row 0 .*result 0: a choice"),
+        (read_label_studio, task([choices(value={})]), {}, "row 0 .*'choices' is missing"),
+        (read_doccano, {"text": "a", "label": ["a", "b"]}, {}, "one label .* multilabel=True"),
+        (read_doccano, {"text": "a", "label": [[0, 1, "X"]]}, {}, "strings .*task='entities'"),
+        (read_doccano, {"text": "a", "label": 3}, {}, "row 0, 'label': a list or a string"),
+        (read_doccano, {"text": "a", "label": []}, {}, "no annotated text. texts without a label"),
+        (read_label_studio, task(), {}, r"no annotated task\. .*: 1 \(row 0\)"),
+        (
+            read_label_studio,
+            task([], data={"a": "x", "b": "y"}),
+            {"task": "entities"},
+            r"Its strings are \['a', 'b'\]. .*text='a'\)",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_read(write, reader, row, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        reader(write([row]), **{"task": "labels", **parameters})
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        *(
+            (line, "expected an ID, a TAB")
+            for line in (
+                "T1 PER 0 4 Anna",
+                "T1\tPER 0\tAnna",
+                "T1\tPER -1 4\tAnna",
+                "T1\tPER 0 4;\tAnna",
+                "X1\tPER 0 4\tAnna",
+                f"T1\tPER 0 {'9' * 5000}\t",
+            )
+        ),
+        ("T1\tPER 0 99\tAnna", "0 <= start < end <= 23, .* Got start 0 and end 99"),
+        ("T1\tPER 0 4\tBo", "the text from 0 to 4 is 'Anna', but the file says 'Bo'"),
+        ("T1\tX 0 4;9 99\tAnna Bo", "0 <= start < end <= 23, .* Got start 9 and end 99"),
+    ],
+)
+def test_bad_lines_of_brat(write, line, message):
+    write(TEXT, "a.txt")
+    with pytest.raises(ValueError, match=r"a\.ann, line 2: .*" + message):
+        read_brat(write(f"T1\tPER 0 4\tAnna\n{line}\n", "a.ann"))
+
+
+OTHERS = [None, True, 0, 2.5, -3, 10**30, "", "x", [], [1], ["x"], {}, {"a": []}, [[]], [{}]]
+VALUE = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"], "choices": ["pos"]}
+RESULTS = [{"from_name": "a", "type": kind, "value": VALUE} for kind in ("labels", "choices")]
+WHOLE = {
+    "label_studio": task({"result": RESULTS, "updated_at": "1"}, [], data={"text": "Anna 😀."}),
+    "json_min": record({"text": "Anna 😀."}, {"a": [VALUE]}),
+    "doccano": {"text": "Anna 😀.", "entities": [[0, 4, "PER"]], "relations": [{}], "cats": ["a"]},
+    "spacy": document(entity(), text="Anna 😀.", spans={"a": []}, cats={"b": 1}),
+}
+
+
+def list_places(value):
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (key,)
+        if isinstance(inner, dict | list):
+            yield from ((key, *place) for place in list_places(inner))
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        *((name, kind) for name in ("label_studio", "json_min") for kind in ("entities", "labels")),
+        ("label_studio", "pairs"),
+        ("doccano", "entities"),
+        ("doccano", "labels"),
+        ("spacy", None),
+    ],
+)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name, kind, data):
+    reader = TOOLS["label_studio" if name == "json_min" else name][0]
+    broken = copy.deepcopy(WHOLE[name])
+    *above, last = data.draw(st.sampled_from(list(list_places(broken))))
+    node = broken
+    for key in above:
+        node = node[key]
+    node[last] = data.draw(st.sampled_from(OTHERS))
+    path = tmp_path_factory.mktemp("broken") / "export.json"
+    path.write_text(json.dumps([broken]), encoding="utf-8")
+    message = f"{path}: row 0"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            reader(path, **({} if kind is None else {"task": kind}))
+        except ValueError as error:
+            message = str(error)
+    assert message.startswith(str(path))
+    assert "row 0" in message
+
+
+class TestWriters:
+    @pytest.mark.parametrize(
+        "writer, X, y, parameters, message",
+        [
+            *(
+                (writer, X, y, {}, message)
+                for _, writer, _ in TOOLS.values()
+                for X, y, message in (
+                    (["a"], [[(0, 2, "X")]], "row 0 has 1 characters and the span"),
+                    (["a"], [[(1, 1, "X")]], "row 0 has"),
+                    (["a"], [[(0, 1)]], "row 0 has"),
+                    (["a"], [[], []], "same number of rows; got 1 and 2"),
+                    (["a", "\ud83d"], [[], []], "row 1 of X has half of a surrogate pair"),
+                    (["a"], [[(0, 1, "\udc00")]], "label of a span in row 0 of y has half"),
+                )
+            ),
+            *(
+                (writer, ["a"], y, {"task": "labels"}, message)
+                for writer in (write_doccano, write_label_studio)
+                for y, message in (
+                    (["x", "y"], "same number of rows; got 1 and 2"),
+                    ([""], "row 0 of y has ''"),
+                    ([1.5], "Row 0 of y must be a list"),
+                    ([[None]], "row 0 of y has None"),
+                )
+            ),
+            *(
+                (write_brat, ["a", "b"], [[], [(0, 1, label)]], {}, "white space; row 1 of y")
+                for label in ("A B", "A\tB", "A\u00a0B", " A")
+            ),
+            (write_doccano, ["a"], [[]], {"task": "spans"}, "'task' parameter"),
+            (write_label_studio, ["ab"], [[(0, 2, "X", 0.5), (0, 1, "X")]], {}, "row 0 has one w"),
+            (write_label_studio, [("a", "\ud83d")], [1], {"task": "pairs"}, "row 0 of X has half"),
+            (write_label_studio, ["ab"], [1], {"task": "pairs"}, "row 0 is 'ab'"),
+            *(
+                (write_label_studio, [("a", "b")], [1], {"task": "pairs", "text": text}, "'text' p")
+                for text in ("a", ("a", "a"), 3)
+            ),
+            *(
+                (write_label_studio, ["a"], [[]], {name: value}, f"'{name}' parameter")
+                for name, value in (
+                    ("task", "spans"),
+                    ("text", ["a", "b"]),
+                    ("from_name", None),
+                    ("from_name", ""),
+                    ("model_version", 2),
+                )
+            ),
+        ],
+    )
+    def test_errors(self, tmp_path, writer, X, y, parameters, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            writer(tmp_path / "new", X, y, **parameters)
+        assert not list(tmp_path.iterdir())
+
+    def test_doccano_has_no_scores(self, tmp_path):
+        path = tmp_path / "all.jsonl"
+        write_doccano(path, ["Anna"], [[Entity(0, 4, "PER", 0.5)]])
+        assert path.read_text(encoding="utf-8") == '{"text": "Anna", "label": [[0, 4, "PER"]]}\n'
+
+    def test_brat(self, tmp_path):
+        write_brat(tmp_path, ["Anna\r\nBo\u2028x"], [[Entity(0, 6, "PER", 0.5), (0, 10, "ALL")]])
+        lines = b"T1\tPER 0 6\tAnna  \nT2\tALL 0 10\tAnna  Bo x\n"
+        assert (tmp_path / "0.ann").read_bytes() == lines
+        with pytest.raises(FileExistsError, match="is not empty"):
+            write_brat(tmp_path, ["b"], [[]])
+        texts = [f"text {i}" for i in range(11)]
+        write_brat(tmp_path / "more", texts, [[]] * 11)
+        assert read_brat(tmp_path / "more")[0] == texts
+
+    @pytest.mark.parametrize(
+        "text, spans, tokens",
+        [
+            ("", [], []),
+            ("Anna smiles.", [], ["Anna", "smiles."]),
+            ("in Oslo.", [(3, 7, "LOC")], ["in", "Oslo", "."]),
+            ("a  b", [], ["a", " ", "b"]),
+            (" a\n", [], [" ", "a", "\n"]),
+            ("a \n b ", [], ["a", "\n ", "b"]),
+            ("  ", [], ["  "]),
+            ("😀x", [(0, 1, "E")], ["😀", "x"]),
+        ],
+    )
+    def test_tokens_of_spacy(self, tmp_path, text, spans, tokens):
+        path = tmp_path / "docs.jsonl"
+        write_spacy_json(path, [text], [spans])
+        found = json.loads(path.read_text(encoding="utf-8"))["tokens"]
+        assert [text[token["start"] : token["end"]] for token in found] == tokens
+        assert [token["id"] for token in found] == list(range(len(tokens)))
+
+    def test_predictions_for_label_studio(self, tmp_path):
+        path = tmp_path / "tasks.json"
+        found = [[Entity(0, 4, "PER", 0.75), Entity(9, 11, "PER", np.float32(0.5))], []]
+        write_label_studio(path, [TEXT, "a"], found)
+        results = [
+            {"id": "0"} | region() | {"score": 0.75},
+            {"id": "1"} | region(9, 11, "Bo") | {"score": 0.5},
+        ]
+        assert json.loads(path.read_text(encoding="utf-8")) == [
+            {
+                "data": {"text": TEXT},
+                "predictions": [{"model_version": "skdice", "score": 0.5, "result": results}],
+            },
+            {"data": {"text": "a"}, "predictions": [{"model_version": "skdice", "result": []}]},
+        ]
+        with pytest.raises(ValueError, match=r"no annotated task. .*: 2 \(rows 0, 1\)"):
+            read_label_studio(path)
+        write_label_studio(path, ["a"], [[]], model_version="v1")
+        assert json.loads(path.read_text())[0]["predictions"][0]["model_version"] == "v1"
+
+    def test_names_for_label_studio(self, tmp_path):
+        path = tmp_path / "tasks.json"
+        names = {"text": ["x", "y"], "from_name": "same", "model_version": "v"}
+        write_label_studio(path, [("a", "b")], [1], task="pairs", **names)
+        (written,) = json.loads(path.read_text(encoding="utf-8"))
+        expected = choices("1", from_name="same", to_name="x")
+        assert written["data"] == {"x": "a", "y": "b"}
+        assert written["predictions"][0]["result"] == [{"id": "0"} | expected]

@@ -1,0 +1,114 @@
+"""What all readers of text files do: any text is read as it stands, plain or compressed."""
+
+import csv
+import gzip
+import io
+import lzma
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdice.datasets import read_conll, read_conllu, read_labeled_text, read_pairs
+
+
+def quote(rows, separator):
+    content = io.StringIO(newline="")
+    csv.writer(content, delimiter=separator, lineterminator="\n").writerows(rows)
+    return content.getvalue()
+
+
+def lines(form):
+    return lambda texts: "".join(form.format(i, text) for i, text in enumerate(texts, 1))
+
+
+# Name of a file, its content with some texts, how they are read again, and what they cannot have.
+FORMATS = {
+    "conll": (lines("{1}\tX\n"), lambda path: read_conll(path)[0][0], "\t\r\n"),
+    "conll space": (
+        lines("{1} X\n"),
+        lambda path: read_conll(path, separator=" ")[0][0],
+        " \t\r\n",
+    ),
+    "conllu": (
+        lines("{0}\t{1}\t_\tX" + "\t_" * 6 + "\n"),
+        lambda path: read_conllu(path)[0][0],
+        "\t\r\n",
+    ),
+    "glue": (
+        lambda texts: "sentence1\tsentence2\tlabel\n" + lines("{1}\tb\t1\n")(texts),
+        lambda path: [first for first, _ in read_pairs(path)[0]],
+        "\t\r\n",
+    ),
+    "er": (
+        lines("a\t{1}\t1\n"),
+        lambda path: [b for _, b in read_pairs(path, layout="er")[0]],
+        "\t\r\n",
+    ),
+    "quora": (
+        lambda texts: quote(
+            [("question1", "question2", "is_duplicate"), *((text, "b", 0) for text in texts)], "\t"
+        ),
+        lambda path: [first for first, _ in read_pairs(path)[0]],
+        "\r",
+    ),
+    "csv": (
+        lambda texts: quote([("label", "text"), *((1, text) for text in texts)], ","),
+        lambda path: read_labeled_text(path, separator=",")[0],
+        "\r",
+    ),
+    "tsv": (lines("1\t{1}\n"), lambda path: read_labeled_text(path, text=1, label=0)[0], "\t\r\n"),
+    "spaces": (
+        lines("1 {1}\n"),
+        lambda path: read_labeled_text(path, text=1, label=0, separator=" ")[0],
+        "\r\n",
+    ),
+}
+ODD = ["\u00a0", "\u200b", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\u3000", "😀", '"']
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_odd_characters_are_text(write, name):
+    make, read, _ = FORMATS[name]
+    texts = [*ODD, *(f"b{char}" for char in ODD), "a\ufeff"]
+    assert read(write(make(texts))) == texts
+    assert read(write("\ufeff" + make(texts))) == texts
+    assert read(write(make(["a", "b"]).replace("\n", "\r\n"))) == ["a", "b"]
+    assert read(write(make(["a", "b"]).rstrip("\n"))) == ["a", "b"]
+    assert read(write(make(["a", "b"]) + "\n \n\n")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("suffix, compress", [("gz", gzip.compress), ("XZ", lzma.compress)])
+def test_compressed(write, name, suffix, compress):
+    make, read, _ = FORMATS[name]
+    path = write(compress(make(["é", "b"]).encode()), f"file.{suffix}")
+    assert read(str(path)) == ["é", "b"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+@pytest.mark.parametrize(
+    "reader, content",
+    [(read_conll, "é\tX\n"), (read_pairs, "é\tb\t1\n"), (read_labeled_text, "1\té\n")],
+)
+def test_encodings(write, encoding, reader, content):
+    X, _ = reader(write(content.encode(encoding)), encoding=encoding)
+    assert "é" in str(X)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_round_trip(tmp_path_factory, name, data):
+    make, read, excluded = FORMATS[name]
+    is_word = name.startswith("conll")
+    any_text = st.text(st.characters(codec="utf-8", exclude_characters=excluded), min_size=is_word)
+    # Lines of white space end a sentence, and so do those of a document.
+    text = any_text.filter(
+        lambda text: not text.startswith("-DOCSTART-") and (text.strip(" ") or not is_word)
+    )
+    texts = data.draw(st.lists(text, min_size=1, max_size=5))
+    path = tmp_path_factory.mktemp("any") / "file.txt"
+    # A byte order mark is written first, so that one inside the first text is seen to survive.
+    path.write_bytes(make(texts).encode("utf-8-sig"))
+    assert read(path) == texts

@@ -1,0 +1,304 @@
+"""Malformed files: whatever is wrong is a ValueError with the file and the line, or the place."""
+
+import gzip
+import json
+import lzma
+import os
+import threading
+
+import pytest
+
+from skdice.datasets import (
+    read_brat,
+    read_conll,
+    read_conllu,
+    read_doccano,
+    read_label_studio,
+    read_labeled_text,
+    read_pairs,
+    read_spacy_json,
+    read_squad,
+)
+from skdice.datasets._formats import find_format
+from skdice.datasets._json import read_objects
+
+MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+GLUE = "index\tsentence1\tsentence2\tlabel\n"
+QUESTION = {"id": "a", "question": "Who?", "answers": [{"text": "Bo", "answer_start": 9}]}
+PARAGRAPH = {"context": "Anna met Bo.", "qas": [QUESTION]}
+
+
+def line(node, word="w", upos="X", xpos="x"):
+    return "\t".join([str(node), word, "_", upos, xpos, "_", "_", "_", "_", "_\n"])
+
+
+def question(**fields):
+    return {"data": [{"paragraphs": [PARAGRAPH | {"qas": [QUESTION, QUESTION | fields]}]}]}
+
+
+def answer(**fields):
+    return question(answers=[{"text": "Bo", "answer_start": 9} | fields])
+
+
+def drop(mapping, key):
+    return {name: value for name, value in mapping.items() if name != key}
+
+
+# For each reader: a file and what is said of it, parts in order.
+BAD = {
+    read_conll: [
+        ("a X\nb\n", "line 2: got 1 column in 'b'"),
+        ("a X\n\u00a0\nb Y\n", "line 2: got 1 column"),
+        ("a\tX\n\nb X\n", "line 3: got 1 column", "separated by a TAB"),
+        ("a X\nb  \n", "line 2: got 3 columns in 'b  '", "tag (column -1)", "one space"),
+        ("a X\n Y\n", "line 2:", "word (column 0)"),
+        ("a\tX\n\tY\n", "line 2:"),
+        ("a X\n" + "b" * 200, "line 2: got 1 column in 'bbb", "..."),
+        ("", "line 1", "without any sentence"),
+        ("\n \n\t\n", "line 3", "without any sentence"),
+        ("-DOCSTART- O\n\n", "without any sentence"),
+    ],
+    read_conllu: [
+        (line(1) + "2\tb\n", "line 2: got 2 columns", "expected 10"),
+        (line(1) + "2 b\n", "line 2: got 1 column"),
+        (line(1) + line(2)[:-1] + "\t_\n", "line 2: got 11 columns"),
+        ("# c\n" + line(2), "line 2: got the ID '2', expected the word 1"),
+        (line(1) + line(1), "line 2: got the ID '1'", "Is the empty line"),
+        (line(1) + "\n" + line(2), "line 3: got the ID '2'"),
+        *((line(node), f"line 1: got the ID {node!r}") for node in ("0", "01", "a", "", "1.1")),
+        (line("2-3"), "line 1: got the ID '2-3'"),
+        (line(1) + line("2-1"), "line 2: got the ID '2-1'"),
+        (line("1-2") + line("1-3"), "line 2: got the ID '1-3'"),
+        (line("1-3") + line(1) + line("2-3"), "line 3: got the ID '2-3'"),
+        (line(1) + line("0.1"), "line 2: got the ID '0.1'"),
+        (line("1-2") + line(1) + "\n", "line 3:", "ends with the word 1, inside"),
+        (line("1-2") + line(1), "line 2:", "ends with the word 1, inside"),
+        (line(1, ""), "line 1: the word (column 2) is empty"),
+        (line(1, "a", "_"), "line 1:", "no upos tag", "tag='xpos'"),
+        ("", "without any sentence"),
+        ("# text\n\n", "line 2", "without any sentence"),
+    ],
+    read_pairs: [
+        ("a\tb\t1\na\tb\n", "line 2: got 2 columns in 'a\\tb', expected 3 columns", "a TAB"),
+        ("a\tb\t1\n\na\tb\t0\n", "line 2: got a blank line"),
+        ("a\tb\t1\na\tb\t \n", "line 2: the label (column 2) is empty"),
+        ("1\ta\tb\t5\n1\ta\tb\n", "line 2: got 3 columns", "expected 4"),
+        ("1\ta\tb\t5\n\ta\tb\t5\n", "line 2: the label (column 0) is empty"),
+        (MRPC + "1\t2\t3\ta\n", "line 2: got 4 columns", "expected 5"),
+        (MRPC, "line 1: the file ends after its header"),
+        ("label\t" + GLUE, "line 1: the layout 'glue' needs one column 'label'"),
+        (QUORA + '0\t1\t2\t"a\nb"\tc\t1\n0\t1\n', "line 4: got 2 columns", "expected 6"),
+        (QUORA + '0\t1\t2\t"a\n\n"\tc\t1\n\n0\n', "line 5: got a blank line"),
+        (QUORA + "0\t1\t2\ta\tb\t\n", "line 2: the label (column 5) is empty"),
+        (QUORA + '0\t1\t2\t"a\nb\tc\t1\n', "line 2:", "badly quoted", "line 3"),
+        (QUORA + '0\t1\t2\t"a" b\tc\t1\n', "line 2:", "badly quoted"),
+        *(
+            (f"{first}\na\tb\t1\n", f"line 1: cannot tell the layout from {first!r}", "'bimpm'")
+            for first in ("", "a\tb", "a b 1", "1\ta\tb\tc\td", "index\tquestion\tlabel", "1\ta\tb")
+        ),
+    ],
+    read_labeled_text: [
+        ("1 a\n0\n", "line 2: got 1 column in '0', expected 2", "one space"),
+        ("1 a\n\n0 b\n", "line 2: got a blank line"),
+        ("\n1 a\n", "line 1: got a blank line"),
+        ("1 a\n b\n", "line 2: the label (column 0) is empty"),
+        ("1\ta\n0\tb\tc\n", "line 2: got 3 columns", "a TAB"),
+        ("sentence\tlabel\na\t1\nb\t\n", "line 3: the label (column 1) is empty"),
+        ("sentence\tlabel\n", "line 1: the file ends after its header"),
+        ("", "line 1: the file ends without any row"),
+        (" \n\n", "line 2: the file ends without any row"),
+        ("mood\tbody\n1\ta\n0\tb\n", "line 1: the label is 'mood'", "header"),
+        ("mood\tbody\nx\ta\nx\tb\n", "line 1: the label 'mood'", "header", "text='body'"),
+        ("a\tx\nb\ty\nc d\ty\n", "line 3: the first column has several words"),
+        ("text\ttweet\tclass\na\ta\tx\n", "line 1: cannot tell the column of the text"),
+        ("text\tclass\tlabel\na\tx\ty\n", "line 1: cannot tell the column of the label"),
+        ("tweet\tmood\na\tx\n", "line 1: cannot tell the column of the label"),
+        ("id\tbody\tmood\n", "line 1: cannot tell the column of the text and", "'id', 'body'"),
+        ("word\nword\n", "line 1: cannot tell the column", "'word'"),
+        ("text label\na b\n", "label must come first"),
+    ],
+    read_squad: [
+        ("", "line 1, column 1: the file is not JSON"),
+        ('{"data": [],\n\n oops}', "line 3, column 2: the file is not JSON"),
+        ('{"a": 1}\n{"a": 1}\n', "line 2, column 1: nothing is expected"),
+        ("[" * 100_000, "cannot be read"),
+        ("1" * 5000, "cannot be read"),
+        ([], "an object is expected. Got []"),
+        ({"version": 1}, "'data' is missing. Got the keys 'version'"),
+        ({"data": {}}, "'data': a list is expected. Got {}"),
+        ({"data": [{"paragraphs": []}]}, "no questions"),
+        ({"data": [5]}, "data[0]: an object is expected. Got 5"),
+        ({"data": [{}]}, "data[0]: 'paragraphs' is missing"),
+        ({"data": [{"paragraphs": [PARAGRAPH], "title": None}]}, "data[0], 'title': a string"),
+        ({"data": [{"paragraphs": [PARAGRAPH, {}]}]}, "data[0]['paragraphs'][1]: 'context' is mis"),
+        ({"data": [{"paragraphs": [PARAGRAPH | {"qas": 3}]}]}, "[0]['paragraphs'][0], 'qas'"),
+        (question(id=1.5), "['qas'][1], 'id': a string or an integer is expected. Got 1.5"),
+        (question(id=True), "'id': a string or an integer is expected. Got true"),
+        (question(question={"text": "a" * 200}), "'question': a string", '{"text": "aaa', "..."),
+        (question(is_impossible=1), "'is_impossible': true or false is expected. Got 1"),
+        (question(answers=["Bo"]), "['answers'][0]: an object is expected"),
+        (question(answers=[{"text": "Bo"}]), "['answers'][0]: 'answer_start' is missing"),
+        (answer(text=7), "['answers'][0], 'text': a string is expected. Got 7"),
+        *((answer(answer_start=x), "'answer_start': an integer") for x in (9.0, "9", True, None)),
+    ],
+    read_spacy_json: [
+        ('[{"a": 1}\n{"a": 2}]', "line 1, row 0: 'text' is missing"),
+        ("[", "line 1, column 2: row 0", "is not JSON"),
+        (
+            '[{"text": "a", "ents": []}\n{}]',
+            "line 2, column 1: ',' or ']' is expected",
+            "Got '{}]'",
+        ),
+        ('[{"text": "a", "ents": []}', "line 1, column 27: ',' or ']'"),
+        ('[{"text": "a", "ents": []}]\n x', "line 2, column 2: nothing is expected after the list"),
+        ('{"text": "a", "ents": []}\n{"a":\n 2\n', "line 4", "row 1, which begins in line 2"),
+        ('{"text": "a", "ents": []}\n7\n', "line 2, row 1: an object is expected. Got 7"),
+        ("[[]]", "line 1, row 0: an object is expected. Got []"),
+        ('{"a": ' + "[" * 10**5, "line 1", "cannot be read"),
+        ('{"a": ' + "1" * 10**5 + "}", "line 1", "cannot be read"),
+        ("[]", "no document with 'ents'"),
+    ],
+}
+CASES = [(reader, *case) for reader, cases in BAD.items() for case in cases]
+
+
+@pytest.mark.parametrize("reader, content, parts", [(r, c, p) for r, c, *p in CASES])
+def test_content(write, reader, content, parts):
+    path = write(content)
+    with pytest.raises(ValueError) as error:
+        reader(path)
+    message = str(error.value)
+    assert message.startswith(str(path))
+    position = 0
+    for part in parts:
+        assert part in message[position:]
+        position = message.index(part, position) + len(part)
+    assert len(message) < 1000
+
+
+@pytest.mark.parametrize(
+    "reader, content, message",
+    [
+        (read_pairs, b"a\tb\t1\n\xff\n", "line 2: cannot decode the bytes b'\\\\xff' as 'utf-8'"),
+        (read_squad, b'{"data":\n\xff}', "line 2: cannot decode"),
+        (read_label_studio, b'{"a": 1}\n{"a": "\xff"}', "line 2: cannot decode"),
+        (lambda path: read_conll(path, encoding="ascii"), "a X\né X\n", "as 'ascii'.*encoding="),
+        (lambda path: read_conll(path, encoding="utf-99"), "a X\n", "'encoding' .* 'utf-99'"),
+        (lambda path: read_conll(path, encoding="hex"), "a X\n", "'encoding'"),
+    ],
+)
+def test_bytes(write, reader, content, message):
+    with pytest.raises(ValueError, match=message):
+        reader(write(content))
+
+
+READERS = [*BAD, read_doccano, read_label_studio, find_format]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name, compress", [("a.gz", gzip.compress), ("a.XZ", lzma.compress)])
+def test_archives_that_are_none(write, reader, name, compress):
+    for content in (b"a X\n", compress(b"a X\n" * 100)[:-12]):
+        with pytest.raises(ValueError, match=f"{name}: the suffix says {name[2:].lower()}, but"):
+            reader(write(content, name))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_missing_file_and_directory(tmp_path, reader):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.txt"):
+        reader(tmp_path / "nowhere.txt")
+    with pytest.raises(FileNotFoundError, match="is a directory"):
+        reader(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "reader, parameters",
+    [
+        *((read_conll, {"columns": value}) for value in ((0,), (0, 0), (0, True), (0, "tag"), 0)),
+        *((read_conll, {"separator": value}) for value in ("", 1)),
+        (read_conllu, {"tag": "deprel"}),
+        *((read_pairs, {"layout": value}) for value in ("GLUE", None, 3, ["er"])),
+        *((read_labeled_text, {"separator": value}) for value in ("", "||", '"', "\n", 3)),
+        (read_labeled_text, {"text": True}),
+        (read_labeled_text, {"label": 1.0}),
+        (read_label_studio, {"task": "spans"}),
+        (read_label_studio, {"text": 1}),
+        (read_label_studio, {"multilabel": "yes"}),
+        (read_doccano, {"task": "pairs"}),
+        (read_doccano, {"offsets": "bytes"}),
+        (read_doccano, {"multilabel": "yes"}),
+    ],
+)
+def test_parameters(write, reader, parameters):
+    with pytest.raises(
+        ValueError, match=f"The {next(iter(parameters))!r} parameter of {reader.__name__}"
+    ):
+        reader(write("a X\n"), **parameters)
+
+
+@pytest.mark.parametrize("depth", [900, 990, 3000])
+@pytest.mark.parametrize("reader", [read_squad, read_doccano, read_label_studio, read_spacy_json])
+@pytest.mark.parametrize("form", ['{{"text": {}}}', '{{"data": {}}}'])
+def test_json_nested_deeply_is_a_plain_error(write, reader, form, depth):
+    with pytest.raises(ValueError, match=r"file\.txt"):
+        reader(write(form.format("[" * depth + "]" * depth)))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are named pipes")
+@pytest.mark.parametrize(
+    "reader, content",
+    [
+        (read_conll, "a X\n"),
+        (read_labeled_text, "1 a\n"),
+        (read_squad, json.dumps(question())),
+        (read_spacy_json, '{"text": "a", "ents": []}'),
+    ],
+)
+def test_a_pipe_is_read_once(tmp_path, reader, content):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    thread = threading.Thread(target=path.write_text, args=(content,), daemon=True)
+    thread.start()
+    X, _ = reader(path)
+    thread.join(timeout=10)
+    assert len(X) > 0
+
+
+def test_brat_names_file_and_line(write, tmp_path):
+    with pytest.raises(ValueError, match=r"no \.ann file"):
+        read_brat(tmp_path)
+    with pytest.raises(ValueError, match=r"An \.ann file .*a\.txt"):
+        read_brat(tmp_path / "a.txt")
+    write("", "a.ann")
+    with pytest.raises(FileNotFoundError, match=r"a\.ann: there is no file a\.txt beside it"):
+        read_brat(tmp_path)
+    write(b"a\n\xff", "a.txt")
+    with pytest.raises(ValueError, match=r"a\.txt, line 2: cannot decode the bytes"):
+        read_brat(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        ("", []),
+        (" \n", []),
+        (" [ ] \n", []),
+        ('[{"a": 1},\n {"b": [2]}]', [{"a": 1}, {"b": [2]}]),
+        ('{"a": 1}', [{"a": 1}]),
+        ('{"a": 1}\r\n\r\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
+        ('{\n"a": 1\n}\n{\n"a": 2}', [{"a": 1}, {"a": 2}]),
+        ('\ufeff[{"a": 1}]', [{"a": 1}]),
+        ('{"a": "\u2028\x85 \U0001f600"}', [{"a": "\u2028\x85 \U0001f600"}]),
+    ],
+)
+def test_json_lists_and_lines(write, content, expected):
+    assert [value for _, _, value in read_objects(write(content))] == expected
+
+
+def test_json_rows_and_places(write):
+    path = write('[\n{"a": 1}, {"a": 2},\n{"a":\n3}, {}]')
+    lines = [2, 2, 3, 4]
+    assert [(row, place) for row, place, _ in read_objects(path)] == [
+        (row, f"{path}, line {number}, row {row}") for row, number in enumerate(lines)
+    ]

@@ -1,0 +1,88 @@
+"""What the generators share: seeds, and parameters that are not allowed."""
+
+import random
+
+import numpy as np
+import pytest
+
+from skdice.datasets import make_pairs, make_questions, make_tagging
+
+GENERATORS = [
+    make_tagging,
+    lambda n, **parameters: make_tagging(n, nested=True, **parameters),
+    make_pairs,
+    make_questions,
+]
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+@pytest.mark.parametrize(
+    "make_state", [int, np.int64, np.random.RandomState, np.random.default_rng]
+)
+def test_random_state(make, make_state):
+    state = make_state(7)
+    first = repr(make(40, random_state=state))
+    assert repr(make(40, random_state=make_state(7))) == first
+    is_int = isinstance(state, int | np.integer)
+    assert (repr(make(40, random_state=state)) == first) is is_int
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_global_random_states_are_untouched(make):
+    before, before_numpy = random.getstate(), np.random.get_state()[1].copy()
+    assert repr(make(20)) != repr(make(20))
+    make(20, random_state=0)
+    assert random.getstate() == before
+    np.testing.assert_array_equal(np.random.get_state()[1], before_numpy)
+
+
+NAN, INF = float("nan"), float("inf")
+STATES = [-1, 1.5, "0", True, random.Random(0)]
+
+
+@pytest.mark.parametrize(
+    "make, name, values",
+    [
+        (make_tagging, "n_sentences", [0, -1, 1.0, True, None, "9"]),
+        (make_tagging, "ratio", [0.4, -1, INF, NAN, None, "1", True]),
+        (make_tagging, "n_types", [0, 21, 2.0, True, None]),
+        (make_tagging, "ambiguity", [-0.1, 1.1, NAN, None, "1"]),
+        (make_tagging, "scheme", ["IOB", "iob2", None, 1, ["IOB2"]]),
+        (make_tagging, "nested", [1, 0, "yes", None]),
+        (make_tagging, "random_state", STATES),
+        (make_pairs, "n_samples", [1, 0, -1, 10.0, True, None, "9"]),
+        (make_pairs, "positive_share", [0, 1, -0.1, 1.5, NAN, None, "0.5", True]),
+        (make_pairs, "hard_share", [-0.1, 1.1, None, "0.5", True]),
+        (make_pairs, "random_state", STATES),
+        (make_questions, "n_samples", [0, -1, 10.0, True, None, "9"]),
+        (make_questions, "ratio", [9.9, 0, -1, 10_001, NAN, INF, None, "20", True]),
+        (make_questions, "unanswerable_share", [1, 1.0, -0.1, NAN, None, "0.5", True]),
+        (make_questions, "random_state", STATES),
+    ],
+)
+def test_parameters(make, name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {make.__name__} must be"):
+            make(**{name: value})
+
+
+@pytest.mark.parametrize("n, share", [(10, 0.25), (10, 0.35), (3, 0.5)])
+def test_shares_are_rounded(n, share):
+    assert make_pairs(n, positive_share=share)[1].sum() == round(n * share)
+    _, y = make_questions(n, ratio=60, unanswerable_share=share)
+    assert sum(not answers["text"] for answers in y) == round(n * share)
+
+
+@pytest.mark.parametrize(
+    "make, parameters, message",
+    [
+        (make_pairs, {"positive_share": 0.001}, "makes 0 positive"),
+        (make_pairs, {"n_samples": 5, "positive_share": 0.95}, "and 0 negative pairs"),
+        (make_questions, {"n_samples": 3, "unanswerable_share": 0.9}, "larger n_samples"),
+        (make_questions, {"ratio": 20, "unanswerable_share": 0.5}, "ratio of 21.0 or more"),
+        (make_questions, {"ratio": 11, "unanswerable_share": 0.15}, "ratio of 12.0 or more"),
+    ],
+)
+def test_what_cannot_be_made(make, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        make(**parameters)

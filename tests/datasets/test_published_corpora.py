@@ -1,0 +1,132 @@
+"""Published corpora have the numbers of rows that their papers and sites say."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skdice.datasets import (
+    read_conll,
+    read_conllu,
+    read_labeled_text,
+    read_pairs,
+    read_squad,
+    split_into_characters,
+)
+
+CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+
+def find(name):
+    path = CORPORA / f"{name}.xz"
+    if not path.exists():
+        pytest.skip(f"needs the corpus {name}.xz in ../shared/data")
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, n_sentences, n_words, n_outside",
+    [
+        ("ner/conll2003_en/train.conll", 14_041, 203_621, 169_578),
+        ("ner/conll2003_en/dev.conll", 3_250, 51_362, 42_759),
+        ("ner/conll2003_en/test.conll", 3_453, 46_435, 38_323),
+        ("ner/ncbi_disease/train.tsv", 5_432, 136_086, 124_819),
+        ("ner/bc5cdr/train.tsv", 4_560, 118_170, 103_967),
+        ("ner/wikigold/all.conll", 1_696, 39_007, 32_576),
+        ("ner/weibo_zh/train.conll", 1_350, 73_778, 68_827),
+        ("ner/msra_zh/test.bio", 4_365, 172_601, 152_505),
+        ("pos/ritter_tweets/all.txt", 787, 15_185, 1),
+    ],
+)
+def test_conll(name, n_sentences, n_words, n_outside):
+    X, y = read_conll(find(name))
+    assert len(X) == len(y) == n_sentences
+    assert sum(map(len, X)) == sum(map(len, y)) == n_words
+    assert sum(tags.count("O") for tags in y) == n_outside
+
+
+@pytest.mark.parametrize(
+    "name, n_sentences, n_words, n_upos, n_xpos",
+    [
+        ("ud_english_ewt/test", 2_077, 25_094, 17, 48),
+        ("ud_chinese_1.4/train", 3_997, 98_608, 15, 42),
+        ("ud_chinese_1.4/test", 500, 12_012, 15, 35),
+        ("ud_english_gum_2.5/train", 3_753, 69_760, 17, 45),
+    ],
+)
+def test_conllu(name, n_sentences, n_words, n_upos, n_xpos):
+    path = find(f"pos/{name}.conllu")
+    X, y = read_conllu(path)
+    X_too, xpos = read_conllu(path, tag="xpos")
+    assert X_too == X
+    assert len(X) == len(y) == n_sentences
+    assert sum(map(len, X)) == sum(map(len, y)) == n_words
+    assert len({tag for tags in y for tag in tags}) == n_upos
+    assert len({tag for tags in xpos for tag in tags}) == n_xpos
+    chars, char_tags = split_into_characters(X, y)
+    assert ["".join(row) for row in chars] == ["".join(row) for row in X]
+    starts = Counter(tag[2:] for row in char_tags for tag in row if tag.startswith("B-"))
+    assert starts == Counter(tag for row in y for tag in row)
+
+
+@pytest.mark.parametrize(
+    "name, layout, n_negative, n_positive",
+    [
+        ("mrpc/train.txt", "mrpc", 1_323, 2_753),
+        ("mrpc/test.txt", "mrpc", 578, 1_147),
+        ("qqp/train_subset.tsv", "bimpm", 10_512, 6_190),
+        ("qqp/test.tsv", "bimpm", 5_000, 5_000),
+        ("amazon_google/train.txt", "er", 6_175, 699),
+        ("amazon_google/test.txt", "er", 2_059, 234),
+    ],
+)
+def test_pairs(name, layout, n_negative, n_positive):
+    path = find(f"pair/{name}")
+    X, y = read_pairs(path)
+    assert Counter(y.tolist()) == {0: n_negative, 1: n_positive}
+    assert len(X) == len(y)
+    assert all(text.strip() for pair in X for text in pair)
+    assert read_pairs(path, layout=layout)[0] == X
+
+
+@pytest.mark.parametrize(
+    "name, counts",
+    [
+        ("sst2/test.txt", {0: 912, 1: 909}),
+        ("sst5/train.txt", {3: 2_322, 1: 2_218, 2: 1_624, 4: 1_288, 0: 1_092}),
+        ("sst2_glue/dev.tsv", {1: 444, 0: 428}),
+        ("sms_spam/all.tsv", {"ham": 4_827, "spam": 747}),
+        ("hate_davidson/labeled_data.csv", {1: 19_190, 2: 4_163, 0: 1_430}),
+    ],
+)
+def test_labeled_text(name, counts):
+    X, y = read_labeled_text(find(f"cls/{name}"))
+    assert Counter(y.tolist()) == counts
+    assert len(X) == len(y)
+    assert all(text.strip() for text in X)
+    assert y.dtype == (object if "ham" in counts else np.int64)
+
+
+@pytest.mark.parametrize(
+    "name, n_questions, n_unanswerable, n_wrong, n_repeated_ids",
+    [
+        ("squad_v1.1/dev", 10_570, 0, 0, 0),
+        ("squad_v2.0/dev", 11_873, 5_945, 0, 0),
+        ("quoref/dev", 2_418, 0, 50, 0),
+        ("quoref/contrast_perturbed", 700, 0, 0, 2),
+        ("cmrc2018_zh/dev", 3_219, 0, 200, 0),
+    ],
+)
+def test_squad(name, n_questions, n_unanswerable, n_wrong, n_repeated_ids):
+    X, y = read_squad(find(f"mrc/{name}.json"))
+    assert X.shape == (n_questions, 4)
+    assert sum(not answers["text"] for answers in y) == n_unanswerable
+    assert n_questions - X["id"].nunique() == n_repeated_ids
+    # Wrong offsets are counted over answers: a question may have several.
+    found = [
+        (context[start : start + len(text)], text)
+        for context, answers in zip(X["context"], y)
+        for text, start in zip(answers["text"], answers["answer_start"], strict=True)
+    ]
+    assert sum(there != text for there, text in found) == n_wrong
