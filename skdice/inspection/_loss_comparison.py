@@ -40,11 +40,6 @@ class LossComparisonDisplay:
     -----
     The bar of a loss is the 95 % interval of its difference to the baseline over test rows, drawn
     from the baseline's mean. It does not cover other seeds, for which the small points are a hint.
-
-    Examples
-    --------
-    >>> from skdice.inspection import LossComparisonDisplay
-    >>> display = LossComparisonDisplay.from_comparison(comparison)  # doctest: +SKIP
     """
 
     def __init__(
