@@ -210,7 +210,7 @@ def test_from_estimator(tiny_bert):
     [
         (EntityTagger(FOUND), TAGS[1:], ValueError, "y must have one row for each sentence"),
         (EntityTagger(FOUND), [["O"], *TAGS[1:]], ValueError, "row 0 of y"),
-        (DiceTokenTagger, TAGS, TypeError, "predict_spans"),
+        (EntityTagger, TAGS, TypeError, "predict_spans"),
     ],
 )
 def test_bad_input_of_from_estimator(estimator, y, error, message):
