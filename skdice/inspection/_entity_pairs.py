@@ -49,11 +49,6 @@ class EntityPair(NamedTuple):
         """First word of either entity."""
         return min(span.start for span in self.spans)
 
-    @property
-    def end(self) -> int:
-        """One past the last word of either entity."""
-        return max(span.end for span in self.spans)
-
 
 def read_entities(
     rows: Any,

@@ -28,13 +28,7 @@ _PAGES = Environment(
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Join words by spaces, but in scripts that are written without them by nothing.
-
-    Examples
-    --------
-    >>> join_words(["New", "York"]), join_words(["北", "京"])
-    ('New York', '北京')
-    """
+    """Join words by spaces, but in scripts that are written without them by nothing."""
     gaps = ["", *(_gap(left, right) for left, right in pairwise(words))]
     return "".join(gap + word for gap, word in zip(gaps, words))
 

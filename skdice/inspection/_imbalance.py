@@ -103,9 +103,10 @@ def imbalance_report(
     has_tags = _is_sequence(rows[0])
     counts = _count_items(rows, has_tags)
     n_items = counts.total()
-    negatives = _count_outside(counts) if has_tags else _count_smaller_label(counts)
-    summary: _Row = (n_items, None, None, max(counts.values()) / min(counts.values()))
-    if negatives is not None:
+    negatives = _count_negatives(counts, has_tags)
+    if negatives is None:
+        summary: _Row = (n_items, None, None, max(counts.values()) / min(counts.values()))
+    else:
         summary = _row(n_items, negatives)
     return _make_frame(summary, list(counts.items()), n_items)
 
@@ -155,18 +156,13 @@ def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:
     return Counter({k.item() if isinstance(k, np.generic) else k: n for k, n in counts.items()})
 
 
-def _count_outside(counts: Counter[Any]) -> int | None:
-    """Count the tags outside of all chunks, None if the tags are not of that kind."""
-    if "O" not in counts:
-        return None
-    are_words = all(isinstance(tag, str) for tag in counts)
-    is_largest = counts["O"] == max(counts.values())
-    return counts["O"] if is_largest or (are_words and are_chunk_tags(list(counts))) else None
-
-
-def _count_smaller_label(counts: Counter[Any]) -> int | None:
-    """Count the negatives of a binary task, None if there are not two labels."""
-    if len(counts) != 2:
+def _count_negatives(counts: Counter[Any], has_tags: bool) -> int | None:
+    """Count the tags outside of all chunks, or the smaller of two labels; None if there is none."""
+    if has_tags and "O" in counts:
+        are_words = all(isinstance(tag, str) for tag in counts)
+        is_largest = counts["O"] == max(counts.values())
+        return counts["O"] if is_largest or (are_words and are_chunk_tags(list(counts))) else None
+    if has_tags or len(counts) != 2:
         return None
     try:
         return counts[min(counts)]

@@ -40,11 +40,6 @@ class LossComparisonDisplay:
     -----
     The bar of a loss is the 95 % interval of its difference to the baseline over test rows, drawn
     from the baseline's mean. It does not cover other seeds, for which the small points are a hint.
-
-    Examples
-    --------
-    >>> from skdice.inspection import LossComparisonDisplay
-    >>> display = LossComparisonDisplay.from_comparison(comparison)  # doctest: +SKIP
     """
 
     def __init__(
@@ -109,5 +104,5 @@ class LossComparisonDisplay:
         ax.set(xlabel=f"{name} (%)", ylabel="Loss", ylim=(n_losses - 0.5, -0.5))
         ax.grid(axis="x", alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=2, fontsize=8)
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize=8)
         return self

@@ -6,13 +6,7 @@ from .._extras import not_installed
 
 
 def axes_or_new(ax: Any = None, **figure: Any) -> Any:
-    """Return the axes, or those of a new figure with the given options.
-
-    Raises
-    ------
-    ImportError
-        If a figure is needed and matplotlib is not installed.
-    """
+    """Return the axes, or those of a new figure with the given options."""
     if ax is not None:
         return ax
     try:

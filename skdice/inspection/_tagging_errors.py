@@ -194,15 +194,16 @@ def _make_frame(
     kinds: Sequence[str],
 ) -> pd.DataFrame:
     nothing = (None, None, None)
-    records = [
-        (row, pair.kind, *(pair.gold or nothing), *(pair.predicted or nothing), text)
-        for row, (words, row_pairs) in enumerate(zip(sentences, pairs))
-        for pair, text in ((pair, join_words(words[pair.start : pair.end])) for pair in row_pairs)
-    ]
-    sides = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]
+    records = []
+    for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
+        for pair in row_pairs:
+            text = join_words(words[pair.start : max(span.end for span in pair.spans)])
+            sides = (*(pair.gold or nothing), *(pair.predicted or nothing))
+            records.append((row, pair.kind, *sides, text))
+    names = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]
     # The str of pandas cannot hold lone surrogates, an object can.
-    frame = pd.DataFrame(records, columns=["row", "kind", *sides, "text"], dtype=object)
-    positions = [name for name in sides if not name.endswith("label")]
+    frame = pd.DataFrame(records, columns=["row", "kind", *names, "text"], dtype=object)
+    positions = [name for name in names if not name.endswith("label")]
     order = ["row", "kind", "gold_label", "predicted_label", *positions, "text"]
     kind = pd.CategoricalDtype(list(kinds))
     return frame[order].astype({"row": "int64", "kind": kind, **dict.fromkeys(positions, "Int64")})

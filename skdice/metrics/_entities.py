@@ -106,14 +106,7 @@ def get_entities(
 
 
 def check_tags(tags: object, name: str) -> list[str]:
-    """Return the tags of one sentence as a list of non-empty strings.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `tags` is no sequence, or a tag no string or empty; the message calls the sentence
-        `name`.
-    """
+    """Return the tags of one sentence as a list of non-empty strings; errors call it `name`."""
     values = list_items(tags)
     if values is None:
         raise TypeError(
@@ -136,14 +129,7 @@ def check_tags(tags: object, name: str) -> list[str]:
 def check_tag_sequences(
     y_true: TagSequences, y_pred: TagSequences
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Return both corpora as lists of lists of str with equal shapes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `check_tags`, or if the numbers of sentences or the lengths of a sentence differ; the
-        message names the row.
-    """
+    """Return both corpora as lists of lists of str with equal shapes; errors name the row."""
     true_rows, pred_rows = _check_tags(y_true, "y_true"), _check_tags(y_pred, "y_pred")
     if len(true_rows) != len(pred_rows):
         raise ValueError(

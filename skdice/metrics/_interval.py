@@ -24,7 +24,7 @@ def bootstrap_interval(
     n_resamples: int = 1000,
     random_state: int = 0,
 ) -> tuple[float, float]:
-    """Compute an interval of a score over test rows: the percentile bootstrap.
+    """Compute the ends of an interval of a score over test rows: the percentile bootstrap.
 
     It says how far the score would move with other test rows of the same kind. It knows nothing of
     other training rows or seeds, which move it as much where there are few rows.
@@ -39,10 +39,6 @@ def bootstrap_interval(
     confidence_level : float, default=0.95
     n_resamples : int, default=1000
     random_state : int, default=0
-
-    Returns
-    -------
-    low, high : float
 
     Raises
     ------

@@ -252,10 +252,6 @@ def tag_f1_score(
     TypeError, ValueError
         As :func:`entity_f1_score`.
 
-    See Also
-    --------
-    entity_f1_score : Scores whole entities rather than words.
-
     Examples
     --------
     >>> from skdice.metrics import tag_f1_score

@@ -110,10 +110,6 @@ def squad_exact_match(y_true: Answers, y_pred: Strings, *, version: str = "2.0")
     TypeError, ValueError
         As :func:`squad_f1_score`.
 
-    See Also
-    --------
-    squad_f1_score : Counts words in common; its Notes say how texts are compared.
-
     Examples
     --------
     >>> from skdice.metrics import squad_exact_match
@@ -158,10 +154,6 @@ def squad_report(
     TypeError, ValueError
         As :func:`squad_f1_score`, and ValueError if `no_answer_score` is not finite or `version` is
         ``"1.1"``.
-
-    See Also
-    --------
-    squad_f1_score : Its Notes say how texts are compared.
 
     Notes
     -----

@@ -156,15 +156,11 @@ def test_page_loads_nothing_and_runs_nothing_of_others():
     assert policy[0].startswith("default-src 'none'")
 
 
-def test_page_is_written(tmp_path):
-    words = [["Zoë", "北"], ["a", "b"]]
-    page = compare([(["B-PER", "O"], ["O", "O"])] * 2, words).to_html(tmp_path / "errors.html")
-    assert (tmp_path / "errors.html").read_bytes() == page.encode()
-
-
 @pytest.mark.parametrize("n, expected", [(1, [0]), (3, [0, 1, 3]), (9, [0, 1, 2, 3])])
-def test_max_sentences_takes_those_with_errors_first(n, expected):
-    page = Page(compare(MIXED).to_html(max_sentences=n))
+def test_max_sentences_takes_those_with_errors_first(n, expected, tmp_path):
+    text = compare(MIXED, [["Zoë"] * 6] + [["北"] * 2] * 3).to_html(tmp_path / "a", max_sentences=n)
+    assert (tmp_path / "a").read_bytes() == text.encode()
+    page = Page(text)
     assert page.rows == expected
     assert ("This page has" in page.prose) == (n < 4)
     assert "4 gold and 4 predicted entities in 4 sentences" in page.prose

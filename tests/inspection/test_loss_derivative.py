@@ -60,21 +60,6 @@ def test_figure_1_of_the_paper():
     np.testing.assert_array_equal(np.sign(curves["dsc-paper"]), np.sign(np.round(p - 0.5, 9)))
 
 
-@pytest.mark.parametrize("target", [0, 1])
-@pytest.mark.parametrize("cls", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
-def test_levels_and_reductions_are_the_same_over_one_item(cls, target):
-    options = {
-        "batch": {},
-        "example": {"level": "example", "reduction": "none"},
-        "macro": {"average": "macro"},
-        "mined": {"ohem_ratio": 2.0},
-    }
-    losses = {label: cls(**values) for label, values in options.items()}
-    display = LossDerivativeDisplay.from_losses(losses, target=target, n_points=9)
-    for values in display.derivatives.values():
-        np.testing.assert_allclose(values, display.derivatives["batch"])
-
-
 def test_labels():
     display = LossDerivativeDisplay.from_losses(("ce", FocalLoss(gamma=1.0)), n_points=3)
     expected = ["ce", "FocalLoss(gamma=1.0)"]
