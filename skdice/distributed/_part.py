@@ -1,8 +1,9 @@
 """One part: its rows are streamed through an estimator into a file that appears as a whole."""
 
-import os
+import hashlib
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,123 +12,126 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ._columns import ColumnPlan
-from ._destination import is_finished, seal, stamped, unfinished
-from ._source import Part, content_digest, open_part, unreadable
+from .._digest import digest
+from ..io._replace import flush
 
-# Rows that are predicted at a time, as in predict_iter.
-_CHUNK_ROWS = 512
-# A row group of the output is written from so many rows, or so many bytes, on.
-_GROUP_ROWS = 65_536
-_GROUP_BYTES = 32 << 20
+# That are predicted at a time, and written as a row group.
+_CHUNK_ROWS = 4096
+# Of a file, read at a time; without it whole columns of a row group are.
+_BUFFER_BYTES = 1 << 20
+_MADE_OF = b"skdice.made_of"
+UNFINISHED = ".unfinished"
 # A network, its memory and its threads are for one prediction at a time.
 _PREDICTING = threading.Lock()
 
 
 @dataclass(frozen=True)
-class PartReport:
-    """What a finished part took.
+class Job:
+    """What is done with every part."""
 
-    Attributes
-    ----------
-    name : str
-    n_rows : int
-    seconds : float
-    """
-
-    name: str
-    n_rows: int
-    seconds: float
+    columns: tuple[str, ...]  # what the estimator takes
+    keep: tuple[str, ...]  # copied to the output
+    output: str  # name of the column of predictions
+    output_type: pa.DataType
+    fingerprint: str  # of the estimator
 
 
-def predict_part(
-    estimator: Any, plan: ColumnPlan, part: Part, place: Path, job_digest: str
-) -> PartReport:
-    """Predict on the rows of a part and write them, in order, in flat memory.
+@dataclass(frozen=True)
+class Part:
+    """A Parquet file of a corpus, and where its predictions go."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    plan : ColumnPlan
-    part : Part
-    place : Path
-        Where the predictions go; they are there when all of them are.
-    job_digest : str
+    name: str  # path inside the corpus, with slashes
+    source: Path
+    destination: Path
 
-    Raises
-    ------
-    ValueError
-        If the part cannot be read, or has rows that are not allowed.
-    """
-    start = time.perf_counter()
-    try:
-        source = content_digest(part.path)
-    except OSError as error:
-        raise unreadable(part.name, error) from error
-    if not is_finished(place, job_digest, source):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        new = unfinished(place)
+    def open(self) -> pq.ParquetFile:
+        """Open the file; raise a ValueError if it cannot be read."""
         try:
-            _write(estimator, plan, part, new, (job_digest, source))
-            os.replace(new, place)
+            return pq.ParquetFile(self.source, buffer_size=_BUFFER_BYTES)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
+
+    def count_rows(self, job: Job) -> int:
+        """Return the number of rows; raise a ValueError if a column is missing."""
+        with self.open() as file:
+            names = file.schema_arrow.names
+            for name in (*job.columns, *job.keep):
+                if names.count(name) != 1:
+                    raise ValueError(
+                        f"Part {self.name!r} must have one column {name!r}; it has {names}."
+                    )
+            return int(file.metadata.num_rows)
+
+    def is_finished(self, job: Job) -> bool:
+        """Return whether the predictions are there; raise a ValueError if it is something else."""
+        if not self.destination.exists():
+            return False
+        try:
+            found = (pq.read_schema(self.destination).metadata or {}).get(_MADE_OF)
+        except (OSError, pa.ArrowException):
+            found = None
+        if found == self._made_of(job):
+            return True
+        raise ValueError(
+            f"{str(self.destination)!r} has no predictions by this estimator and these columns of "
+            f"part {self.name!r} as it is now. Delete it, or give another destination."
+        )
+
+    def predict(self, estimator: Any, job: Job) -> float:
+        """Write the predictions, in flat memory; return the seconds that it took."""
+        start = time.perf_counter()
+        place = self.destination
+        place.parent.mkdir(parents=True, exist_ok=True)
+        new = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}{UNFINISHED}")
+        try:
+            with self.open() as file:
+                kept = [file.schema_arrow.field(name) for name in job.keep]
+                schema = pa.schema(
+                    [*kept, pa.field(job.output, job.output_type)], {_MADE_OF: self._made_of(job)}
+                )
+                with pq.ParquetWriter(new, schema) as writer:
+                    for batch in self._predicted(estimator, job, file, schema):
+                        writer.write_batch(batch)
+            flush(new)
+            new.replace(place)
         finally:
             new.unlink(missing_ok=True)
-    return PartReport(part.name, part.n_rows, time.perf_counter() - start)
+        return time.perf_counter() - start
 
+    def _made_of(self, job: Job) -> bytes:
+        with open(self.source, "rb") as file:
+            source = hashlib.file_digest(file, "sha256").hexdigest()
+        return digest([job, source]).encode()
 
-def _write(
-    estimator: Any, plan: ColumnPlan, part: Part, path: Path, stamp: tuple[str, str]
-) -> None:
-    with open_part(part) as file:
-        schema = stamped(plan.output_schema(file.schema_arrow), *stamp)
-        with open(path, "w+b") as output:
-            with pq.ParquetWriter(output, schema) as writer:
-                for table in _row_groups(_predicted(estimator, plan, part, file), schema):
-                    writer.write_table(table)
-            seal(output)
-            output.flush()
-            os.fsync(output.fileno())
+    def _predicted(
+        self, estimator: Any, job: Job, file: pq.ParquetFile, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        first_row, names = 0, list(dict.fromkeys((*job.columns, *job.keep)))
+        batches = file.iter_batches(_CHUNK_ROWS, columns=names)
+        while batch := self._next(batches):
+            try:
+                columns = [batch.column(name).to_pylist() for name in job.columns]
+                rows = columns[0] if len(columns) == 1 else list(zip(*columns))
+                with _PREDICTING:
+                    predicted = estimator.predict(rows)
+            # Also of text that is not UTF-8, which Parquet does not check.
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"Part {self.name!r}, rows {first_row} to {first_row + batch.num_rows - 1}, of "
+                    f"which row 0 of X is the first: {error}"
+                ) from error
+            made = pa.array(predicted.tolist(), type=job.output_type)
+            yield pa.record_batch([*(batch[name] for name in job.keep), made], schema=schema)
+            first_row += batch.num_rows
 
-
-def _row_groups(columns: Iterator[list[pa.Array]], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Join chunks to tables of the size of a row group."""
-    waiting: list[pa.RecordBatch] = []
-    for arrays in columns:
-        waiting.append(pa.record_batch(arrays, schema=schema))
-        n_rows = sum(batch.num_rows for batch in waiting)
-        if n_rows >= _GROUP_ROWS or sum(batch.nbytes for batch in waiting) >= _GROUP_BYTES:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def _predicted(
-    estimator: Any, plan: ColumnPlan, part: Part, file: pq.ParquetFile
-) -> Iterator[list[pa.Array]]:
-    """Yield the columns of the output, chunk by chunk."""
-    first_row = 0
-    for batch in _chunks(plan, part, file):
-        rows = plan.rows(batch, part.name, first_row)
-        kept = [batch.column(name) for name in plan.keep]
-        last_row = first_row + len(rows) - 1
+    def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:
-            with _PREDICTING:
-                predicted = estimator.predict(rows)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"Part {part.name!r}, rows {first_row} to {last_row}, of which row 0 of X is the "
-                f"first: {error}"
-            ) from error
-        yield [*kept, plan.predictions(predicted)]
-        first_row = last_row + 1
+            return next(batches, None)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(error) from error
 
-
-def _chunks(plan: ColumnPlan, part: Part, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in file.iter_batches(_CHUNK_ROWS, columns=plan.read):
-            if batch.num_rows:
-                yield batch
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(part.name, error) from error
+    def _unreadable(self, error: Exception) -> ValueError:
+        return ValueError(
+            f"Part {self.name!r} of the source cannot be read as Parquet: {error}. Write it again "
+            f"or take it away."
+        )

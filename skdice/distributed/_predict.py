@@ -1,21 +1,29 @@
 """Prediction over a partitioned Parquet corpus, in this process or on a cluster of dask."""
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._extras import not_installed
+from .._pipeline import final_step
 from ..estimators import load_pretrained
-from ._columns import ColumnPlan, plan_columns
-from ._destination import Destination
-from ._part import PartReport, predict_part
-from ._shipping import Shipment, estimator_fingerprint, forget_estimators, pack
-from ._source import Part, find_parts
+from ..estimators._base import TextEstimator
+from ._fingerprint import estimator_fingerprint
+from ._part import UNFINISHED, Job, Part
+
+_COLUMNS = {
+    "sentence": "one column of lists of str (the words of a sentence)",
+    "text": "one column of str",
+    "pair": "two columns of str (the texts of a pair)",
+    "question": "two columns of str (question and context)",
+}
 
 
 def predict_parquet(
@@ -41,11 +49,12 @@ def predict_parquet(
     ----------
     estimator : estimator, or str or PathLike
         A fitted tagger, classifier or extractor, a search or Pipeline that ends in one, or the
-        directory that ``save_pretrained`` wrote, which all machines then have to see.
+        directory that ``save_pretrained`` wrote.
     source : str or PathLike
         Directory of ``*.parquet`` (in subdirectories too), or one file.
     destination : str or PathLike
-        Directory for the predictions: new, empty, or that of an earlier call.
+        Directory for the predictions: new, empty, or that of an earlier call. One call at a time
+        may write there.
     columns : str or sequence of str
         What the estimator takes: of a tagger a column of lists of str, of a text classifier one of
         str, of a pair classifier two, and of an extractor question and context, in this order.
@@ -71,26 +80,26 @@ def predict_parquet(
     TypeError
         If an argument is of another kind.
     ValueError
-        If there is no source, a part cannot be read, lacks a column or has null in a row; if the
-        destination has other files, predictions by another estimator or of another source, or
-        another run writes into it.
-    RuntimeError
-        If one part takes down worker after worker, or the cluster is lost.
+        If there is no source, a part cannot be read, lacks a column or has a row that the estimator
+        does not take; if the destination has Parquet files that are not made of this source by this
+        estimator.
     NotFittedError
         If the estimator is not fitted.
+    Exception
+        Of dask, if one part takes down worker after worker (KilledWorker), or the cluster is lost.
 
     Notes
     -----
     The work is deterministic by part, so it does not matter who does it. When a worker is lost,
     dask gives its part to another one, which starts the part from its beginning.
 
-    Each worker process loads the estimator once. It predicts on one part at a time, with as many
+    Each worker process gets the estimator once. It predicts on one part at a time, with as many
     threads as dask gives it: more processes of fewer threads keep a machine busier while files are
     read and written.
 
-    After an error the parts that are finished stay. A part that has changed since it was written,
-    or whose source has, is an error, one that is new is predicted; to tell, the next call reads
-    finished parts and their source once.
+    Each part says in the metadata of its schema of what it was made, by a digest of the estimator,
+    the names of the columns and the file. If one of them is another by now, that is an error; to
+    tell, the next call reads the source of finished parts once.
 
     Examples
     --------
@@ -102,25 +111,21 @@ def predict_parquet(
     >>> pd.read_parquet("tags")  # doctest: +SKIP
     """
     _check_client(client)
-    is_saved = isinstance(estimator, str | os.PathLike)
-    loaded = load_pretrained(estimator) if is_saved else estimator
-    plan = plan_columns(loaded, columns, keep, output)
-    check_is_fitted(loaded)
-    parts = find_parts(source, plan)
-    _check_apart(source, destination)
-    fingerprint = estimator_fingerprint(loaded)
-    place = Destination(destination, _job(plan, fingerprint))
-    with place.opened():
-        missing = place.prepare(parts)
-        if client is None or not missing:
-            reports = _predict_here(loaded, plan, missing, place)
-            return _collect(reports, parts, len(missing), verbose)
-        directory = os.path.abspath(estimator) if is_saved else None
-        with _shipped(loaded, directory, fingerprint, place) as shipment:
-            reports = _predict_on_cluster(client, shipment, plan, missing, place)
-            table = _collect(reports, parts, len(missing), verbose)
-        place.clear()  # What workers left behind that were lost.
-        return table
+    if isinstance(estimator, str | os.PathLike):
+        estimator = load_pretrained(estimator)
+    job = _make_job(estimator, columns, keep, output)
+    parts = _find_parts(source, destination)
+    n_rows = [part.count_rows(job) for part in parts]
+    _clear(Path(destination))
+    missing = [part for part in parts if not part.is_finished(job)]
+    run = _predict_here if client is None else _predict_on_cluster
+    seconds = _collect(run(estimator, job, missing, client), len(parts), len(missing), verbose)
+    _clear(Path(destination))  # What workers left behind that were lost.
+    names = [part.name for part in parts]
+    table = pd.DataFrame({"part": names, "n_rows": n_rows})
+    table["seconds"] = table["part"].map(seconds).astype(float)
+    table["is_new"] = table["part"].isin(seconds)
+    return table
 
 
 def _check_client(client: Any) -> None:
@@ -137,147 +142,161 @@ def _check_client(client: Any) -> None:
         )
 
 
-def _check_apart(source: Any, destination: Any) -> None:
-    """Raise unless source and destination are directories of which none is in the other."""
-    if not isinstance(destination, str | os.PathLike) or not os.fspath(destination):
-        raise TypeError(f"destination must be a path (str or PathLike); got {destination!r}.")
-    one, other = Path(os.path.realpath(source)), Path(os.path.realpath(destination))
-    if one == other or one in other.parents or other in one.parents:
+def _make_job(estimator: Any, columns: Any, keep: Any, output: Any) -> Job:
+    final = _final(estimator)
+    check_is_fitted(estimator)
+    columns, keep = _names("columns", columns), _names("keep", keep)
+    _names("keep with output", [*keep, output])
+    row = final._task.row
+    if len(columns) != (2 if row in ("pair", "question") else 1):
+        raise ValueError(
+            f"{type(final).__name__} takes {_COLUMNS[row]}; got columns={list(columns)!r}."
+        )
+    return Job(
+        columns, keep, output, _output_type(estimator, final), estimator_fingerprint(estimator)
+    )
+
+
+def _final(estimator: Any) -> Any:
+    """Return the estimator that predicts, in pipelines and meta-estimators."""
+    inner = estimator
+    while not isinstance(inner, TextEstimator):
+        outer, inner = inner, final_step(inner)[1]
+        if isinstance(inner, FrozenEstimator):
+            inner = inner.estimator
+        for name in ("best_estimator_", "estimator_"):
+            inner = getattr(inner, name, inner)
+        if inner is outer:
+            raise TypeError(
+                f"estimator must be a fitted estimator of skdice, a search or Pipeline that ends "
+                f"in one, or a directory that save_pretrained wrote; got {estimator!r}."
+            )
+    return inner
+
+
+def _names(parameter: str, names: Any) -> tuple[str, ...]:
+    given = [names] if isinstance(names, str) else names
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(name, str) and name for name in given
+    ):
+        raise TypeError(f"{parameter} must be a name of a column or a list of them; got {names!r}.")
+    if len(set(given)) < len(given):
+        raise ValueError(f"{parameter} must have each column once; got {names!r}.")
+    return tuple(given)
+
+
+def _output_type(estimator: Any, final: Any) -> pa.DataType:
+    if final._task.row == "sentence":
+        return pa.list_(pa.string())
+    if not final._task.is_classifier:
+        return pa.string()
+    if final._is_multilabel:
+        return pa.list_(pa.int8())
+    return pa.array(estimator.classes_.tolist()).type
+
+
+def _find_parts(source: Any, destination: Any) -> list[Part]:
+    """Return the parts, sorted by name.
+
+    Names that start with "_" or "." are left out, as all readers of Parquet do.
+    """
+    for name, path in (("source", source), ("destination", destination)):
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise TypeError(f"{name} must be a path (str or PathLike); got {path!r}.")
+    place, out = Path(os.path.realpath(source)), Path(os.path.realpath(destination))
+    if place == out or place in out.parents or out in place.parents:
         raise ValueError(
             f"destination must lie beside the source, not in it or around it; got source="
             f"{os.fspath(source)!r} and destination={os.fspath(destination)!r}."
         )
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"The destination {str(out)!r} is no directory.")
+    names = [place.name] if place.is_file() else _parquet_files(place)
+    if not names:
+        raise ValueError(
+            f"There is no directory with files *.parquet and no file {str(source)!r}. Pass a path "
+            f"of a file system that all machines see under this name."
+        )
+    foreign = sorted(set(_parquet_files(out)) - set(names))
+    if foreign:
+        raise ValueError(
+            f"The destination {str(out)!r} has {len(foreign)} parts that the source does not have, "
+            f"such as {foreign[0]!r}. Give a directory that is new or empty."
+        )
+    folder = place.parent if place.is_file() else place
+    return [Part(name, folder / name, out / name) for name in names]
 
 
-@contextmanager
-def _shipped(
-    estimator: Any, directory: str | None, fingerprint: str, place: Destination
-) -> Iterator[Shipment]:
-    """Yield where workers find the estimator: in its own directory, or packed for this run."""
-    if directory is not None:
-        yield Shipment(directory, fingerprint)
-        return
-    path = place.new_file("estimator")
-    try:
-        yield pack(estimator, fingerprint, path)
-    finally:
+def _parquet_files(directory: Path) -> list[str]:
+    paths = (path.relative_to(directory) for path in directory.rglob("*.parquet"))
+    return sorted(
+        path.as_posix()
+        for path in paths
+        if not any(step.startswith(("_", ".")) for step in path.parts)
+    )
+
+
+def _clear(destination: Path) -> None:
+    """Delete what is not complete and never will be."""
+    for path in destination.rglob(f".*{UNFINISHED}"):
         path.unlink(missing_ok=True)
 
 
-def _job(plan: ColumnPlan, fingerprint: str) -> dict[str, str]:
-    return {
-        "the estimator": fingerprint,
-        "'columns'": repr(list(plan.columns)),
-        "'keep'": repr(list(plan.keep)),
-        "'output'": repr(plan.output),
-    }
-
-
 def _collect(
-    reports: Generator[PartReport, None, None], parts: Sequence[Part], n_missing: int, verbose: Any
-) -> pd.DataFrame:
-    """Return the table of all parts, when the missing ones are finished."""
+    reports: Generator[tuple[str, float], None, None], n_parts: int, n_missing: int, verbose: Any
+) -> dict[str, float]:
+    """Return the seconds of each part that was missing, when all of them are finished."""
     from tqdm.auto import tqdm
 
-    done: dict[str, PartReport] = {}
-    n_before = len(parts) - n_missing
-    bar = tqdm(total=len(parts), initial=n_before, unit="part", disable=not verbose)
+    seconds: dict[str, float] = {}
+    n_before = n_parts - n_missing
+    bar = tqdm(total=n_parts, initial=n_before, unit="part", disable=not verbose)
     with bar, closing(reports):  # However it ends, no part is begun any more.
         try:
-            for report in reports:
-                done[report.name] = report
+            for name, duration in reports:
+                seconds[name] = duration
                 bar.update()
         except BaseException as error:
             error.add_note(
-                f"{n_before + len(done)} of {len(parts)} parts are finished and stay; the same "
+                f"{n_before + len(seconds)} of {n_parts} parts are finished and stay; the same "
                 f"call goes on with the others."
             )
             raise
-    rows = [
-        (part.name, part.n_rows, done[part.name].seconds if part.name in done else float("nan"))
-        for part in parts
-    ]
-    table = pd.DataFrame(rows, columns=["part", "n_rows", "seconds"])
-    table["is_new"] = table["part"].isin(set(done))
-    return table
+    return seconds
 
 
 def _predict_here(
-    estimator: Any, plan: ColumnPlan, parts: Sequence[Part], place: Destination
-) -> Generator[PartReport, None, None]:
+    estimator: Any, job: Job, parts: Sequence[Part], _: None
+) -> Generator[tuple[str, float], None, None]:
     for part in parts:
-        yield predict_part(estimator, plan, part, place.path(part), place.job_digest)
+        yield part.name, part.predict(estimator, job)
 
 
 def _predict_on_cluster(
-    client: Any, shipment: Shipment, plan: ColumnPlan, parts: Sequence[Part], place: Destination
-) -> Generator[PartReport, None, None]:
+    estimator: Any, job: Job, parts: Sequence[Part], client: Any
+) -> Generator[tuple[str, float], None, None]:
     """Yield reports as parts are finished, in any order."""
     from distributed import as_completed
 
-    futures = client.map(
-        _predict_on_worker,
-        parts,
-        [place.path(part) for part in parts],
-        shipment=shipment,
-        plan=plan,
-        job_digest=place.job_digest,
-        pure=False,
-    )
-    names = {future.key: part.name for future, part in zip(futures, parts)}
+    if not parts:
+        return
+    sent = client.scatter(estimator, broadcast=True, hash=False)
+    futures = client.map(_predict_on_worker, parts, estimator=sent, job=job, pure=False)
     try:
-        for future in as_completed(futures):
-            with _explained(names[future.key]):
-                report = future.result()
+        for _, report in as_completed(futures, with_results=True):
             yield report
-            future.release()
-        with suppress(Exception):  # A worker that is lost now has nothing to forget.
-            client.run(forget_estimators, on_error="ignore")
     finally:
-        with suppress(Exception):
-            client.cancel(futures)
+        client.cancel(futures)
 
 
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Say what it means that dask gave up a part."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
-    try:
-        yield
-    except KilledWorker as error:
-        raise RuntimeError(
-            f"Part {name!r} was tried on several workers, and each of them was lost. Often their "
-            f"memory is too small: give them more, or fewer processes to a machine."
-        ) from error
-    except (CancelledError, CommClosedError) as error:
-        raise RuntimeError(
-            f"The cluster was lost while part {name!r} was to be predicted: {error!r}."
-        ) from error
-
-
-def _predict_on_worker(
-    part: Part, path: Path, *, shipment: Shipment, plan: ColumnPlan, job_digest: str
-) -> PartReport:
-    with _threads_of_worker():
-        return predict_part(shipment.unpack(), plan, part, path, job_digest)
-
-
-@contextmanager
-def _threads_of_worker() -> Iterator[None]:
-    """Let torch use as many threads as the worker has.
-
-    dask gives a worker's process one thread for numerics, as it expects several tasks at a time.
-    """
+def _predict_on_worker(part: Part, *, estimator: Any, job: Job) -> tuple[str, float]:
     import torch
     from distributed import get_worker
 
+    # dask gives a process one thread for numerics, as it expects several tasks at a time.
     before = torch.get_num_threads()
     torch.set_num_threads(get_worker().state.nthreads)
     try:
-        yield
+        return part.name, part.predict(estimator, job)
     finally:
         torch.set_num_threads(before)

@@ -4,23 +4,26 @@ import os
 from pathlib import Path
 
 from ..io._hub import saved_directory
-from ..io._load import check_saved
 from ..io._manifest import read_estimator_name
 from ..io._replace import read_one_version
 from ._base import TextEstimator
 from ._pair import DicePairClassifier
+from ._persistence import load_estimator
 from ._query import DiceQueryTagger
 from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier
 
-_ESTIMATORS: tuple[type[TextEstimator], ...] = (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+_ESTIMATORS: dict[str, type[TextEstimator]] = {
+    cls.__name__: cls
+    for cls in (
+        DicePairClassifier,
+        DiceQueryTagger,
+        DiceSpanExtractor,
+        DiceTextClassifier,
+        DiceTokenTagger,
+    )
+}
 
 
 def load_pretrained(
@@ -65,18 +68,17 @@ def load_pretrained(
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
+
+    def load(place: Path) -> TextEstimator:
+        name = read_estimator_name(place)
+        if name not in _ESTIMATORS:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {name}, which this skdice does not have; it "
+                f"has {', '.join(_ESTIMATORS)}. Upgrade it, or call {name}.from_pretrained if the "
+                f"class is your own."
+            )
+        estimator: TextEstimator = load_estimator(_ESTIMATORS[name], place, device, model)
+        return estimator
+
     with saved_directory(directory, revision) as path:
-        return read_one_version(path, lambda place: _load(place, device, model))
-
-
-def _load(place: Path, device: str | None, model: str | os.PathLike[str] | None) -> TextEstimator:
-    check_saved(place)
-    name = read_estimator_name(place)
-    known = {cls.__name__: cls for cls in _ESTIMATORS}
-    if name not in known:
-        raise ValueError(
-            f"The directory {str(place)!r} holds a {name}, which this skdice does not have; it has "
-            f"{', '.join(known)}. Upgrade it, or call {name}.from_pretrained if the class is your "
-            f"own."
-        )
-    return known[name]._read(place, device, model)
+        return read_one_version(path, load)

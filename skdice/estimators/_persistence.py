@@ -9,25 +9,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
-from ..io._load import read
-from ..io._manifest import Manifest, damaged, has_adapters, installed_versions
+from ..io._manifest import Manifest, damaged, installed_versions, read_estimator_name, read_manifest
 from ..io._model_card import Run
-from ..io._network import Adapters, check_adapters, check_weights, read_adapters, read_head
+from ..io._network import (
+    Adapters,
+    SavedNetwork,
+    check_loads_nothing_else,
+    check_weights,
+    read_weights,
+)
 from ..io._onnx import export
-from ..io._save import Fitted, save
+from ..io._save import save
 from ..losses import Loss
+from ..losses._query import QueryLoss
+from ..losses._span import SpanLoss
+from ..nn._adapters import ADAPTER_WEIGHTS
 from ..nn._loading import size_of_network
-from ..nn._modules import TRANSFORMER, TextModule
+from ..nn._modules import HEAD, TRANSFORMER, TextModule
 from ..nn._net import TextNet
-from ..nn._runtime import resolve_device, seeded
+from ..nn._runtime import PRECISIONS, resolve_device, seeded
 from ..text._encoding import SHAPES
 from ..text._tokenizer import WordTokenizer
 from ._open_parameters import Pace
-from ._saved_state import check_saved_state
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
@@ -42,6 +50,24 @@ _NOT_ON_CARD = (
 )
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _MEMBERS = "members."
+# What a manifest has to say of the network and of every fit.
+_NETWORK: dict[str, Any] = {
+    "n_outputs": int,
+    "criterion": (Loss, SpanLoss, QueryLoss),
+    "word_prefix": str,
+    "pads": bool,
+    "precision": str,
+    "base_digest": str,
+}
+_STATE: dict[str, Any] = {
+    "max_length_": int,
+    "interrupted_": bool,
+    "_n_training_rows": int,
+    "history_": pd.DataFrame,
+    "best_epoch_": int,
+    "max_epochs_": int,
+    "lr_": float,
+}
 
 
 def save_estimator(
@@ -67,38 +93,37 @@ def save_estimator(
             "n_outputs": net.module__n_classes,
             "criterion": net.criterion_,
             "word_prefix": tokenizer._word_prefix,
-            "precision": estimator.net_.precision,
+            "precision": net.precision,
             "pads": net.pads,
             "base_digest": module.base_digest,
         },
         metrics=_metrics(estimator),
     )
-    save(
-        directory,
-        Fitted(
-            manifest=manifest,
-            transformer=module.transformer,
-            head={name: w for name, w in weights.items() if not name.startswith(TRANSFORMER)},
-            tokenizer=tokenizer.tokenizer,
-            config=estimator._model_config(),
-            max_length=estimator.max_length_,
-            # Where transformers gives a model raw text and skdice gives it words.
-            splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
-            takes_token_types=module._takes_types,
-            run=_run(estimator, manifest),
-            adapters=adapters,
-        ),
+    network = SavedNetwork(
+        transformer=module.transformer,
+        head={name: w for name, w in weights.items() if not name.startswith(TRANSFORMER)},
+        tokenizer=tokenizer.tokenizer,
+        config=estimator._model_config(),
+        max_length=estimator.max_length_,
+        # Where transformers gives a model raw text and skdice gives it words.
+        splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
+        takes_token_types=module._takes_types,
+        adapters=adapters,
     )
+    save(directory, manifest, network, _run(estimator, manifest))
 
 
 def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Export the network of a fitted estimator, as ``export_onnx`` says."""
-    decision = _decision(estimator)
     metadata = {
         "estimator": type(estimator).__name__,
         "skdice_version": installed_versions()["skdice"],
         "max_length": estimator.max_length_,
-        "decision": {name: _finite(value) for name, value in decision.items()},
+        # JSON has no infinity.
+        "decision": {
+            name: repr(value) if value in (math.inf, -math.inf) else value
+            for name, value in _decision(estimator).items()
+        },
     }
     if classes := estimator._class_names():
         metadata["classes"] = classes
@@ -118,26 +143,23 @@ def load_estimator(
 
     With ``model``, that is where its base model is.
     """
-    manifest = read(place)
-    if manifest.estimator != cls.__name__:
+    name = read_estimator_name(place)
+    if name != cls.__name__:
         raise ValueError(
-            f"The directory {str(place)!r} holds a {manifest.estimator}, not a {cls.__name__}. "
-            f"Call {manifest.estimator}.from_pretrained, or skdice.estimators.load_pretrained, "
-            f"which loads any class."
+            f"The directory {str(place)!r} holds a {name}, not a {cls.__name__}. Call "
+            f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads any class."
         )
-    known = inspect.signature(cls).parameters
-    unknown = sorted(set(manifest.parameters) - set(known))
+    manifest = read_manifest(place)
+    unknown = sorted(set(manifest.parameters) - set(inspect.signature(cls).parameters))
     if unknown:
         raise ValueError(
             f"The directory {str(place)!r} was saved with the parameter {unknown[0]!r}, which "
             f"{cls.__name__} does not have. It was saved by skdice "
             f"{manifest.versions.get('skdice')}; install that version or a newer one."
         )
-    config_file = str(place / MODEL_CONFIG) if has_adapters(place) else None
+    check_loads_nothing_else(place)
     try:
-        auto_class = cls._module_class._auto_class
-        limit = size_of_network(str(place), auto_class, config_file).n_positions
-        check_saved_state(cls, manifest.network, manifest.state, limit)
+        _check_state(cls, manifest, place)
         # Where checkpoints go matters to fits alone.
         cls(**{**manifest.parameters, "checkpoint_dir": None})._check_parameters()
     except ValueError as error:
@@ -146,7 +168,7 @@ def load_estimator(
     if model is not None:
         chosen["model"] = os.fspath(model)
     estimator = cls(**{**manifest.parameters, **chosen})
-    net = _read_net(estimator, place, manifest.network)
+    net = _read_net(estimator, place, manifest)
     tokenizer = WordTokenizer(str(place))
     # The saved tokenizer may put a space before a text; words are cut as they were in fit.
     tokenizer._word_prefix = manifest.network["word_prefix"]
@@ -154,21 +176,41 @@ def load_estimator(
     return estimator
 
 
-def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
+def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
+    """Raise a ValueError unless all is there that an estimator predicts with."""
+    values, expected = {**manifest.network, **manifest.state}, {**_STATE, **kind._task.state}
+    for name, types in {**_NETWORK, **expected}.items():
+        is_bool = isinstance(values.get(name), bool)
+        if name not in values or not isinstance(values[name], types) or is_bool != (types is bool):
+            raise ValueError(f"{name!r} is {values.get(name, 'missing')!r:.200}")
+    for name in manifest.state:
+        if hasattr(kind, name):
+            raise ValueError(f"{name!r} is no state of a fit, but a part of {kind.__name__}")
+    if values["precision"] not in PRECISIONS:
+        raise ValueError(f"'precision' is {values['precision']!r}")
+    n_classes = len(values.get("classes_", ()))
+    if n_classes and n_classes != values["n_outputs"]:
+        raise ValueError(f"there are {n_classes} 'classes_' and {values['n_outputs']} outputs")
+    config_file = str(place / MODEL_CONFIG) if manifest.has_adapters else None
+    limit = size_of_network(str(place), kind._module_class._auto_class, config_file).n_positions
+    if not 1 <= values["max_length_"] <= (limit or math.inf):
+        raise ValueError(f"'max_length_' is {values['max_length_']}, of {limit} positions")
+
+
+def _read_net(estimator: Any, place: Path, manifest: Manifest) -> TextNet:
+    network = manifest.network
     device = _usable_device(resolve_device(estimator.device), place)
     criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
     idle = Pace(max_epochs=1, lr=1.0, head_lr=1.0)  # It predicts.
-    auto_class = estimator._module_class._auto_class
+    model = os.fspath(estimator.model) if manifest.has_adapters else str(place)
+    net: TextNet = estimator._make_net(criterion, model, n_outputs, precision, idle)
     with seeded(0, device):  # New layers are drawn before their weights are read.
-        if has_adapters(place):
-            base = os.fspath(estimator.model)
-            net: TextNet = estimator._make_net(criterion, base, n_outputs, precision, idle)
+        if manifest.has_adapters:
             net.module__config = str(place / MODEL_CONFIG)
-            _initialize_on_base(net, place, auto_class, network)
+            _initialize_on_base(net, place, network["base_digest"])
         else:
-            net = estimator._make_net(criterion, str(place), n_outputs, precision, idle)
             net.module__peft_config = None  # Merged into the weights, if there were any.
-            check_weights(place, auto_class)
+            check_weights(place, estimator._module_class._auto_class)
             net.initialize()
     _load_head(net.module_, place)
     net.drop_training_state()
@@ -176,20 +218,17 @@ def _read_net(estimator: Any, place: Path, network: dict[str, Any]) -> TextNet:
     return net
 
 
-def _initialize_on_base(
-    net: TextNet, place: Path, auto_class: str, network: dict[str, Any]
-) -> None:
+def _initialize_on_base(net: TextNet, place: Path, base_digest: str) -> None:
     """Load the base model of adapters; raise a ValueError unless it is that of the fit."""
     model, where = net.module__model, "from_pretrained(directory, model=...) says where it is"
     try:
-        check_adapters(place, auto_class, model, net.module__peft_config)
         net.initialize()
     except ValueError as error:
         raise ValueError(
             f"The directory {str(place)!r} has adapters, and the model {model!r} that they are for "
             f"cannot be loaded; {where}. {error}"
         ) from error
-    if net.module_.base_digest != network.get("base_digest"):
+    if net.module_.base_digest != base_digest:
         raise ValueError(
             f"The directory {str(place)!r} has adapters for other weights than those of {model!r} "
             f"as it is now. They need the model of the fit; {where}."
@@ -265,7 +304,11 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
 def _decision(estimator: Any) -> dict[str, Any]:
     """Return the fitted attributes that turn logits into predictions."""
     state = vars(estimator)
-    return {name: _plain(state[name]) for name in _DECISION if name in state}
+    found = {name: state[name] for name in _DECISION if name in state}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for name, value in found.items()
+    }
 
 
 def _loss_of(net: TextNet) -> Loss:
@@ -283,10 +326,11 @@ def _load_head(module: Any, directory: Path) -> None:
         If a weight is missing, not finite, of another shape or of another network.
     """
     shown = repr(str(directory))
-    head = read_head(directory)
+    head = read_weights(directory / HEAD)
     if module.base_digest:
         names = {saved: name for name, saved in module.saved_names().items()}
-        head |= {names.get(key, key): w for key, w in read_adapters(directory).items()}
+        adapters = read_weights(directory / ADAPTER_WEIGHTS)
+        head |= {names.get(key, key): weight for key, weight in adapters.items()}
     module.join(copy.deepcopy(module) for _ in range(_count_members(module, head)))
     shapes = {
         name: weight.shape
@@ -318,15 +362,6 @@ def _count_members(module: TextModule, head: dict[str, Tensor]) -> int:
     while all(f"{_MEMBERS}{count}.{name}" in head for name in names):
         count += 1
     return count
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-def _finite(value: Any) -> Any:
-    """Return a value that is JSON in every language: infinity as a str."""
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _usable_device(device: str, directory: Path) -> str:

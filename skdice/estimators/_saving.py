@@ -156,12 +156,10 @@ class SavedEstimator(SharedParameters):
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
         with saved_directory(directory, revision) as path:
-            return read_one_version(path, lambda place: cls._read(place, device, model))
-
-    @classmethod
-    def _read(cls, place: Path, device: str | None, model: str | os.PathLike[str] | None) -> Self:
-        """Return what a directory holds, which does not change meanwhile."""
-        return load_estimator(cls, place, device, model)
+            loaded: Self = read_one_version(
+                path, lambda place: load_estimator(cls, place, device, model)
+            )
+            return loaded
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.
@@ -170,8 +168,8 @@ class SavedEstimator(SharedParameters):
         long texts and turning logits into answers is up to the program that runs it.
 
         Its inputs are ``input_ids``, ``attention_mask`` and, if the model reads token types,
-        ``token_type_ids``: int64, of shape (batch, length) with any number of rows and of pieces up
-        to ``max_length_``. Its outputs are float32, here by estimator:
+        ``token_type_ids``: int64, of shape (batch, length), with up to ``max_length_`` pieces. Its
+        outputs are float32:
 
         - tagger: ``logits`` of shape (batch, length, n_classes), of each piece; a word is tagged
           on its first one.

@@ -2,24 +2,24 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
-from ._manifest import content_digest, file_digest
-from ._replace import as_path, current, read_one_version, replacing
-from ._system_errors import explained
+from .._digest import digest, weights_digest
+from ._replace import as_path, explained, flush
 
-_TENSORS = "tensors.safetensors"
-_TREE = "state.json"
+_FILE = "state.safetensors"
 
 
 class DirectoryCheckpoint:
     """The state of one fit, in a directory of its own.
 
-    There is no pickle in it. A new state replaces the last one as a whole, or not at all.
+    It is one file of safetensors, with all that is no tensor as JSON in its header. There is no
+    pickle in it. A new state replaces the last one as a whole, or not at all.
 
     Parameters
     ----------
@@ -41,13 +41,25 @@ class DirectoryCheckpoint:
         ValueError
             If it is damaged.
         """
-        if not current(self.path).exists():
+        if not (self.path / _FILE).exists():
             return None
-        return read_one_version(self.path, _read)
+        try:
+            with safe_open(self.path / _FILE, "pt") as file:
+                header = file.metadata()
+                names = file.keys()
+                tensors = {name: file.get_tensor(name) for name in names}
+            if header["digest"] != _digest(header["state"], tensors):
+                raise ValueError("it was changed after it was saved")
+            return dict(_join(json.loads(header["state"]), tensors))
+        except Exception as error:  # Each of the libraries has errors of its own.
+            raise self.damaged(error) from error
 
     def damaged(self, error: Exception) -> ValueError:
-        """Return the error for a state that is of another fit, or of none."""
-        return _damaged(self.path, error)
+        """Return the error for a state that cannot be read, or is of another fit."""
+        return ValueError(
+            f"The checkpoint {str(self.path)!r} is damaged ({error!r}). Delete it, and the fit "
+            f"starts afresh."
+        )
 
     def save(self, state: dict[str, Any]) -> None:
         """Write a state, which takes the place of the last one when it is complete.
@@ -57,45 +69,30 @@ class DirectoryCheckpoint:
         OSError
             If the disk is full, or the file system does not let us; the last one is intact.
         """
-        from safetensors.torch import save_file
-
         tensors: dict[str, Tensor] = {}
-        content = {"state": _split(state, tensors)}
+        text = json.dumps(_split(state, tensors))
+        header = {"state": text, "digest": _digest(text, tensors)}
         with explained(self.path, "The checkpoint"):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(self.path) as new:
-                save_file(_without_shared_memory(tensors), new / _TENSORS)
-                content["tensors_sha256"] = file_digest(new / _TENSORS)
-                content["sha256"] = content_digest(content)
-                (new / _TREE).write_text(json.dumps(content), encoding="utf-8")
+            self.path.mkdir(parents=True, exist_ok=True)
+            new = self.path / f".{uuid4().hex}"
+            try:
+                save_file(tensors, new, metadata=header)
+                flush(new)
+                new.replace(self.path / _FILE)
+            finally:
+                new.unlink(missing_ok=True)
 
 
-def _read(place: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    try:
-        content = json.loads((place / _TREE).read_text(encoding="utf-8"))
-        if content.pop("sha256") != content_digest(content):
-            raise ValueError(f"{_TREE} was changed after it was saved")
-        if content["tensors_sha256"] != file_digest(place / _TENSORS):
-            raise ValueError(f"{_TENSORS} was changed after it was saved")
-        return dict(_join(content["state"], load_file(place / _TENSORS)))
-    except Exception as error:  # Each of the libraries has errors of its own.
-        raise _damaged(place, error) from error
-
-
-def _damaged(place: Path, error: Exception) -> ValueError:
-    return ValueError(
-        f"The checkpoint {str(place)!r} is damaged ({error!r}). Delete it, and the fit starts "
-        f"afresh."
-    )
+def _digest(text: str, tensors: dict[str, Tensor]) -> str:
+    return digest([text, weights_digest(tensors.items())])
 
 
 def _split(value: Any, tensors: dict[str, Tensor]) -> Any:
     """Return a value as JSON can hold it, with its tensors moved to ``tensors``."""
     if isinstance(value, Tensor):
         name = str(len(tensors))
-        tensors[name] = value.detach().cpu().contiguous()
+        # No two may lie in the same memory.
+        tensors[name] = value.detach().cpu().contiguous().clone()
         return {"tensor": name}
     if isinstance(value, dict):  # Its keys may be int.
         return {"dict": [[key, _split(part, tensors)] for key, part in value.items()]}
@@ -112,14 +109,3 @@ def _join(tree: Any, tensors: dict[str, Tensor]) -> Any:
     if "tensor" in tree:
         return tensors[tree["tensor"]]
     return {key: _join(part, tensors) for key, part in tree["dict"]}
-
-
-def _without_shared_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors of which no two lie in the same memory, as safetensors wants them."""
-    seen: set[int] = set()
-    result = {}
-    for name, tensor in tensors.items():
-        address = tensor.untyped_storage().data_ptr()
-        result[name] = torch.clone(tensor) if address in seen else tensor
-        seen.add(address)
-    return result

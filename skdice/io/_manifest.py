@@ -19,7 +19,6 @@ WEIGHTS = "model.safetensors"
 FORMAT_VERSION = 1
 _WHOLE = (WEIGHTS, CONFIG)
 _ADAPTERS = (ADAPTER_WEIGHTS, ADAPTER_CONFIG, MODEL_CONFIG)
-_REQUIRED = (TOKENIZER, TOKENIZER_CONFIG)
 _PACKAGES = ("torch", "transformers", "scikit-learn")
 _VALUES = ("parameters", "state", "network", "metrics")
 _ENTRIES = {"estimator": str, "versions": dict, "files": dict, **dict.fromkeys(_VALUES, dict)}
@@ -33,36 +32,26 @@ def installed_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A fitted estimator but its weights and its tokenizer.
+    """A fitted estimator but its weights and its tokenizer."""
 
-    Attributes
-    ----------
-    estimator : str
-        Name of the class.
-    parameters, state, network : dict of str to object
-        Constructor parameters, what ``fit`` set, and what the network is built from.
-    metrics : dict of str to float
-    versions : dict of str to str
-        Of the packages that saved it; by default those installed.
-    """
-
-    estimator: str
-    parameters: dict[str, Any]
-    state: dict[str, Any]
-    network: dict[str, Any]
+    estimator: str  # name of the class
+    parameters: dict[str, Any]  # of the constructor
+    state: dict[str, Any]  # what fit set
+    network: dict[str, Any]  # what the network is built from
     metrics: dict[str, float]
-    versions: dict[str, str] = field(default_factory=installed_versions)
+    versions: dict[str, str] = field(default_factory=installed_versions)  # that saved it
+    has_adapters: bool = False  # and not the weights that they are for
 
 
-def encode_manifest(manifest: Manifest) -> dict[str, Any]:
-    """Return what ``skdice.json`` will have, but the files.
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Write ``skdice.json`` into a directory in which all other files are.
 
     Raises
     ------
     ValueError
         If JSON cannot hold a parameter or a part of the state; the message has its name.
     """
-    return {
+    content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "estimator": manifest.estimator,
         "versions": manifest.versions,
@@ -70,18 +59,13 @@ def encode_manifest(manifest: Manifest) -> dict[str, Any]:
             entry: {key: to_json(part, key) for key, part in getattr(manifest, entry).items()}
             for entry in _VALUES
         },
+        "files": {
+            path.name: {"size": path.stat().st_size, "sha256": _file_digest(path)}
+            for path in sorted(directory.iterdir())
+            if path.name != CARD  # People edit it.
+        },
     }
-
-
-def write_manifest(directory: Path, content: dict[str, Any]) -> None:
-    """Write ``skdice.json`` into a directory in which all other files are."""
-    files = {
-        path.name: {"size": path.stat().st_size, "sha256": file_digest(path)}
-        for path in sorted(directory.iterdir())
-        if path.name != CARD  # People edit it.
-    }
-    content = {**content, "files": files}
-    content["sha256"] = content_digest(content)
+    content["sha256"] = _content_digest(content)
     (directory / MANIFEST).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
@@ -99,12 +83,20 @@ def read_manifest(directory: Path) -> Manifest:
         return Manifest(
             estimator=content["estimator"],
             versions=content["versions"],
+            has_adapters=ADAPTER_WEIGHTS in content["files"],
             **{
                 entry: {key: from_json(part) for key, part in content[entry].items()}
                 for entry in _VALUES
             },
         )
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise damaged(directory, f"{MANIFEST} has a value that cannot be read ({error})") from error
 
 
@@ -114,60 +106,71 @@ def read_estimator_name(directory: Path) -> str:
     Raises
     ------
     ValueError
-        If ``skdice.json`` is damaged or newer than this skdice.
+        If there is no directory of skdice, or it is damaged or newer than this skdice.
     """
-    return _read_content(directory)["estimator"]
+    shown = repr(str(directory))
+    if not directory.exists():
+        raise ValueError(
+            f"There is no directory {shown}. Pass a directory that save_pretrained wrote; one on "
+            f"a hub has to be downloaded first."
+        )
+    if not directory.is_dir():
+        raise ValueError(
+            f"{shown} is a file; pass the directory that save_pretrained wrote, with {MANIFEST}."
+        )
+    if not (directory / MANIFEST).is_file():
+        raise ValueError(
+            f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
+            f"transformers is the base of an estimator, for instance DiceTokenTagger(model=...)."
+        )
+    return str(_read_content(directory)["estimator"])
 
 
 def listed_files(directory: Path) -> set[str]:
-    """Return the names of the files that belong to a saved directory.
-
-    Raises
-    ------
-    ValueError
-        If its ``skdice.json`` is damaged or newer than this skdice.
-    """
+    """Return the names of the files that belong to a saved directory."""
     return {MANIFEST, CARD, *_read_content(directory)["files"]}
 
 
-def has_adapters(directory: Path) -> bool:
-    """Whether a saved directory has adapters, and not the weights that they are for."""
-    return ADAPTER_WEIGHTS in listed_files(directory)
+def damaged(directory: Path, what: str) -> ValueError:
+    """Return the error for a directory that is not as it was saved."""
+    return ValueError(
+        f"The directory {str(directory)!r} is damaged: {what}. Copy it again from where it was "
+        f"saved, or save the estimator again."
+    )
 
 
 def _read_content(directory: Path) -> dict[str, Any]:
     _check_inside(directory, MANIFEST)
     try:
         content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise damaged(directory, f"{MANIFEST} is no JSON ({error})") from error
-    if not isinstance(content, dict) or not isinstance(content.get("format_version"), int):
-        raise damaged(directory, f"{MANIFEST} has no format_version")
-    if content["format_version"] > FORMAT_VERSION:
-        versions = content.get("versions")
-        saved_by = versions.get("skdice") if isinstance(versions, dict) else None
+        saved, version = content.pop("sha256", None), content["format_version"]
+        is_newer, is_whole = version > FORMAT_VERSION, saved == _content_digest(content)
+    # Also of a list, and of too many lists in one another.
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
+        raise damaged(directory, f"{MANIFEST} cannot be read ({error!r})") from error
+    if is_newer:
         raise ValueError(
-            f"The directory {str(directory)!r} has format {content['format_version']}, saved by "
-            f"skdice {saved_by}; this skdice reads formats up to {FORMAT_VERSION}. Upgrade it: pip "
-            f"install -U skdice."
+            f"The directory {str(directory)!r} has format {version}, saved by skdice "
+            f"{(content.get('versions') or {}).get('skdice')}; this skdice reads formats up to "
+            f"{FORMAT_VERSION}. Upgrade it: pip install -U skdice."
         )
-    digest = content.pop("sha256", None)
-    if digest != content_digest(content):
+    if not is_whole:
         raise damaged(directory, f"{MANIFEST} was changed after it was saved")
     for name, kind in _ENTRIES.items():
         if not isinstance(content.get(name), kind):
             raise damaged(directory, f"{MANIFEST} has no {name!r}")
-    return content
+    return dict(content)
 
 
 def _check_files(directory: Path, files: dict[str, Any]) -> None:
     network, other = (_ADAPTERS, _WHOLE) if ADAPTER_WEIGHTS in files else (_WHOLE, _ADAPTERS)
-    for name in (*network, *_REQUIRED):
+    for name in (*network, TOKENIZER, TOKENIZER_CONFIG):
         if name not in files:
             raise damaged(directory, f"{MANIFEST} lists no {name}")
-    for name in other:  # By which transformers would load another network.
-        if name in files:
-            raise damaged(directory, f"{MANIFEST} lists {name} beside {network[0]}")
+    # By these transformers would load another network; CONFIG has no say where adapters are.
+    for name in other:
+        if (directory / name).exists():
+            raise damaged(directory, f"{name} is of another model; take the file away")
     for name, expected in files.items():
         if name != os.path.basename(name) or not isinstance(expected, dict):
             raise damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
@@ -175,13 +178,9 @@ def _check_files(directory: Path, files: dict[str, Any]) -> None:
         if not path.is_file():
             raise damaged(directory, f"{name} is missing")
         _check_inside(directory, name)
-        size = path.stat().st_size
-        if size != expected.get("size"):
-            raise damaged(
-                directory, f"{name} has {size} bytes, and {expected.get('size')} were saved"
-            )
-        if file_digest(path) != expected.get("sha256"):
-            raise damaged(directory, f"{name} was changed after it was saved (its SHA-256 differs)")
+        found = {"size": path.stat().st_size, "sha256": _file_digest(path)}
+        if found != expected:
+            raise damaged(directory, f"{name} was saved as {expected}, and it is {found}")
 
 
 def _check_inside(directory: Path, name: str) -> None:
@@ -193,20 +192,10 @@ def _check_inside(directory: Path, name: str) -> None:
         raise damaged(directory, f"{name} is a link out of it, to {str(target)!r}")
 
 
-def damaged(directory: Path, what: str) -> ValueError:
-    """Return the error for a directory that is not as it was saved."""
-    return ValueError(
-        f"The directory {str(directory)!r} is damaged: {what}. Copy it again from where it was "
-        f"saved, or save the estimator again."
-    )
-
-
-def content_digest(content: dict[str, Any]) -> str:
-    """Return the SHA-256 of what JSON will hold."""
+def _content_digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+def _file_digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

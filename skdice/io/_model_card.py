@@ -29,6 +29,10 @@ SOFTMAX = (
     "multi-label model), whatever the loss was."
 )
 
+_RANK = (
+    "They rank; they are not calibrated probabilities. Losses made for F1 push scores to 0 and 1, "
+    "so calibrate on held-out rows before reading them as frequencies."
+)
 _ADAPTERS = (
     " It has adapters and a head alone: what loads it needs that model too, and the package `peft`."
 )
@@ -63,63 +67,23 @@ outputs = model(**inputs)  # start_logits, end_logits"""
 
 @dataclass(frozen=True)
 class Run:
-    """What a model card tells of a fit.
-
-    Attributes
-    ----------
-    texts : CardTexts
-    estimator : str
-        Name of its class.
-    model : str
-        Hub id or directory of the base model.
-    loss : str
-    parameters : dict of str to object
-        Constructor parameters that are not the default ones.
-    precision : {"fp32", "bf16", "fp16"}
-        Of the training.
-    n_rows : int
-        Rows trained on.
-    n_members : int
-        Networks that predict together.
-    lr : float
-        After the warm-up.
-    n_epochs, best_epoch : int
-        Epochs run, and the one whose weights are kept; 0 if the first one was interrupted.
-    interrupted : bool
-        Whether the fit ended before its end.
-    metric : str
-        Name of the validation score.
-    valid_score : float or None
-        Of the best epoch.
-    decision : dict of str to object
-        What was learned or tuned besides the weights: thresholds and the like.
-    classes : list
-        Empty if the estimator has none.
-    is_context_first : bool
-        Whether a context comes before its question.
-    has_adapters : bool
-        Whether the weights are those of adapters and the head alone.
-    word_shapes : bool
-        Whether token types are shapes of words.
-    crf : bool
-        Whether the tags of a sentence are scored together.
-    """
+    """What a model card tells of a fit."""
 
     texts: CardTexts
     estimator: str
-    model: str
+    model: str  # hub id or directory of the base model
     loss: str
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # of the constructor, those that are not the default ones
     precision: str
     n_rows: int
     n_members: int
     lr: float
     n_epochs: int
-    best_epoch: int
+    best_epoch: int  # 0 if the first one was interrupted
     interrupted: bool
     metric: str
     valid_score: float | None
-    decision: dict[str, Any]
+    decision: dict[str, Any]  # what was learned or tuned besides the weights
     classes: list[Any]
     is_context_first: bool
     has_adapters: bool = False
@@ -128,34 +92,30 @@ class Run:
 
 
 def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
-    """Return the text of README.md.
-
-    Parameters
-    ----------
-    run : Run
-    name : str
-        Of the directory.
-    versions : dict of str to str
-        Of the packages.
-    """
-    task = run.texts
+    """Return the text of README.md, of a directory with a name."""
     sections = [
-        _header(run, task, name),
-        f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that {task.summary}, "
-        f"fine-tuned from {_base_model(run.model)}.{_ADAPTERS if run.has_adapters else ''}",
+        _header(run, name),
+        f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that "
+        f"{run.texts.summary}, fine-tuned from {_base_model(run.model)}."
+        f"{_ADAPTERS if run.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
     ]
     if run.classes:
-        sections.append(f"## Classes\n\n{_classes(run.classes)}")
-    sections.append(f"## Use\n\n{_usage(run, task, name)}")
-    sections.append(f"## What the scores mean\n\n{_scores(task)}")
-    lines = "\n".join(f"- {package} {version}" for package, version in versions.items())
-    sections.append(f"## Versions\n\n{lines}")
+        shown = ", ".join(_code(str(label)) for label in run.classes[:_MOST_CLASSES])
+        more = len(run.classes) - _MOST_CLASSES
+        sections.append(f"## Classes\n\n{shown}" + (f", and {more} more" if more > 0 else ""))
+    packages = "\n".join(f"- {package} {version}" for package, version in versions.items())
+    sections += [
+        f"## Use\n\n{_usage(run, name)}",
+        f"## What the scores mean\n\n{run.texts.scores} {_RANK}",
+        f"## Versions\n\n{packages}",
+    ]
     return "\n\n".join(sections) + "\n"
 
 
-def _header(run: Run, task: CardTexts, name: str) -> str:
+def _header(run: Run, name: str) -> str:
     """Return the YAML block that hubs read."""
+    task = run.texts
     data = ModelCardData(
         base_model=run.model if _is_hub_id(run.model) else None,
         library_name="skdice",
@@ -212,52 +172,31 @@ def _training(run: Run) -> str:
     return "\n".join(["| | |", "|---|---|", *rows])
 
 
-def _classes(classes: list[Any]) -> str:
-    shown = ", ".join(_code(str(label)) for label in classes[:_MOST_CLASSES])
-    more = len(classes) - _MOST_CLASSES
-    return shown + (f", and {more} more" if more > 0 else "")
-
-
-def _usage(run: Run, task: CardTexts, name: str) -> str:
-    parts = [
+def _usage(run: Run, name: str) -> str:
+    task = run.texts
+    own = (
         f"```python\nfrom skdice import {run.estimator}\n\n"
-        f"model = {run.estimator}.from_pretrained({name!r})\n{task.call}\n```"
-    ]
+        f"model = {run.estimator}.from_pretrained({name!r})\n{task.call}\n```\n\n"
+    )
     if task.transformers is None:
-        parts.append("Its head is skdice's own; transformers loads the encoder alone.")
-    else:
-        pair = ['"Where does John live?"', '"John lives in Oslo."']
-        texts = ", ".join(pair[::-1] if run.is_context_first else pair)
-        tag = task.pipeline_tag
-        load = (_LOAD_ADAPTERS if run.has_adapters else _LOAD).format(
-            tag=tag, name=name, config=f"{name}/{MODEL_CONFIG}", auto_class=_AUTO_CLASSES.get(tag)
-        )
-        code = task.transformers.format(tag=tag, name=name, texts=texts, load=load)
-        parts.append(f"Without skdice:\n\n```python\n{code}\n```")
-        same = "That gives the same logits. "
-        if run.n_members > 1:
-            same = (
-                f"That gives the logits of one of {run.n_members} networks; with skdice they "
-                f"predict together. "
-            )
-        if run.word_shapes:
-            same = (
-                "That gives other logits, and worse ones: with skdice the network is told the "
-                "shape of each word, as its token type. "
-            )
-        if run.crf:
-            same += "With skdice the tags of a sentence are scored together. "
-        parts.append(
-            f"{same}Thresholds, biases, well-formed tag sequences and windows "
-            "over long texts come with skdice only."
-        )
-    return "\n\n".join(parts)
-
-
-def _scores(task: CardTexts) -> str:
+        return f"{own}Its head is skdice's own; transformers loads the encoder alone."
+    pair = ['"Where does John live?"', '"John lives in Oslo."']
+    texts = ", ".join(pair[::-1] if run.is_context_first else pair)
+    tag = task.pipeline_tag
+    load = (_LOAD_ADAPTERS if run.has_adapters else _LOAD).format(
+        tag=tag, name=name, config=f"{name}/{MODEL_CONFIG}", auto_class=_AUTO_CLASSES.get(tag)
+    )
+    code = task.transformers.format(tag=tag, name=name, texts=texts, load=load)
+    same = "That gives the same logits. "
+    if run.n_members > 1:
+        same = f"That gives the logits of one of {run.n_members} networks. "
+    if run.word_shapes:
+        same = "That gives worse logits: the network is not told the shape of each word. "
+    chain = "Tags of a sentence that are scored together, thresholds"
     return (
-        f"{task.scores} They rank; they are not calibrated probabilities. Losses made for F1 push "
-        f"scores to 0 and 1, so calibrate on held-out rows before reading them as frequencies."
+        f"{own}Without skdice:\n\n```python\n{code}\n```\n\n{same}"
+        f"{chain if run.crf else 'Thresholds'}, "
+        f"biases, well-formed tag sequences and windows over long texts come with skdice only."
     )
 
 

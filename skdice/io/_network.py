@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -22,10 +21,10 @@ from .._configuration import (
     read_json,
 )
 from .._pretrained import loading, quiet_transformers
-from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS, add_adapters
+from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ..nn._loading import size_of_network
 from ..nn._modules import HEAD
-from ._manifest import WEIGHTS, has_adapters
+from ._manifest import WEIGHTS
 
 # By these transformers would take code from a repository, or read other files than those listed.
 _OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
@@ -47,32 +46,12 @@ class Adapters:
     weights: dict[str, Tensor]
 
 
-def label_config(labels: list[Any]) -> dict[str, Any]:
-    """Return the entries of ``config.json`` that name the outputs of a model."""
-    names = [str(label) for label in labels]
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }
+@dataclass(frozen=True)
+class SavedNetwork:
+    """A network and its tokenizer, with what transformers has to know of them.
 
-
-def write_network(
-    directory: Path,
-    transformer: Any,
-    head: dict[str, Tensor],
-    tokenizer: Any,
-    *,
-    config: dict[str, Any],
-    max_length: int,
-    splits_words: bool,
-    takes_token_types: bool,
-    adapters: Adapters | None = None,
-) -> None:
-    """Write a model and its tokenizer so that transformers can load them.
-
-    Parameters
+    Attributes
     ----------
-    directory : Path
     transformer : transformers.PreTrainedModel
     head : dict of str to Tensor
         Weights of layers that are not part of the transformer; they get a file of their own.
@@ -86,28 +65,57 @@ def write_network(
         word of a text as all others, after a space.
     takes_token_types : bool
         Whether the model was trained with token types: some tokenizers give none unless told to.
-    adapters : Adapters, optional
+    adapters : Adapters or None
         Written in place of all weights of the transformer.
     """
+
+    transformer: Any
+    head: dict[str, Tensor]
+    tokenizer: Any
+    config: dict[str, Any]
+    max_length: int
+    splits_words: bool
+    takes_token_types: bool
+    adapters: Adapters | None = None
+
+
+def label_config(labels: list[Any]) -> dict[str, Any]:
+    """Return the entries of ``config.json`` that name the outputs of a model."""
+    names = [str(label) for label in labels]
+    return {
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+
+
+def write_network(directory: Path, network: SavedNetwork) -> None:
+    """Write a model and its tokenizer so that transformers can load them."""
+    transformer, adapters = network.transformer, network.adapters
     with quiet_transformers():
         if adapters is None:
             # One file of any size: its name is known.
             transformer.save_pretrained(directory, max_shard_size=10**15)
         else:
             _write_adapters(directory, transformer, adapters)
-        tokenizer.save_pretrained(directory)
-    if head:
-        _save_weights(head, directory / HEAD)
+        network.tokenizer.save_pretrained(directory)
+    if network.head:
+        _save_weights(network.head, directory / HEAD)
     config_file = directory / (CONFIG if adapters is None else MODEL_CONFIG)
+    config = network.config
     if hasattr(transformer.config, "use_mems_eval"):
         config = {**config, "use_mems_eval": False}  # States of other texts are not handed on.
     _update(config_file, config)
-    settings: dict[str, Any] = {"model_max_length": max_length}
-    if takes_token_types:
+    settings: dict[str, Any] = {"model_max_length": network.max_length}
+    if network.takes_token_types:
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    if network.splits_words and _is_byte_level(directory / TOKENIZER):
+        # Some classes of transformers go by the one, some by the other.
+        settings["add_prefix_space"] = True
+        content = read_json(directory / TOKENIZER)
+        content["pre_tokenizer"]["add_prefix_space"] = True
+        text = json.dumps(content, ensure_ascii=False, indent=2)
+        (directory / TOKENIZER).write_text(text, encoding="utf-8")
     _update(directory / TOKENIZER_CONFIG, settings)
-    if splits_words and _is_byte_level(directory / TOKENIZER):
-        _put_space_before_text(directory)
     # safetensors makes its files private, whatever the umask is.
     mode = config_file.stat().st_mode
     for path in directory.glob("*.safetensors"):
@@ -135,20 +143,15 @@ def check_loads_nothing_else(directory: Path) -> None:
 
     skdice never saves such a directory; the check is for others that look like one.
     """
-    check_configuration(directory)
-    check_configuration(directory, MODEL_CONFIG)
-    shown = repr(str(directory))
     for name in (CONFIG, MODEL_CONFIG, TOKENIZER_CONFIG):
+        check_configuration(directory, name)
         found = [key for key, _ in entries(read_json(directory / name)) if key in _OUTSIDE_KEYS]
         if found:
             raise ValueError(
-                f"{name} in {shown} has {found[0]!r}, which names code or files to load. skdice "
-                f"loads no code; models of transformers' own families have no such entry."
+                f"{name} in {str(directory)!r} has {found[0]!r}, which names code or files to "
+                f"load. skdice loads no code; models of transformers' own families have no such "
+                f"entry."
             )
-    # Those of a fit with adapters say no more than the manifest, and it alone is read.
-    name = CONFIG if has_adapters(directory) else ADAPTER_CONFIG
-    if (directory / name).exists():
-        raise ValueError(f"{name} in {shown} is of another model. Take the file away.")
 
 
 def check_weights(directory: Path, auto_class: str) -> None:
@@ -160,101 +163,34 @@ def check_weights(directory: Path, auto_class: str) -> None:
     with loading(str(directory)), safe_open(directory / WEIGHTS, "pt") as file:
         names = file.keys()
         n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
-    if n_needed > n_saved or (n_layers is not None and n_layers < 1):
+    if n_needed > n_saved or n_layers == 0:
         raise ValueError(
             f"{CONFIG} in {str(directory)!r} describes a network of {n_needed} numbers and "
-            f"{'some' if n_layers is None else n_layers} layers, and {WEIGHTS} has {n_saved} "
-            f"numbers. Copy the directory again from where it was saved."
+            f"{n_layers} layers, and {WEIGHTS} has {n_saved} numbers. Copy the directory again "
+            f"from where it was saved."
         )
 
 
-def check_adapters(directory: Path, auto_class: str, model: str, peft_config: Any) -> None:
-    """Raise a ValueError if adapters and their network are larger than what there is of weights.
-
-    Nothing is allocated for them.
-
-    Parameters
-    ----------
-    directory : Path
-    auto_class : str
-        Of transformers.
-    model : str
-        Hub id or directory of the base model.
-    peft_config : peft.PeftConfig
-    """
-    import transformers
-
-    with loading(model):
-        config = transformers.AutoConfig.from_pretrained(directory / MODEL_CONFIG)
-        with torch.device("meta"):
-            network = getattr(transformers, auto_class).from_config(config)
-        with safe_open(directory / ADAPTER_WEIGHTS, "pt") as file:
-            names = file.keys()
-            n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
-    encoder = set(network.base_model.parameters())
-    head = {weight for weight in network.parameters() if weight not in encoder}
-    try:
-        with torch.device("meta"):
-            add_adapters(network, peft_config, head)
-    except ValueError:
-        return  # They do not fit, which is said later, or begin with what weights are.
-    n_needed = sum(weight.numel() for weight in network.parameters())
-    n_base = size_of_network(model, "AutoModel").n_parameters
-    if n_needed > n_saved + n_base:
-        raise ValueError(
-            f"{MODEL_CONFIG} and peft_config in {str(directory)!r} describe a network of "
-            f"{n_needed} numbers; {ADAPTER_WEIGHTS} has {n_saved}, and the model {model!r} "
-            f"{n_base}. Copy the directory again from where it was saved."
-        )
-
-
-def read_adapters(directory: Path) -> dict[str, Tensor]:
-    """Return the weights of adapters, by the names that peft gives them in files.
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Return the weights in a file; none if there is no file.
 
     Raises
     ------
     ValueError
-        If the file cannot be read.
+        If it cannot be read.
     """
-    return _read_weights(directory / ADAPTER_WEIGHTS)
-
-
-def read_head(directory: Path) -> dict[str, Tensor]:
-    """Return the weights that are not part of the transformer.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read.
-    """
-    path = directory / HEAD
-    return _read_weights(path) if path.exists() else {}
-
-
-def _read_weights(path: Path) -> dict[str, Tensor]:
     try:
-        return load_file(path)
+        return load_file(path) if path.exists() else {}
     except SafetensorError as error:
         raise ValueError(f"{str(path)!r} has no weights ({error}).") from error
 
 
 def _is_byte_level(path: Path) -> bool:
     """Whether the tokenizer is a byte-level BPE that looks at a text as a whole."""
-    pre_tokenizer = json.loads(path.read_text(encoding="utf-8"))["pre_tokenizer"]
+    pre_tokenizer = read_json(path)["pre_tokenizer"]
     return bool(pre_tokenizer) and pre_tokenizer["type"] == "ByteLevel"
 
 
-def _put_space_before_text(directory: Path) -> None:
-    path = directory / TOKENIZER
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["pre_tokenizer"]["add_prefix_space"] = True
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
-    # Some classes of transformers go by it alone.
-    _update(directory / TOKENIZER_CONFIG, {"add_prefix_space": True})
-
-
 def _update(path: Path, entries: dict[str, Any]) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(
-        json.dumps({**content, **entries}, indent=2, sort_keys=True) + "\n", encoding="utf-8"
-    )
+    text = json.dumps({**read_json(path), **entries}, indent=2, sort_keys=True)
+    path.write_text(f"{text}\n", encoding="utf-8")

@@ -1,6 +1,5 @@
 """Networks as ONNX files: exported by torch, compared with it, and written as a whole."""
 
-import errno
 import importlib
 import importlib.util
 import json
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from .._extras import not_installed
 from ..losses._query import match_scores
 from ..nn._modules import QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
-from ._replace import _flush, as_path
+from ._replace import as_path, flush
 
 _TOLERANCE = 1e-4
 # The axes of an input, by their number.
@@ -67,32 +66,35 @@ def export(
 
     Raises
     ------
-    ImportError
-        If onnx or onnxscript is not installed.
-    TypeError
-        If ``path`` is no path.
-    ValueError
-        If ``path`` does not end in ``.onnx`` or is a directory, or if torch cannot export the
-        architecture.
-    FileNotFoundError
-        If the directory of the file does not exist.
-    RuntimeError
-        If onnxruntime computes something else than torch.
+    ImportError, TypeError, ValueError, OSError, RuntimeError
+        As ``export_onnx`` of an estimator says.
     """
-    target = _check_path(path)
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise TypeError(f"path must be a path (str or PathLike); got {path!r}.")
+    target = as_path(path)
+    if target.suffix != ".onnx" or target.is_dir():
+        raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
     check_installed("export_onnx", "onnx", "onnxscript")
     module = module.merged().cpu()
     graph = _Graph(module).eval()
-    with silent():
+    # Beside its place, so that the files come in by renaming.
+    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place, silent():
+        new = Path(place, target.name)
         program = trace(graph, make_batch(module, *TRACED, max_length), list(graph.outputs))
         program.model.metadata_props.update(
-            {name: _encode(value) for name, value in metadata.items()}
+            {
+                name: value if isinstance(value, str) else json.dumps(value, default=str)
+                for name, value in metadata.items()
+            }
         )
-        with _replacing_file(target) as new:
-            program.save(new)
-            if importlib.util.find_spec("onnxruntime"):
-                batches = (make_batch(module, *shape, max_length) for shape in COMPARED)
-                compare(open_session(new), graph, graph.outputs, batches)
+        program.save(new)
+        if importlib.util.find_spec("onnxruntime"):
+            batches = (make_batch(module, *shape, max_length) for shape in COMPARED)
+            compare(open_session(new), graph, graph.outputs, batches)
+        # The file itself comes last: it names the others.
+        for written in sorted(Path(place).iterdir(), key=lambda path: path == new):
+            flush(written)
+            written.replace(target.with_name(written.name))
 
 
 class _Graph(nn.Module):
@@ -111,7 +113,9 @@ class _Graph(nn.Module):
 
         All inputs are of shape (n_rows, length).
         """
-        inputs = self.module._inputs(input_ids, attention_mask, token_type_ids)
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if token_type_ids is not None:
+            inputs["token_type_ids"] = token_type_ids
         parts = [self._of_one(module, inputs) for module in (self.module, *self.module.members)]
         return tuple(torch.stack(part).mean(0) if part[1:] else part[0] for part in zip(*parts))
 
@@ -122,21 +126,6 @@ class _Graph(nn.Module):
         logits = module.head(output.last_hidden_state)
         start_vector, end_vector = logits[..., 2:].chunk(2, dim=-1)
         return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)
-
-
-def _check_path(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise TypeError(f"path must be a path (str or PathLike); got {path!r}.")
-    target = as_path(path)
-    if target.suffix != ".onnx":
-        raise ValueError(f"path must end in '.onnx'; got {os.fspath(path)!r}.")
-    if target.is_dir():
-        raise ValueError(f"{str(target)!r} is a directory; pass the path of a file.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "The directory of the ONNX file does not exist", str(target.parent)
-        )
-    return target
 
 
 def check_installed(what: str, *packages: str) -> None:
@@ -173,17 +162,11 @@ def trace(graph: nn.Module, inputs: Inputs, outputs: list[str], **options: Any) 
             **options,
         )
     except torch.onnx.errors.OnnxExporterError as error:
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        reason = str(cause).strip().partition("\n")[0].rstrip(" .:")
         modules = (part for part in graph.modules() if isinstance(part, TextModule))
         architecture = type(next(modules).transformer).__name__
-        # What led to it is hundreds of lines of torch's own.
         raise ValueError(
-            f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX. It "
-            f"says: {type(cause).__name__}: {reason}"
-        ) from None
+            f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX."
+        ) from error
 
 
 def make_batch(module: TextModule, n_rows: int, length: int, max_length: int) -> Inputs:
@@ -252,22 +235,3 @@ def _known(mask: np.ndarray, n_axes: int) -> Any:
     if n_axes == 2:
         return mask[:, :, None] & mask[:, None, :]
     return mask if n_axes else slice(None)
-
-
-@contextmanager
-def _replacing_file(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file that takes the place of another one at the end of the block.
-
-    So do files that are written beside it. If the block raises, everything is as before.
-    """
-    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as directory:
-        new = Path(directory, target.name)
-        yield new
-        # The file itself comes last: it names the others.
-        for written in sorted(Path(directory).iterdir(), key=lambda path: path == new):
-            _flush(written)
-            written.replace(target.with_name(written.name))
-
-
-def _encode(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)

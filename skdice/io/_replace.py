@@ -1,14 +1,11 @@
 """A directory that takes the place of another one as a whole, or not at all."""
 
-import glob
 import os
+import re
 import shutil
-import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 try:
@@ -17,9 +14,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 T = TypeVar("T")
-_READ_ATTEMPTS = 3
-_COPY_ATTEMPTS = 30
-_LOCK_SECONDS = 60.0
+_READ_ATTEMPTS = 100
 
 
 def as_path(directory: str | os.PathLike[str]) -> Path:
@@ -33,9 +28,8 @@ def as_path(directory: str | os.PathLike[str]) -> Path:
 def replacing(directory: Path) -> Iterator[Path]:
     """Yield an empty directory that takes the place of another one at the end of the block.
 
-    It lies beside it, is flushed to the disk, and comes in by renaming. If the block raises,
-    or the process is killed in it, everything is as before. Of two that replace the same
-    directory, the one that ends last wins.
+    It is flushed to the disk and comes in by renaming. If the block raises, or the process is
+    killed in it, everything is as before. Those that replace the same directory do it in turn.
 
     Parameters
     ----------
@@ -47,44 +41,30 @@ def replacing(directory: Path) -> Iterator[Path]:
     OSError
         If the file system does not let us.
     """
-    new = directory.with_name(f".{directory.name}.skdice-new-{uuid.uuid4().hex[:12]}")
-    with alone_beside(directory):  # Nobody takes it for abandoned before it is locked.
-        _finish_interrupted(directory)
+    with _workshop(directory) as place:
+        new, old = place / "new", place / "old"
         new.mkdir()
-        lock = _lock(new)
-    try:
         yield new
-        for path in new.iterdir():
-            _flush(path)
-        _flush(new)
-        with alone_beside(directory):
-            _finish_interrupted(directory)
-            _swap(new, directory)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        for path in (*new.iterdir(), new):
+            flush(path)
+        if directory.exists():
+            directory.rename(old)
+        new.rename(directory)
+        with suppress(OSError):  # The new one is in, and complete.
+            flush(directory.parent)
 
 
-@contextmanager
-def alone_beside(directory: Path) -> Iterator[None]:
-    """Keep other processes and threads from renaming directories beside this one in the block.
-
-    Where the file system has no locks, those that come at the same time get an error of it.
-    """
-    lock = _wait_for_lock(directory.parent)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # A fork may have the descriptor as well.
-            os.close(lock)
+def current(directory: Path) -> Path:
+    """Return where the content of a directory is: aside, if its replacement was interrupted."""
+    old = _beside(directory) / "old"
+    # It may come in between the two looks.
+    return old if not directory.exists() and old.exists() else directory
 
 
 def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
     """Return what ``read`` makes of a directory, all of it from one version.
 
-    If the directory was replaced or written to meanwhile, it is read again, in the end from a copy.
+    If the directory was replaced or written to meanwhile, it is read again.
 
     Parameters
     ----------
@@ -96,25 +76,9 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
     Raises
     ------
     ValueError
-        If another process writes there faster than the directory can be copied.
+        If another process writes there without end.
     """
-    try:
-        return _read_unchanged(directory, read, _READ_ATTEMPTS)
-    except _ChangedError:
-        with TemporaryDirectory(ignore_cleanup_errors=True) as copies:
-
-            def copy(place: Path) -> Path:
-                return shutil.copytree(place, Path(copies, uuid.uuid4().hex))
-
-            return read(_read_unchanged(directory, copy, _COPY_ATTEMPTS))
-
-
-class _ChangedError(ValueError):
-    """A directory changed whenever it was read."""
-
-
-def _read_unchanged(directory: Path, read: Callable[[Path], T], n_attempts: int) -> T:
-    for _ in range(n_attempts):
+    for _ in range(_READ_ATTEMPTS):
         before = _version(directory)
         try:
             result = read(current(directory))
@@ -122,75 +86,35 @@ def _read_unchanged(directory: Path, read: Callable[[Path], T], n_attempts: int)
             if _version(directory) == before:
                 raise
         else:
-            if before and _version(directory) == before:
+            if _version(directory) == before:
                 return result
-    raise _ChangedError(
+    raise ValueError(
         f"The directory {str(directory)!r} changed whenever it was read: another process writes "
         f"there. Load it when that one has ended, or load a copy."
     )
 
 
-def _version(directory: Path) -> list[tuple[object, ...]]:
-    """Return what tells a directory and its files from any that take their place."""
-    place = current(directory)
+@contextmanager
+def explained(directory: Path, what: str) -> Iterator[None]:
+    """Say what an error of the file system means for what was to be saved there."""
     try:
-        of_itself = place.stat()
-        of_files = [(path.name, _stat(path)) for path in sorted(place.iterdir())]
-    except OSError:  # It is not there, or being replaced.
-        return []
-    return [(place.name, of_itself.st_dev, of_itself.st_ino)] + [
-        (name, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-        for name, state in of_files
-    ]
+        yield
+    except Exception as error:
+        # Libraries in Rust raise errors of their own.
+        found = re.search(r"\(os error (\d+)\)", str(error))
+        number = error.errno if isinstance(error, OSError) else found and int(found[1])
+        if number is None:
+            raise
+        raise OSError(
+            number,
+            f"{what} could not be saved ({os.strerror(number)}). What was there before is as it "
+            f"was, and nothing is left of what was written. Make room or pass another directory",
+            str(directory),
+        ) from error
 
 
-def _stat(path: Path) -> os.stat_result:
-    return path.stat() if path.exists() else path.lstat()
-
-
-def _finish_interrupted(directory: Path) -> None:
-    """Clear up after processes that were killed while they replaced a directory."""
-    old = _aside(directory)
-    if old.exists():
-        if directory.exists():
-            shutil.rmtree(old)
-        else:
-            old.rename(directory)
-    for new in directory.parent.glob(f".{glob.escape(directory.name)}.skdice-new-*"):
-        with suppress(BlockingIOError):  # Somebody is writing into it.
-            lock = _lock(new)
-            if lock is not None:
-                shutil.rmtree(new, ignore_errors=True)
-                os.close(lock)
-
-
-def current(directory: Path) -> Path:
-    """Return where the content of a directory is: aside, if its replacement was interrupted."""
-    old = _aside(directory)
-    # It may come in between the two looks.
-    return old if not directory.exists() and old.exists() else directory
-
-
-def _aside(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}.skdice-old")
-
-
-def _swap(new: Path, directory: Path) -> None:
-    old = _aside(directory)
-    if directory.exists():
-        directory.rename(old)
-    try:
-        new.rename(directory)
-    except BaseException:
-        if old.exists() and not directory.exists():
-            old.rename(directory)
-        raise
-    with suppress(OSError):  # The new one is in, and complete.
-        _flush(directory.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Have the disk keep a file, or the names in a directory."""
     if path.is_dir() and os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
@@ -200,40 +124,57 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _lock(directory: Path) -> int | None:
-    """Return a descriptor that holds the lock of a directory; None if the system has none.
-
-    The system releases it when the process dies.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process or thread has it.
-    """
-    if fcntl is None:
-        return None
+def _version(directory: Path) -> list[tuple[object, ...]]:
+    """Return what tells a directory and its files from any that take their place."""
     try:
-        descriptor = os.open(directory, os.O_RDONLY)
-    except OSError:  # Another process has just cleared it up.
-        return None
+        with os.scandir(current(directory)) as found:
+            files = {entry.name: entry.stat(follow_symlinks=False) for entry in found}
+    except OSError:  # It is not there, or being replaced.
+        return []
+    return sorted((name, s.st_ino, s.st_size, s.st_mtime_ns) for name, s in files.items())
+
+
+def _beside(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.skdice-save")
+
+
+@contextmanager
+def _workshop(directory: Path) -> Iterator[Path]:
+    """Yield a directory to work in, which nobody else has until the end of the block."""
+    place = _beside(directory)
+    lock = _lock(place)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        if isinstance(error, BlockingIOError):
-            raise
-        return None  # Some network file systems have no locks.
-    return descriptor
+        _clear(place, directory)  # Of one who was killed.
+        yield place
+    finally:
+        _clear(place, directory)
+        with suppress(OSError):
+            place.rmdir()
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # A fork may have the descriptor as well.
+        os.close(lock)
 
 
-def _wait_for_lock(directory: Path) -> int | None:
-    deadline = time.monotonic() + _LOCK_SECONDS
+def _clear(place: Path, directory: Path) -> None:
+    """Put back what lies aside unless something is in its place; delete all else."""
+    if (place / "old").exists() and not directory.exists():
+        (place / "old").rename(directory)
+    for path in place.iterdir():
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _lock(place: Path) -> int:
+    """Make a directory and wait until it is ours; the system releases it when the process dies."""
     while True:
-        try:
-            return _lock(directory)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise BlockingIOError(
-                    error.errno, "Another process keeps the directory locked", str(directory)
-                ) from error
-            time.sleep(0.01)
+        place.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):  # Whoever had it has just deleted it.
+            lock = os.open(place, os.O_RDONLY)
+            if fcntl is not None:
+                with suppress(OSError):  # Some network file systems have no locks.
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                if os.path.samestat(os.fstat(lock), place.stat()):
+                    return lock
+            except FileNotFoundError:
+                pass
+            os.close(lock)

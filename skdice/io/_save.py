@@ -1,54 +1,17 @@
 """Saving: a directory is written beside its place and takes it when it is complete."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from torch import Tensor
-
-from ._manifest import CARD, MANIFEST, Manifest, encode_manifest, listed_files, write_manifest
+from ._manifest import CARD, MANIFEST, Manifest, listed_files, write_manifest
 from ._model_card import Run, model_card
-from ._network import Adapters, write_network
-from ._replace import alone_beside, as_path, replacing
-from ._system_errors import explained
+from ._network import SavedNetwork, write_network
+from ._replace import as_path, explained, read_one_version, replacing
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What a fitted estimator is made of.
-
-    Attributes
-    ----------
-    manifest : Manifest
-    transformer : transformers.PreTrainedModel
-    head : dict of str to Tensor
-        Weights that are not part of the transformer.
-    tokenizer : transformers.PreTrainedTokenizerFast
-    config : dict
-        Entries of ``config.json`` to set.
-    max_length : int
-    splits_words, takes_token_types : bool
-        How the model was trained, see :func:`write_network`.
-    run : Run
-        What the model card tells.
-    adapters : Adapters or None
-        To save in place of all weights of the transformer.
-    """
-
-    manifest: Manifest
-    transformer: Any
-    head: dict[str, Tensor]
-    tokenizer: Any
-    config: dict[str, Any]
-    max_length: int
-    splits_words: bool
-    takes_token_types: bool
-    run: Run
-    adapters: Adapters | None = None
-
-
-def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
+def save(
+    directory: str | os.PathLike[str], manifest: Manifest, network: SavedNetwork, run: Run
+) -> None:
     """Write a directory that replaces an older one of skdice as a whole, or not at all.
 
     Raises
@@ -61,23 +24,12 @@ def save(directory: str | os.PathLike[str], fitted: Fitted) -> None:
         If the disk is full, or the file system does not let us; what was there is intact.
     """
     place = check_place(directory)
-    content = encode_manifest(fitted.manifest)
     with explained(place, "The estimator"), replacing(place) as new:
-        write_network(
-            new,
-            fitted.transformer,
-            fitted.head,
-            fitted.tokenizer,
-            config=fitted.config,
-            max_length=fitted.max_length,
-            splits_words=fitted.splits_words,
-            takes_token_types=fitted.takes_token_types,
-            adapters=fitted.adapters,
-        )
-        card = model_card(fitted.run, place.name, fitted.manifest.versions)
+        write_network(new, network)
+        card = model_card(run, place.name, manifest.versions)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
-        write_manifest(new, content)
+        write_manifest(new, manifest)
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
@@ -85,23 +37,23 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     place = as_path(directory)
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
-        with alone_beside(place):
-            _check_replaceable(place)
-    return place
-
-
-def _check_replaceable(directory: Path) -> None:
-    shown = repr(str(directory))
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise ValueError(f"{shown} is a file; pass the path of a directory, new or saved before.")
-    names = {path.name for path in directory.iterdir()}
-    foreign = sorted(names - (listed_files(directory) if MANIFEST in names else set()))
+        foreign = read_one_version(place, _foreign_files)
     if foreign:
         more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
         raise ValueError(
-            f"The directory {shown} has files that skdice did not save: {', '.join(foreign[:10])}"
-            f"{more}. Nothing was written, since a save replaces the whole directory. Move them "
-            f"away or pass another directory."
+            f"The directory {str(place)!r} has files that skdice did not save: "
+            f"{', '.join(foreign[:10])}{more}. Nothing was written, since a save replaces the "
+            f"whole directory. Move them away or pass another directory."
         )
+    return place
+
+
+def _foreign_files(directory: Path) -> list[str]:
+    if not directory.exists():
+        return []
+    if not directory.is_dir():
+        raise ValueError(
+            f"{str(directory)!r} is a file; pass the path of a directory, new or saved before."
+        )
+    names = {path.name for path in directory.iterdir()}
+    return sorted(names - (listed_files(directory) if MANIFEST in names else set()))

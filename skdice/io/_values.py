@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
@@ -9,24 +10,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from .. import losses
+from ..losses import Loss
 from ..losses._query import QueryLoss
 from ..losses._span import SpanLoss
 from ..nn._adapters import is_of_peft, make_config, set_fields
 
-_LOSS_CLASSES: dict[str, Any] = {
-    **{
-        name: value
-        for name, value in vars(losses).items()
-        if isinstance(value, type) and issubclass(value, losses.Loss)
-    },
-    "QueryLoss": QueryLoss,
-    "SpanLoss": SpanLoss,
-}
 # Of arrays; others are dates, records and complex numbers.
 _DTYPE_KINDS = "biufUO"
-# Of an array of str, which take the room of the longest one whatever they are.
-_MOST_BYTES = 1 << 30
 
 
 def to_json(value: Any, name: str) -> Any:
@@ -51,6 +41,10 @@ def to_json(value: Any, name: str) -> Any:
         value = value.item()
     if isinstance(value, Enum):
         value = value.value
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -59,8 +53,6 @@ def to_json(value: Any, name: str) -> Any:
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"type": "float", "value": repr(value)}
-    if isinstance(value, os.PathLike):
-        return to_json(os.fspath(value), name)
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
     if isinstance(value, tuple):
@@ -69,8 +61,6 @@ def to_json(value: Any, name: str) -> Any:
         return {"type": "set", "values": to_json(sorted(value, key=repr), name)}
     if isinstance(value, dict):
         return {"type": "dict", "items": [to_json(list(item), name) for item in value.items()]}
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray) and value.dtype.kind in _DTYPE_KINDS:
         return {
             "type": "array",
@@ -84,22 +74,12 @@ def to_json(value: Any, name: str) -> Any:
             "index": to_json((value.index.name, value.index.to_numpy()), name),
             "columns": [to_json([key, value[key].to_numpy()], name) for key in value.columns],
         }
-    kind = type(value).__name__
-    if _LOSS_CLASSES.get(kind) is type(value):
-        parameters = value.get_params(deep=False).items()
-        return {
-            "type": "loss",
-            "class": kind,
-            "parameters": {key: to_json(part, f"{name}__{key}") for key, part in parameters},
-        }
+    if isinstance(value, Loss | QueryLoss | SpanLoss):
+        loss: Any = value
+        parts = _parts(_class_name(type(value)), loss.get_params(deep=False), name)
+        return {"type": "loss", **parts}
     if is_of_peft(value):
-        fields = {key: to_json(part, f"{name}__{key}") for key, part in set_fields(value).items()}
-        return {"type": "peft", "class": kind, "fields": fields}
-    if isinstance(value, losses.Loss):
-        raise ValueError(
-            f"{name} is a {kind}, which is no loss of skdice.losses: it could not be loaded "
-            f"without running code from elsewhere. Pickle the estimator instead."
-        )
+        return {"type": "peft", **_parts(type(value).__name__, set_fields(value), name)}
     raise ValueError(
         f"{name} has a value of type {type(value).__module__}.{type(value).__qualname__}, which "
         f"JSON cannot hold: {value!r}. Allowed are str, int, float, bool and None, and lists, "
@@ -112,7 +92,9 @@ def from_json(value: Any) -> Any:
 
     Raises
     ------
-    ValueError, TypeError, KeyError
+    ImportError
+        If it needs peft, which is not installed.
+    ValueError, TypeError, LookupError
         If this is nothing that :func:`to_json` gives.
     """
     if isinstance(value, list):
@@ -124,6 +106,8 @@ def from_json(value: Any) -> Any:
         return float(value["value"])
     if kind == "tuple":
         return tuple(from_json(value["values"]))
+    if kind == "set":
+        return set(from_json(value["values"]))
     if kind == "dict":
         return dict(from_json(value["items"]))
     if kind == "array":
@@ -132,22 +116,43 @@ def from_json(value: Any) -> Any:
         name, index = from_json(value["index"])
         columns = dict(from_json(value["columns"]))
         return pd.DataFrame(columns, index=pd.Index(index, name=name))
+    parameters = {key: from_json(part) for key, part in value["parameters"].items()}
     if kind == "loss":
-        parameters = {key: from_json(part) for key, part in value["parameters"].items()}
-        return _LOSS_CLASSES[value["class"]](**parameters)
-    if kind == "set":
-        return set(from_json(value["values"]))
+        return _loss_class(value["class"])(**parameters)
     if kind == "peft":
-        fields = {key: from_json(part) for key, part in value["fields"].items()}
-        return make_config(value["class"], fields)
+        return make_config(value["class"], parameters)
     raise ValueError(f"{kind!r} is no type of value")
+
+
+def _parts(class_name: str, parameters: dict[str, Any], name: str) -> dict[str, Any]:
+    encoded = {key: to_json(part, f"{name}__{key}") for key, part in parameters.items()}
+    return {"class": class_name, "parameters": encoded}
+
+
+def _class_name(kind: type) -> str:
+    is_own = kind.__module__.partition(".")[0] == "skdice"
+    return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _loss_class(name: str) -> Any:
+    """Return a class of losses; those of others are known once they were imported."""
+    known = {_class_name(kind): kind for kind in (QueryLoss, SpanLoss, *_subclasses(Loss))}
+    if name not in known:
+        raise ValueError(
+            f"there is no loss {name!r}; if it is your own, import its class before you load"
+        )
+    return known[name]
+
+
+def _subclasses(kind: Any) -> Iterator[Any]:
+    for part in kind.__subclasses__():
+        yield part
+        yield from _subclasses(part)
 
 
 def _array(values: list[Any], dtype: np.dtype, shape: list[int]) -> np.ndarray:
     if dtype.kind not in _DTYPE_KINDS:
         raise ValueError(f"{dtype} is no dtype of a saved array")
-    if dtype.kind == "U" and dtype.itemsize * len(values) > _MOST_BYTES:
-        raise ValueError(f"{len(values)} values of {dtype} are larger than any that were saved")
     array = np.empty(len(values), dtype=dtype)
     for i, item in enumerate(values):  # At once, tuples would become rows.
         array[i] = item

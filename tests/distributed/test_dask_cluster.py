@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skdice import DiceTokenTagger, compare_losses
 from skdice.distributed import _predict, predict_parquet
-from skdice.distributed._shipping import Shipment, estimator_fingerprint
+from skdice.distributed._fingerprint import estimator_fingerprint
 from skdice.model_selection._search import _study
 
 from ..corpora import easy_corpus

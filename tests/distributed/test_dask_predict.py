@@ -27,8 +27,8 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.distributed import _part, predict_parquet
-from skdice.distributed._destination import is_finished
-from skdice.distributed._shipping import estimator_fingerprint
+
+from skdice.distributed._fingerprint import estimator_fingerprint
 from skdice.estimators import load_pretrained
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
