@@ -4,8 +4,9 @@ from ..estimators._reuse import reuse_work
 from ._comparison import LossComparison, compare_losses
 from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision
-from ._search import DiceSearchCV, suggest_loss
+from ._search import DiceSearchCV
 from ._split import StratifiedTagKFold
+from ._suggest import suggest_loss
 
 __all__ = [
     "DiceSearchCV",

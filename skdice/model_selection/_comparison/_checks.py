@@ -10,7 +10,7 @@ from ...estimators._base import TextEstimator
 from ...estimators._labels import check_known_columns
 from ...losses import Loss
 from ...metrics._squad import read_answers
-from .._loss_parameters import LOSS_PARAMETERS
+from .._suggest import LOSS_PARAMETERS
 from ._runs import Protocol
 
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")

@@ -16,16 +16,17 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..._inputs import indexable_rows
-from ..._pipeline import silenced, weight_parameter, with_parameters
-from ..._random_state import make_rng
-from ._checks import check_parameters, make_pruner
-from ._evaluation import CrossValidation
-from ._fingerprint import search_fingerprint
+from .._inputs import indexable_rows
+from .._parameters import check_bool, check_number
+from .._pipeline import silenced, weight_parameter, with_parameters
+from .._random_state import make_rng
+from ..nn._ranks import count_processes
 from ._space import default_space
 
 if TYPE_CHECKING:
-    from ._trials import StudyPlan
+    from optuna.pruners import BasePruner
+
+    from ._objective import Objective
 
 
 def _best_estimator_has(method: str) -> Callable[[DiceSearchCV], bool]:
@@ -72,8 +73,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         Name of a score, or ``scorer(estimator, X, y)``; ``estimator.score`` by default.
     storage : str, PathLike or optuna.storages.BaseStorage, optional
         Path of a journal file, or URL of a database: ``"sqlite:///search.db"``,
-        ``"postgresql://user@host/database"`` (an error says which driver to install). By default
-        the study is kept in memory and ends with the process.
+        ``"postgresql://user@host/database"``. By default the study is kept in memory and ends with
+        the process.
     study_name : str, optional
         "skdice" by default. A study that is there is resumed, if it has the same estimator, base
         model (by its files, not its name), data, folds and scoring.
@@ -130,24 +131,18 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Trials share what does not depend on their parameters, as inside :func:`reuse_work`: texts are
-    tokenised once, and with ``n_frozen_layers=k`` the first k layers run once for each text. If
-    their output takes more than a quarter of the machine's memory, a warning says that they run in
-    every fit.
+    Trials share encoded texts, as inside :func:`reuse_work`.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
     ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. Storages, their
-    locks and signs of life are Optuna's:
+    locks and signs of life are Optuna's, and so are their errors:
 
     - A trial that was interrupted, or whose process was killed, does not count, so that another one
-      takes its place. In a database it fails after three minutes without a sign of life, and the
-      next worker runs it once more, with the same parameters; in a journal file it stays in state
-      "running" and is not run again.
-    - A worker reconnects to a database that was restarted between two operations. One that does not
-      answer, or a full disk, is an error; finished trials are kept, and the same call resumes.
-    - A journal file with a damaged line is refused, and nothing is written to it; the error says
-      what to delete. If a process is killed while it writes, the others wait half a minute for its
-      lock.
+      takes its place. In a database it fails after three minutes without a sign of life, and is run
+      once more, with the same parameters; in a journal file it stays in state "running".
+    - If the storage is lost, Optuna's error ends the search; finished trials are kept, and the same
+      call resumes.
+    - What a killed process wrote of the last line of a journal file is dropped, with a warning.
 
     Examples
     --------
@@ -216,36 +211,41 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a parameter is not allowed; if the space names an unknown parameter, the storage
-            cannot be reached, or the study belongs to another search; if no trial was completed.
+            If a parameter is not allowed; if the space names an unknown parameter, or the study
+            belongs to another search; if no trial was completed.
         RuntimeError
             If this process is one of several that train one model (accelerate launch, torchrun).
-        ConnectionError
-            If the storage is lost during the search. Its trials are kept; the same call resumes.
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna
-        from ._study import run_study, tabulate_study
+        from ._study import StudyPlan, run_study, search_fingerprint, tabulate_study
 
-        check_parameters(self)
-        plan = self._make_plan()
+        self._check_parameters()
         X, y = indexable_rows(X), indexable_rows(y)
-        task = self._make_task(X, y, sample_weight, groups)
-        fingerprint = search_fingerprint(
-            self.estimator, X, y, sample_weight, task.splits, self.scoring
+        objective, first = self._make_objective(X, y, sample_weight, groups)
+        plan = StudyPlan(
+            storage=self.storage,
+            study_name=self.study_name or "skdice",
+            n_trials=int(self.n_trials),
+            timeout=self.timeout,
+            pruner=_make_pruner(self.pruner),
+            seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
         )
-        self.scorer_ = task.scorer
-        self.n_splits_ = len(task.splits)
+        fingerprint = search_fingerprint(
+            self.estimator, X, y, sample_weight, objective.splits, self.scoring
+        )
+        self.scorer_ = objective.scorer
+        self.n_splits_ = len(objective.splits)
         with quiet_optuna():
             self.study_ = run_study(
                 plan,
-                task,
+                objective,
                 fingerprint,
-                seconds=self.timeout,
+                first,
                 n_jobs=effective_n_jobs(self.n_jobs),
                 verbose=self.verbose,
             )
-        self.cv_results_ = tabulate_study(self.study_, plan, task)
+        self.cv_results_ = tabulate_study(self.study_, objective)
         means = self.cv_results_["mean_test_score"]
         self.best_index_ = int(np.nanargmax(means))
         self.best_score_ = float(means[self.best_index_])
@@ -253,37 +253,81 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             start = time.perf_counter()
             self.best_estimator_ = with_parameters(self.estimator, self.best_params_)
-            self.best_estimator_.fit(X, y, **task.fit_parameters)
+            self.best_estimator_.fit(X, y, **objective.fit_parameters)
             self.refit_time_ = time.perf_counter() - start
         return self
 
-    def _make_task(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> CrossValidation:
-        """Return what all trials have in common."""
+    def _make_objective(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Objective, dict[str, Any] | None]:
+        """Return what all trials have in common, and what the first one suggests."""
+        from ._objective import Objective
+
         check_consistent_length(X, y, sample_weight, groups)
-        scorer = check_scoring(self.estimator, self.scoring)
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in cv.split(X, y, groups)]
-        fit_parameters = {}
-        if sample_weight is not None:
-            fit_parameters[weight_parameter(self.estimator)] = np.asarray(sample_weight)
-        return CrossValidation(silenced(self.estimator), X, y, splits, scorer, fit_parameters)
-
-    def _make_plan(self) -> StudyPlan:
-        from ._trials import StudyPlan
-
         space, first = self.space, None
         if space is None:
             space, first = default_space(self.estimator)
-        return StudyPlan(
-            storage=self.storage,
-            study_name=self.study_name or "skdice",
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        fit_parameters = {}
+        if sample_weight is not None:
+            fit_parameters[weight_parameter(self.estimator)] = np.asarray(sample_weight)
+        objective = Objective(
+            estimator=silenced(self.estimator),
+            X=X,
+            y=y,
+            splits=[(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, y, groups)],
+            scorer=check_scoring(self.estimator, self.scoring),
+            fit_parameters=fit_parameters,
             space=space,
-            first=first,
-            n_trials=int(self.n_trials),
-            pruner=make_pruner(self.pruner),
-            seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
             error_score=self.error_score,
         )
+        return objective, first
+
+    def _check_parameters(self) -> None:
+        """Raise a TypeError or a ValueError if a parameter is not allowed."""
+        owner = type(self).__name__
+        if (n_processes := count_processes()) > 1:
+            raise RuntimeError(
+                f"{owner} was started in {n_processes} processes that train one model together, as "
+                f"accelerate launch and torchrun start them, but they would search for themselves. "
+                f"Start each worker as a program of its own, with the same storage and study_name."
+            )
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise TypeError(
+                f"The 'estimator' parameter of {owner} must be an estimator with a method 'fit'. "
+                f"Got {self.estimator!r} instead."
+            )
+        if self.space is not None and not callable(self.space):
+            raise TypeError(
+                f"The 'space' parameter of {owner} must be None or a callable that takes an Optuna "
+                f"trial and returns a dict of parameters. Got {self.space!r} instead."
+            )
+        check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
+        check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
+        check_number(owner, "n_jobs", self.n_jobs, integer=True, optional=True)
+        check_bool(owner, "refit", self.refit)
+        name = self.study_name
+        is_number = isinstance(self.error_score, int | float | np.number)
+        raises = isinstance(self.error_score, str) and self.error_score == "raise"
+        for parameter, allowed, is_allowed in (
+            ("n_jobs", "None or an int other than 0", self.n_jobs != 0),
+            (
+                "scoring",
+                "one score: None, a str or a callable",
+                not isinstance(self.scoring, list | tuple | set | dict),
+            ),
+            ("error_score", "'raise' or a float", is_number or raises),
+            (
+                "study_name",
+                "None or a str that is not empty",
+                name is None or (isinstance(name, str) and name),
+            ),
+        ):
+            if not is_allowed:
+                raise ValueError(
+                    f"The {parameter!r} parameter of {owner} must be {allowed}. Got "
+                    f"{getattr(self, parameter)!r} instead."
+                )
 
     # -- the best estimator -----------------------------------------------------------------------
 
@@ -366,3 +410,21 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags = deepcopy(inner.target_tags)
         tags.input_tags = deepcopy(inner.input_tags)
         return tags
+
+
+def _make_pruner(pruner: Any) -> BasePruner:
+    """Return the pruner of Optuna that the parameter stands for."""
+    from optuna.pruners import BasePruner, NopPruner
+
+    from ._study import MeanPruner
+
+    if isinstance(pruner, BasePruner):
+        return pruner
+    if pruner is None:
+        return NopPruner()
+    if isinstance(pruner, str) and pruner == "auto":
+        return MeanPruner(n_complete=4)
+    raise ValueError(
+        f"The 'pruner' parameter of DiceSearchCV must be 'auto', None or a pruner of Optuna. Got "
+        f"{pruner!r} instead."
+    )

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..._pipeline import final_step, with_parameters
-from ...estimators._open_parameters import choose_pace
-from ...losses import loss_parameters
-from ...nn._loading import hidden_size
-from .._loss_parameters import LOSS_PARAMETERS, switch_loss
-from ._suggest import SEARCHED_LOSSES, suggest_loss
+from .._pipeline import final_step, with_parameters
+from ..estimators._open_parameters import choose_pace
+from ..losses import loss_parameters
+from ..nn._loading import hidden_size
+from ._suggest import LOSS_PARAMETERS, SEARCHED_LOSSES, suggest_loss, switch_loss
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
@@ -88,38 +87,13 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str,
             f"{drawn!r} instead."
         )
     known = estimator.get_params()
-    parameters = {**_resets(drawn, known), **drawn}
     parameters = {
         name: value
-        for name, value in parameters.items()
-        if not (value is None and _is_loss_parameter(name) and known.get(name, 0) is None)
+        for name, value in {**_resets(drawn, known), **drawn}.items()
+        if value is not None
+        or name.rpartition("__")[2] not in LOSS_PARAMETERS
+        or known.get(name, 0) is not None
     }
-    _check_parameters(estimator, parameters)
-    return parameters
-
-
-def _resets(drawn: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, None]:
-    """Return None for what the estimator was given for a loss that the space switches."""
-    resets: dict[str, None] = {}
-    for name, loss in drawn.items():
-        prefix = name.removesuffix("loss")
-        if not name.endswith("loss") or (prefix and not prefix.endswith("__")):
-            continue
-        new = switch_loss({}, prefix)
-        if not new.keys() <= known.keys():
-            continue  # The loss of another kind of estimator.
-        if isinstance(loss, str):
-            loss_parameters(loss)  # An unknown name is refused before anything is fitted.
-        if loss != known[name]:
-            resets |= new
-    return resets
-
-
-def _is_loss_parameter(name: str) -> bool:
-    return name.rpartition("__")[2] in LOSS_PARAMETERS
-
-
-def _check_parameters(estimator: Any, parameters: Mapping[str, Any]) -> None:
     try:
         with_parameters(estimator, parameters)
     except (AttributeError, TypeError, ValueError) as error:
@@ -127,3 +101,20 @@ def _check_parameters(estimator: Any, parameters: Mapping[str, Any]) -> None:
             f"The space of DiceSearchCV gives a parameter that {type(estimator).__name__} cannot "
             f"be set to: {error}"
         ) from error
+    return parameters
+
+
+def _resets(drawn: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, None]:
+    """Return None for what the estimator was given for a loss that the space switches."""
+    resets: dict[str, None] = {}
+    for name, loss in drawn.items():
+        if name != "loss" and not name.endswith("__loss"):
+            continue
+        new = switch_loss({}, name.removesuffix("loss"))
+        if not new.keys() <= known.keys():
+            continue  # The loss of another kind of estimator.
+        if isinstance(loss, str):
+            loss_parameters(loss)  # An unknown name is refused before anything is fitted.
+        if loss != known[name]:
+            resets |= new
+    return resets

@@ -1,18 +1,27 @@
-"""The loss and its parameters as a search space for Optuna."""
+"""The parameters that belong to a loss: which there are, reset, and suggested by Optuna."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._inputs import describe
-from ...losses import loss_parameters
-from .._loss_parameters import LOSS_PARAMETERS
+from .._inputs import describe
+from ..losses import loss_parameters
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
 
+# Tversky's loss takes all that any named loss takes; K is for class weights.
+LOSS_PARAMETERS = (*loss_parameters("tversky"), "K")
 SEARCHED_LOSSES = ("ce", "wce", "focal", "dice", "tversky", "dsc")
+
+
+def switch_loss(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a loss and its parameters; None for each loss parameter that is not among them.
+
+    What an estimator was given for one loss means another thing to the next one.
+    """
+    return dict.fromkeys(f"{prefix}{name}" for name in LOSS_PARAMETERS) | dict(parameters)
 
 
 def suggest_loss(

@@ -33,7 +33,7 @@ def make_cv_results(
 
     Examples
     --------
-    >>> from skdice.model_selection._search._cv_results import make_cv_results
+    >>> from skdice.model_selection._cv_results import make_cv_results
     >>> times = {"fit_time": [1.0, 1.0], "score_time": [0.5, 0.5]}
     >>> results = make_cv_results(
     ...     [{"loss": "ce"}, {"loss": "focal", "gamma": 2.0}],

@@ -1,0 +1,156 @@
+"""A trial of a search: its parameters, evaluated fold by fold."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from optuna.exceptions import TrialPruned
+from optuna.trial import FixedTrial
+from sklearn.utils import _safe_indexing
+
+from .._digest import digest
+from .._pipeline import with_parameters
+from ._space import Space, draw_parameters
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial, Trial
+
+# User attributes of a trial.
+FOLDS = "folds"
+ERROR = "error"
+_PARAMETERS = "parameters"
+
+
+class _Fold(NamedTuple):
+    """What came of a fold: a score, or an error with a score of NaN."""
+
+    score: float
+    fit_time: float
+    score_time: float
+    error: Exception | None
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What Optuna maximises: the mean score of a cross-validation.
+
+    Attributes
+    ----------
+    estimator : estimator
+        A copy of it is fitted for each fold.
+    X, y : rows and their labels
+    splits : list of (train, test), ndarrays of row indices
+    scorer : callable ``scorer(estimator, X, y)``
+    fit_parameters : dict
+        Arrays with a value for each row, passed to ``fit`` (``sample_weight``).
+    space : callable
+        Gives the parameters of a trial.
+    error_score : "raise" or float
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    splits: Sequence[tuple[np.ndarray, np.ndarray]]
+    scorer: Callable[..., Any]
+    fit_parameters: Mapping[str, Any]
+    space: Space
+    error_score: Any
+
+    def __call__(self, trial: Trial) -> float:
+        """Run the folds, report each, and return the mean score; NaN lets a trial fail."""
+        trial.set_user_attr("worker", {"host": socket.gethostname(), "pid": os.getpid()})
+        parameters = draw_parameters(self.space, trial, self.estimator)
+        trial.set_user_attr(_PARAMETERS, digest(parameters))
+        folds: list[_Fold] = []
+        for train, test in self.splits:
+            folds.append(self._evaluate(parameters, train, test))
+            self._record(trial, folds)
+            error = folds[-1].error
+            if error is not None and self.error_score == "raise":
+                error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
+                raise error
+            mean = float(np.mean([fold.score for fold in folds]))
+            if math.isnan(mean):
+                break
+            trial.report(mean, step=len(folds) - 1)
+            if len(folds) < len(self.splits) and trial.should_prune():
+                raise TrialPruned
+        return mean
+
+    def parameters_of(self, trial: FrozenTrial) -> dict[str, Any]:
+        """Return the parameters that a finished trial had set on the estimator.
+
+        Raises
+        ------
+        ValueError
+            If the space gives others now.
+        """
+        problem = "it gives other parameters than when the trial ran"
+        try:
+            fixed = FixedTrial(trial.params, trial.number)
+            parameters = draw_parameters(self.space, fixed, self.estimator)
+            if digest(parameters) == trial.user_attrs.get(_PARAMETERS):
+                return parameters
+        except (TypeError, ValueError) as error:
+            problem = str(error).rstrip(".")
+        raise ValueError(
+            f"The space of DiceSearchCV does not fit trial {trial.number} of the study: {problem}. "
+            f"It must depend on what the trial suggests alone, and stay the same for a study; give "
+            f"another study_name for another space."
+        )
+
+    def _evaluate(
+        self, parameters: Mapping[str, Any], train: np.ndarray, test: np.ndarray
+    ) -> _Fold:
+        """Fit and score on one fold; ``KeyboardInterrupt`` and the like are raised."""
+        score, fit_time, failed = math.nan, None, None
+        start = time.perf_counter()
+        try:
+            estimator = with_parameters(self.estimator, parameters)
+            options = {
+                name: _safe_indexing(value, train) for name, value in self.fit_parameters.items()
+            }
+            estimator.fit(_safe_indexing(self.X, train), _safe_indexing(self.y, train), **options)
+            fit_time = time.perf_counter() - start
+            X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
+            score = _checked_score(self.scorer(estimator, X, y))
+        except Exception as error:
+            failed = error
+            score = math.nan if self.error_score == "raise" else float(self.error_score)
+        total = time.perf_counter() - start
+        fit_time = total if fit_time is None else fit_time
+        return _Fold(score, fit_time, total - fit_time, failed)
+
+    @staticmethod
+    def _record(trial: Trial, folds: Sequence[_Fold]) -> None:
+        """Keep the scores and times of the folds so far, and the first error."""
+        table: dict[str, Any] = {
+            name: [getattr(fold, name) for fold in folds]
+            for name in ("score", "fit_time", "score_time")
+        }
+        errors = [fold.error for fold in folds if fold.error is not None]
+        trial.set_user_attr(FOLDS, {**table, "n_failed": len(errors)})
+        if len(errors) == 1 and folds[-1].error is not None:
+            text = "".join(traceback.format_exception_only(errors[0])).strip()
+            trial.set_user_attr(ERROR, text)
+            trial.set_user_attr("traceback", "".join(traceback.format_exception(errors[0])))
+
+
+def _checked_score(score: Any) -> float:
+    is_number = isinstance(score, numbers.Real) or (np.ndim(score) == 0 and hasattr(score, "item"))
+    if not is_number or math.isnan(score):
+        raise ValueError(
+            f"The scoring of DiceSearchCV must give a number that is not NaN. Got {score!r} "
+            f"instead."
+        )
+    return float(score)

@@ -1,0 +1,372 @@
+"""A study: opened, checked, run in this process or in several, and its table."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import optuna
+from optuna.exceptions import ExperimentalWarning
+from optuna.pruners import BasePruner
+from optuna.samplers import TPESampler
+from optuna.storages import InMemoryStorage
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._base_model import base_model_digests
+from .._digest import digest, relevant_parameters
+from ..estimators._reuse import active_reuse, reuse_work
+from ._cv_results import make_cv_results
+from ._objective import ERROR, FOLDS, Objective
+from ._storage import open_storage, quiet_optuna
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+_POLL_SECONDS = 0.5
+_FINGERPRINT = "fingerprint"
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What a worker needs to know of the study besides its objective.
+
+    Attributes
+    ----------
+    storage, study_name
+        Where the study is.
+    n_trials : int
+        Trials that the study is to end with.
+    timeout : float or None
+        Seconds after which a worker begins no trial.
+    pruner : optuna.pruners.BasePruner
+    seed : int
+    """
+
+    storage: Any
+    study_name: str
+    n_trials: int
+    timeout: float | None
+    pruner: BasePruner
+    seed: int
+
+    def open(self) -> Study:
+        """Open the study, or create it.
+
+        Raises
+        ------
+        ValueError
+            If it minimises.
+        """
+        study = optuna.create_study(
+            storage=open_storage(self.storage),
+            study_name=self.study_name,
+            direction="maximize",
+            sampler=_NumberedSampler(self.seed),
+            pruner=self.pruner,
+            load_if_exists=True,
+        )
+        if study.directions != [StudyDirection.MAXIMIZE]:
+            raise ValueError(
+                f"The study {self.study_name!r} does not maximise one score, so it is no study of "
+                f"DiceSearchCV. Give another study_name."
+            )
+        return study
+
+
+def run_study(
+    plan: StudyPlan,
+    objective: Objective,
+    fingerprint: Mapping[str, str],
+    first: Mapping[str, Any] | None,
+    *,
+    n_jobs: int,
+    verbose: Any,
+) -> Study:
+    """Run the trials that a study lacks, and return it.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    objective : Objective
+    fingerprint : dict of str
+        A digest of each part that decides what a trial scores.
+    first : dict or None
+        What the first trial of a new study suggests.
+    n_jobs : int
+        Processes.
+    verbose : int
+
+    Raises
+    ------
+    ValueError
+        If the storage is not for several processes; if the study belongs to another search.
+    """
+    if n_jobs > 1 and plan.storage is None:
+        with TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True) as directory:
+            on_disk = replace(plan, storage=os.path.join(directory, "study.journal"))
+            study = run_study(
+                on_disk, objective, fingerprint, first, n_jobs=n_jobs, verbose=verbose
+            )
+            return _to_memory(study, on_disk.storage)
+    if n_jobs > 1 and isinstance(plan.storage, InMemoryStorage):
+        raise ValueError(
+            f"n_jobs={n_jobs} needs a storage that processes can share; got one in memory. Give "
+            f"the path of a journal file, or storage=None."
+        )
+    study = plan.open()
+    _check_fingerprint(study, fingerprint)
+    if first and not study.get_trials(deepcopy=False):
+        study.enqueue_trial(dict(first))
+    trials = counted_trials(study)
+    for trial in _with_scores(trials):
+        objective.parameters_of(trial)
+    n_jobs = min(n_jobs, plan.n_trials - len(trials))
+    with _progress(study, plan.n_trials, verbose) as show:
+        if n_jobs > 1:
+            with _repeated(show) if verbose else nullcontext():
+                # A task is a worker, not a trial: each gets the rows once.
+                Parallel(n_jobs=n_jobs)(delayed(_work)(plan, objective) for _ in range(n_jobs))
+        else:
+            _run_trials(study, plan, objective, lambda *_: show())
+    return study
+
+
+def _work(plan: StudyPlan, objective: Objective) -> None:
+    """Run trials in a process of its own."""
+    with quiet_optuna():
+        _run_trials(plan.open(), plan, objective)
+
+
+def _run_trials(
+    study: Study, plan: StudyPlan, objective: Objective, *callbacks: Callable[..., None]
+) -> None:
+    """Run trials until the study has enough of them."""
+
+    # Optuna's MaxTrialsCallback would count the trials of killed processes.
+    def stop_when_enough(study: Study, _: Any) -> None:
+        if len(counted_trials(study)) >= plan.n_trials:
+            study.stop()
+
+    if len(counted_trials(study)) < plan.n_trials:
+        with nullcontext() if active_reuse() else reuse_work():
+            study.optimize(
+                objective, timeout=plan.timeout, callbacks=[stop_when_enough, *callbacks]
+            )
+
+
+def counted_trials(study: Study) -> list[FrozenTrial]:
+    """Return the complete and the pruned trials, and those that failed by an error of theirs.
+
+    Trials that were interrupted, or whose process was killed, do not count.
+    """
+    return [
+        trial
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state in _SCORED or (trial.state == TrialState.FAIL and ERROR in trial.user_attrs)
+    ]
+
+
+_SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+def _with_scores(trials: list[FrozenTrial]) -> list[FrozenTrial]:
+    return [trial for trial in trials if trial.state in _SCORED]
+
+
+def search_fingerprint(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],
+    scoring: Any,
+) -> dict[str, str]:
+    """Return a digest of each part that decides what a trial scores."""
+    kind = type(estimator)
+    parts = {"the estimator's class": f"{kind.__module__}.{kind.__qualname__}"}
+    for name, value in relevant_parameters(estimator).items():
+        parts[f"the estimator's {name!r}"] = digest(value)
+    models = base_model_digests(estimator.get_params())
+    if models and all(models.values()):
+        parts["the files of the base model"] = digest(models)
+    data = {"X": X, "y": y, "sample_weight": sample_weight, "cv": splits, "scoring": scoring}
+    return parts | {name: digest(value) for name, value in data.items()}
+
+
+def _check_fingerprint(study: Study, fingerprint: Mapping[str, str]) -> None:
+    """Keep the fingerprint in a new study; raise a ValueError if that of an old one differs.
+
+    What only one of them has, such as the files of a base model that was not on the machine yet,
+    is added.
+    """
+    known = study.user_attrs.get(_FINGERPRINT, {})
+    if not known and study.get_trials(deepcopy=False):
+        raise ValueError(
+            f"The study {study.study_name!r} has trials that are not of DiceSearchCV. Give another "
+            f"study_name."
+        )
+    if not fingerprint.keys() <= known.keys():
+        study.set_user_attr(_FINGERPRINT, {**fingerprint, **known})
+        # Another process may have written at the same moment; one of the two prevails.
+        known = study.user_attrs[_FINGERPRINT]
+    different = [part for part, value in fingerprint.items() if known[part] != value]
+    if different:
+        raise ValueError(
+            f"The study {study.study_name!r} belongs to another search, which differs in "
+            f"{', '.join(different)}. Give another study_name or storage, or search with the same "
+            f"estimator, rows, folds and scoring."
+        )
+
+
+@contextmanager
+def _progress(study: Study, n_trials: int, verbose: Any) -> Iterator[Callable[[], None]]:
+    """Open a bar over the trials of a study, those of other processes too; yield what updates it.
+
+    Without ``verbose`` it shows nothing.
+    """
+    from tqdm.auto import tqdm
+
+    with tqdm(total=n_trials, desc="search", unit="trial", disable=not verbose) as bar:
+
+        def show() -> None:
+            if not verbose:
+                return
+            trials = counted_trials(study)
+            scores = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
+            if scores:
+                bar.set_postfix(best=f"{max(scores):.4f}", refresh=False)
+            bar.update(len(trials) - bar.n)
+
+        show()
+        yield show
+        show()
+
+
+@contextmanager
+def _repeated(show: Callable[[], None]) -> Iterator[None]:
+    """Call a function now and then, while other processes work."""
+    stop = threading.Event()
+
+    def poll() -> None:
+        while not stop.wait(_POLL_SECONDS):
+            show()
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _to_memory(study: Study, storage: str) -> Study:
+    """Return a copy of a study that needs no file."""
+    name, memory = study.study_name, InMemoryStorage()
+    optuna.copy_study(from_study_name=name, from_storage=open_storage(storage), to_storage=memory)
+    return optuna.load_study(
+        study_name=name, storage=memory, sampler=study.sampler, pruner=study.pruner
+    )
+
+
+def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
+    """Return ``cv_results_`` of a study.
+
+    Raises
+    ------
+    ValueError
+        If no trial has a score.
+
+    Warns
+    -----
+    FitFailedWarning
+        If a fold of one failed.
+    """
+    counted = counted_trials(study)
+    n_splits = len(objective.splits)
+    n_failed = {trial.number: trial.user_attrs[FOLDS]["n_failed"] for trial in counted}
+    failed = [trial for trial in counted if n_failed[trial.number]]
+    first = f" The first error: {failed[0].user_attrs[ERROR]}" if failed else ""
+    trials = _with_scores(counted)
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    if not any(n_failed[trial.number] < n_splits for trial in complete):
+        raise ValueError(
+            f"No trial was completed, so there are no best parameters: of {len(counted)} trials, "
+            f"{len(failed)} failed and {len(trials) - len(complete)} were pruned.{first}"
+        )
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(counted)} trials had a fold that failed, whose score is "
+            f"error_score={objective.error_score!r}.{first}",
+            FitFailedWarning,
+            stacklevel=3,
+        )
+    results = make_cv_results(
+        [objective.parameters_of(trial) for trial in trials],
+        [trial.user_attrs[FOLDS] for trial in trials],
+        n_splits,
+    )
+    results["trial_number"] = np.array([trial.number for trial in trials])
+    results["state"] = np.array([trial.state.name for trial in trials], dtype=object)
+    return results
+
+
+class _NumberedSampler(TPESampler):
+    """TPE that begins anew with each trial, seeded by the study's seed and the trial's number.
+
+    So a resumed study and other processes with the same seed never repeat the draws of a trial
+    that is there, and a study goes on after a restart as it would have without one.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._begin(seed)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        entropy = np.random.SeedSequence([self._seed, trial.number])
+        self._begin(int(entropy.generate_state(1)[0]))
+
+    def _begin(self, seed: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            # Groups: each loss has parameters of its own. Liar: not what another process runs.
+            super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
+
+
+class MeanPruner(BasePruner):
+    """Compares the mean score so far with the median of the complete trials at the same fold.
+
+    Optuna's ``MedianPruner`` takes the best value that a trial has reported: that suits losses
+    along epochs, but here one easy fold at the start would keep every trial.
+
+    Parameters
+    ----------
+    n_complete : int
+        So many trials must be complete before one is stopped.
+    """
+
+    def __init__(self, n_complete: int) -> None:
+        self.n_complete = n_complete
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        fold = trial.last_step
+        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        others = [
+            other.intermediate_values[fold]
+            for other in complete
+            if fold in other.intermediate_values
+        ]
+        if fold is None or len(others) < self.n_complete:
+            return False
+        return trial.intermediate_values[fold] < float(np.median(others))
