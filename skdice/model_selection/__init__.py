@@ -1,9 +1,10 @@
 """Tuning and comparing of estimators."""
 
 from ..estimators._reuse import reuse_work
-from ._comparison import LossComparison, compare_losses
+from ._compare import compare_losses
 from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision
+from ._loss_comparison import LossComparison
 from ._search import DiceSearchCV
 from ._split import StratifiedTagKFold
 from ._suggest import suggest_loss

@@ -10,13 +10,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..._pipeline import final_step, silenced, with_parameters
-from ...estimators._base import TextEstimator
-from ...estimators._labels import check_labels, is_indicator
-from ...estimators._rows import split_rows
-from ...metrics._row_counts import RowCounts
-from .._decision import tune_decision
-from .._suggest import switch_loss
+from .._pipeline import final_step, silenced, with_parameters
+from ..estimators._base import TextEstimator
+from ..estimators._labels import check_labels, is_indicator
+from ..estimators._rows import split_rows
+from ..metrics._row_counts import RowCounts
+from ._decision import tune_decision
+from ._suggest import switch_loss
 
 HELD_OUT_FRACTION = 0.15
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from sklearn.utils.validation import _num_samples
 
-from ...estimators._base import TextEstimator
-from ...estimators._labels import check_known_columns
-from ...losses import Loss
-from ...metrics._squad import read_answers
-from .._suggest import LOSS_PARAMETERS
+from ..estimators._base import TextEstimator
+from ..estimators._labels import check_known_columns
+from ..losses import Loss
+from ..metrics._squad import read_answers
 from ._runs import Protocol
+from ._suggest import LOSS_PARAMETERS
 
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 

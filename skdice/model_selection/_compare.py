@@ -11,9 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from ..._inputs import indexable_rows
-from ..._version import __version__
-from ._checks import (
+from .._inputs import indexable_rows
+from .._version import __version__
+from ._compare_checks import (
     check_both_parts,
     check_labels,
     check_losses,

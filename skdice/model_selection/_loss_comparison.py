@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..._parameters import check_option
-from ...metrics._row_counts import RowCounts
-from ._bootstrap import resample_scores
-from ._formats import to_html, to_latex, to_markdown
+from .._parameters import check_option
+from ..metrics._bootstrap import resampled_sums
+from ..metrics._row_counts import RowCounts
+from ._loss_table import to_html, to_latex, to_markdown
 
 N_RESAMPLES = 2000
 
@@ -167,7 +167,7 @@ class LossComparison:
         -------
         LossComparisonDisplay
         """
-        from ...inspection import LossComparisonDisplay
+        from ..inspection import LossComparisonDisplay
 
         return LossComparisonDisplay.from_comparison(self, metric=metric, ax=ax)
 
@@ -204,7 +204,7 @@ class LossComparison:
         """Difference to the baseline, lower and upper bound, (n_losses, 3, n_metrics)."""
         shape = (len(self.losses), len(self.seeds))
         scores = self.frame[list(self.metrics)].to_numpy().reshape(*shape, -1).mean(axis=1)
-        resampled = resample_scores([run.counts for run in self._runs], N_RESAMPLES)
+        resampled = _resampled_scores([run.counts for run in self._runs])
         resampled = resampled.reshape(*shape, N_RESAMPLES, -1).mean(axis=1)
         base = self.losses.index(self.baseline)
         bounds = np.quantile(resampled - resampled[base], [0.025, 0.975], axis=1)
@@ -213,3 +213,11 @@ class LossComparison:
 
 def _plural(n: int, name: str) -> str:
     return f"{n:,} {name}" + ("s" if n != 1 else "")
+
+
+def _resampled_scores(runs: Sequence[RowCounts]) -> np.ndarray:
+    """Return the metrics on the same resamples for all runs, (n_runs, n_resamples, n_metrics)."""
+    together = np.concatenate([run.counts for run in runs], axis=1)
+    sums = resampled_sums(together, N_RESAMPLES, 0)
+    ends = np.cumsum([run.counts.shape[1] for run in runs])[:-1]
+    return np.stack([run.scores(part) for run, part in zip(runs, np.split(sums, ends, axis=1))])
