@@ -243,7 +243,7 @@ class TextEstimator(NetworkEstimator):
 
     def _check_is_fitted(self) -> None:
         check_is_fitted(self, "net_")
-        if self.interrupted_:
+        if getattr(self, "interrupted_", False):
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
                 f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",

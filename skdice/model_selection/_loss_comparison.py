@@ -215,9 +215,11 @@ def _plural(n: int, name: str) -> str:
     return f"{n:,} {name}" + ("s" if n != 1 else "")
 
 
-def _resampled_scores(runs: Sequence[RowCounts]) -> np.ndarray:
+def _resampled_scores(
+    runs: Sequence[RowCounts], n_resamples: int = N_RESAMPLES, random_state: int = 0
+) -> np.ndarray:
     """Return the metrics on the same resamples for all runs, (n_runs, n_resamples, n_metrics)."""
     together = np.concatenate([run.counts for run in runs], axis=1)
-    sums = resampled_sums(together, N_RESAMPLES, 0)
+    sums = resampled_sums(together, n_resamples, random_state)
     ends = np.cumsum([run.counts.shape[1] for run in runs])[:-1]
     return np.stack([run.scores(part) for run, part in zip(runs, np.split(sums, ends, axis=1))])

@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 from collections.abc import Callable, Sequence
 
 import pandas as pd
@@ -30,10 +31,10 @@ def to_markdown(table: pd.DataFrame, metrics: Sequence[str], caption: str) -> st
     metrics : sequence of str
     caption : str
     """
-    cells = _lay_out(table, metrics, lambda text: text.replace("|", r"\|"), "**{}**")
+    cells = _lay_out(table, metrics, _escape_markdown, "**{}**")
     sides = ["left", *["right"] * (cells.shape[1] - 1)]
     text = cells.to_markdown(index=False, colalign=sides, disable_numparse=True)
-    return f"{text}\n\n{caption}\n"
+    return f"{text}\n\n{_escape_markdown(caption)}\n"
 
 
 def to_latex(table: pd.DataFrame, metrics: Sequence[str], caption: str) -> str:
@@ -54,6 +55,10 @@ def to_html(table: pd.DataFrame, metrics: Sequence[str], caption: str) -> str:
     styler = cells.style.hide(axis="index").set_caption(html.escape(caption))
     # A style sheet, with ids that change, would get lost where HTML is pasted.
     return styler.to_html(exclude_styles=True, table_attributes='style="text-align: right"')
+
+
+def _escape_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_<|~&])", r"\\\1", text)
 
 
 def _lay_out(

@@ -16,7 +16,7 @@ from skdice.estimators import DiceSpanExtractor
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
-from skdice.model_selection._comparison._runs import Protocol, hold_out
+from skdice.model_selection._runs import Protocol, hold_out
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..tiny_models import change_weights

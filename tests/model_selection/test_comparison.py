@@ -10,7 +10,7 @@ import pytest
 
 from skdice.metrics._row_counts import RowCounts, count_labels
 from skdice.model_selection import LossComparison
-from skdice.model_selection._comparison import ScoredRun
+from skdice.model_selection._loss_comparison import ScoredRun
 
 LABELS = ("ce", "dice", "50 % <b>a_b</b> & {c}|~^\\*")
 

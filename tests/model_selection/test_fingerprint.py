@@ -16,7 +16,6 @@ from skdice import DiceTokenTagger
 from skdice._digest import digest
 from skdice.estimators._rows import object_array
 from skdice.losses import DiceLoss
-from skdice.model_selection._search._fingerprint import differences, search_fingerprint
 
 SENTENCES = [["john", "saw"], ["oslo"], []]
 RAGGED = object_array(SENTENCES)
@@ -45,7 +44,7 @@ RAGGED = object_array(SENTENCES)
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         ({"a", "b", "c"}, {"c", "b", "a"}),
         (Path("models/bert"), "models/bert"),
-        (DiceTokenTagger(), DiceTokenTagger(verbose=0, device="cpu", callbacks=[print])),
+        (DiceTokenTagger(), DiceTokenTagger(verbose=0, device="cpu", checkpoint_dir="x")),
         (np.random.RandomState(0), np.random.RandomState(0)),
         (torch.arange(6).reshape(2, 3), np.arange(6).reshape(2, 3)),
         (sparse.csr_array(np.eye(3)), sparse.csc_array(np.eye(3))),
@@ -114,14 +113,3 @@ def test_different():
     for i, one in enumerate(digests):
         for j in range(i):
             assert one != digests[j], (DIFFERENT[i], DIFFERENT[j])
-
-
-def test_parts():
-    splits = [(np.array([0]), np.array([1]))]
-    one = search_fingerprint(DiceTokenTagger(), SENTENCES, SENTENCES, None, splits, None)
-    other = search_fingerprint(
-        DiceTokenTagger(lr=1, verbose=0), SENTENCES, SENTENCES, [1.0], splits, "f1"
-    )
-    assert differences(one, other) == ["the estimator's 'lr'", "sample_weight", "scoring"]
-    assert differences(one, dict(one)) == []
-    assert differences({}, {"X": "1"}) == ["X"]

@@ -28,14 +28,11 @@ from sklearn.preprocessing import StandardScaler
 
 from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.estimators._open_parameters import choose_pace
-from skdice.estimators._reuse import active_reuse
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
-from skdice.model_selection._search._fingerprint import BASE_MODEL, differences
-from skdice.model_selection._search._space import default_space
-from skdice.model_selection._search._storage import open_storage
+from skdice.model_selection._space import default_space
+from skdice.model_selection._storage import open_storage
 from skdice.nn._loading import hidden_size
-from skdice.nn._net import TextNet
 
 from ..corpora import easy_corpus, easy_pairs
 from ..tiny_models import change_weights
@@ -219,9 +216,9 @@ class TestSpaces:
         search = DiceSearchCV(tagger)
         given = {"lr": 2e-5, "loss": "dsc", "dsc_alpha": 0.1, "dsc_gamma": 1.0}
         trial = optuna.trial.FixedTrial(given)
-        drawn = search._make_plan().space
+        drawn, _ = default_space(search.estimator)
         assert "wce" not in drawn.keywords["losses"]
-        assert "wce" in DiceSearchCV(DiceTokenTagger(lr=5e-5))._make_plan().space.keywords["losses"]
+        assert "wce" in default_space(DiceTokenTagger(lr=5e-5))[0].keywords["losses"]
         with pytest.raises(ValueError, match="dsc_memory"):
             drawn(trial)
         first = optuna.trial.FixedTrial({"loss": "ce", "lr": 2e-5})
@@ -267,7 +264,7 @@ class TestSpaces:
         ],
     )
     def test_what_another_loss_was_given_is_reset(self, given, drawn, expected):
-        from skdice.model_selection._search._space import draw_parameters
+        from skdice.model_selection._space import draw_parameters
 
         tagger = DiceTokenTagger(**given)
         parameters = draw_parameters(lambda trial: drawn, None, tagger)
@@ -341,30 +338,6 @@ DISTRIBUTIONS = {
     "two": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b"])},
     "three": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b", "c"])},
 }
-
-
-@pytest.mark.parametrize(
-    "one, other, message",
-    [
-        ("float", "int", "fit trial 0 of the study: it gives other parameters"),
-        ("int", "two", r"fit trial 0 of the study: '1' not in \('a', 'b'\)\. It"),
-        ("float", "log", "under the same name.*'x': FloatDistribution.*log=False"),
-        ("two", "three", r"under the same name.*'x': CategoricalDistribution\(choices=\('a', 'b'"),
-    ],
-)
-def test_the_same_name_with_another_distribution(one, other, message, tmp_path):
-    storage = tmp_path / "study.journal"
-    make_search(storage, space=DISTRIBUTIONS[one], n_trials=1).fit(X, Y)
-    with pytest.raises(ValueError, match=f"{message}.*another study_name"):
-        make_search(storage, space=DISTRIBUTIONS[other], n_trials=2).fit(X, Y)
-
-
-def test_a_distribution_that_changes_within_a_search():
-    def changing(trial):
-        return DISTRIBUTIONS["int" if trial.number else "float"](trial)
-
-    with pytest.raises(ValueError, match=r"in another way .*'x': FloatDistribution"):
-        make_search(space=changing, n_trials=2).fit(X, Y)
 
 
 class TestPruning:
@@ -633,12 +606,6 @@ class TestAsAnEstimator:
         assert "best=0." in err
 
 
-def test_processes_need_a_storage_that_they_share():
-    for storage in (optuna.storages.InMemoryStorage(), "sqlite:///:memory:"):
-        with pytest.raises(ValueError, match="n_jobs=2 needs a storage that processes"):
-            make_search(storage, n_jobs=2).fit(X, Y)
-
-
 class TestWithModels:
     def test_tagger(self, tiny_bert):
         X, y = easy_corpus(16)
@@ -689,53 +656,17 @@ class TestWithModels:
         assert search.best_estimator_.loss.gamma == search.best_params_["loss__gamma"]
 
 
-def test_other_weights_at_the_same_path_are_another_search(tiny_bert, own_bert, tmp_path):
+def test_other_weights_at_the_same_path_are_another_search(own_bert, tmp_path):
     X, y = easy_pairs(12)
-    storage = tmp_path / "study.journal"
     classifier = DicePairClassifier(own_bert, **FAST, verbose=0)
-    plain = {"estimator": classifier, "space": lambda trial: {"lr": 1e-3}}
-    piped = {"estimator": Pipeline([("classify", classifier)]), "space": lambda trial: {}}
-    chosen = {
-        "estimator": DicePairClassifier(tiny_bert, **FAST, verbose=0),
-        "space": lambda trial: {"model": trial.suggest_categorical("model", [str(own_bert)])},
+    options = {"cv": 2, "refit": False, "storage": tmp_path / "study.journal"}
+    searches = {
+        "plain": {"estimator": classifier, "space": lambda trial: {"lr": 1e-3}},
+        "piped": {"estimator": Pipeline([("classify", classifier)]), "space": lambda trial: {}},
     }
-    named = {"plain": plain, "piped": piped, "chosen": chosen}
-    options = {"cv": 2, "refit": False, "storage": storage}
-    for name, search in named.items():
-        for n_trials in (1, 2):
-            make_search(**search, **options, study_name=name, n_trials=n_trials).fit(X, y)
+    for name, search in searches.items():
+        make_search(**search, **options, study_name=name, n_trials=1).fit(X, y)
     change_weights(own_bert)
-    messages = dict.fromkeys(("plain", "piped"), "differs in the files of the base model")
-    messages["chosen"] = "trial 0 .* files of model='.*own-bert' have changed"
-    for name, message in messages.items():
-        with pytest.raises(ValueError, match=message):
-            make_search(**named[name], **options, study_name=name, n_trials=3).fit(X, y)
-
-
-def test_a_model_that_comes_to_the_machine_in_mid_study():
-    """A hub id that is not in the cache yet; from the second call on its files count."""
-    unknown, known = {"X": "1"}, {"X": "1", BASE_MODEL: "2"}
-    assert differences(unknown, known) == differences(known, unknown) == []
-    assert differences(known, {**known, BASE_MODEL: "3"}) == [BASE_MODEL]
-
-
-def test_trials_share_the_frozen_layers(tiny_bert, monkeypatch):
-    runs = []
-    compute = TextNet.compute_frozen_states
-
-    def counting(self, batcher, precision, states):
-        runs.append(len(states.missing(batcher.dataset)))
-        return compute(self, batcher, precision, states)
-
-    monkeypatch.setattr(TextNet, "compute_frozen_states", counting)
-    X, y = easy_corpus(18)
-    tagger = DiceTokenTagger(
-        tiny_bert, n_frozen_layers=1, max_epochs=1, precision="fp32", random_state=0, verbose=0
-    )
-    search = DiceSearchCV(tagger, n_trials=3, cv=3, random_state=0, verbose=0, refit=False)
-    search.fit(X, y)
-    assert sum(runs) == len({tuple(sentence) for sentence in X}), "once each, in the first folds"
-    assert active_reuse() is None
-    plain = GridSearchCV(tagger, [{k: [v] for k, v in search.best_params_.items()}], cv=3)
-    plain.fit(X, y)
-    assert plain.best_score_ == pytest.approx(search.best_score_, abs=1e-5)
+    for name, search in searches.items():
+        with pytest.raises(ValueError, match="the files of the base model"):
+            make_search(**search, **options, study_name=name, n_trials=2).fit(X, y)

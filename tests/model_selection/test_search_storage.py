@@ -1,10 +1,7 @@
 """Studies on disk and in databases: resumed, shared by processes, killed, refused."""
 
-import os
 import signal
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import optuna
@@ -12,14 +9,8 @@ import pytest
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
 
-from skdice.model_selection._search import _storage
-from skdice.model_selection._search._storage import (
-    is_shared,
-    open_storage,
-    open_study,
-    show_storage,
-)
-from skdice.model_selection._search._trials import run_worker
+from skdice.model_selection import _storage
+from skdice.model_selection._storage import open_storage
 
 from ..distributed.postgresql import server
 from .searched import CONDUCT, Peak, X, Y, make_search, start_search
@@ -123,27 +114,6 @@ def test_processes_at_the_same_time(storage, monkeypatch):
     assert here.best_score_ in [trial.value for trial in trials]
 
 
-def test_a_trial_that_another_process_took_for_dead(tmp_path):
-    storage = tmp_path / "study.journal"
-
-    def give_up(estimator, X):
-        study = open_study(storage, "skdice")
-        if len(study.trials) == 1:
-            study.tell(0, state=optuna.trial.TrialState.FAIL)
-
-    search = make_search(storage, n_trials=2, estimator=Peak(act=give_up))
-    with pytest.raises(ConnectionError, match=r"given up by another process.* goes on with those"):
-        search.fit(X, Y)
-    assert search.fit(X, Y).cv_results_["trial_number"].tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("parent, n_trials", [(os.getppid(), 3), (-1, 1)])
-def test_a_worker_ends_after_its_parent(parent, n_trials, tmp_path):
-    search = make_search(tmp_path / "study.journal", n_trials=3)
-    run_worker(search._make_plan(), search._make_task(X, Y, None, None), None, parent)
-    assert len(trials_of(search.storage)) == n_trials
-
-
 class TestResuming:
     def test_nothing_is_run_twice(self, tmp_path):
         fits = []
@@ -179,14 +149,14 @@ class TestResuming:
     @pytest.mark.parametrize(
         "change, different",
         [
-            ({"X": X + 1}, r"in X\."),
-            ({"y": 1 - Y}, r"in y\."),
-            ({"sample_weight": np.ones(12)}, r"in sample_weight\."),
-            ({"cv": KFold(3, shuffle=True, random_state=0)}, r"in cv\."),
-            ({"cv": 4}, r"in cv\."),
-            ({"scoring": "accuracy"}, r"in scoring\."),
-            ({"estimator": Peak(kind="other", x=0.5)}, "in the estimator's 'kind', .*'x'"),
-            ({"estimator": Summit()}, "in the estimator's class"),
+            ({"X": X + 1}, "X"),
+            ({"y": 1 - Y}, "y"),
+            ({"sample_weight": np.ones(12)}, "sample_weight"),
+            ({"cv": KFold(3, shuffle=True, random_state=0)}, "cv"),
+            ({"cv": 4}, "cv"),
+            ({"scoring": "accuracy"}, "scoring"),
+            ({"estimator": Peak(kind="other", x=0.5)}, "'kind', .*'x'"),
+            ({"estimator": Summit()}, "class"),
         ],
     )
     def test_another_search(self, tmp_path, change, different):
@@ -194,7 +164,7 @@ class TestResuming:
         make_search(storage, n_trials=1).fit(X, Y)
         given = {"X": X, "y": Y, "sample_weight": None} | change
         rows = {name: given.pop(name) for name in ("X", "y", "sample_weight")}
-        with pytest.raises(ValueError, match=f"study 'skdice' in .*study.journal.*{different}"):
+        with pytest.raises(ValueError, match=f"study 'skdice' .*{different}"):
             make_search(storage, **given).fit(**rows)
         assert len(trials_of(storage)) == 1
         make_search(storage, study_name="other", n_trials=1, **given).fit(**rows)
@@ -212,7 +182,7 @@ class TestResuming:
         with pytest.raises(ValueError, match=r"'mine' .* trials that are not of DiceSearchCV"):
             make_search(url, study_name="mine").fit(X, Y)
         optuna.create_study(storage=url, study_name="least")
-        with pytest.raises(ValueError, match=r"'least' .* does not maximise"):
+        with pytest.raises(ValueError, match="does not maximise"):
             make_search(url, study_name="least").fit(X, Y)
 
 
@@ -223,108 +193,45 @@ class TestStorages:
             make_search(storage, n_trials=2).fit(X, Y)
             assert len(make_search(storage, n_trials=3).fit(X, Y).study_.trials) == 3
 
-    @pytest.mark.parametrize(
-        "storage, message",
-        [
-            ("sqlite:////nowhere/study.db", "'sqlite:////nowhere/study.db' cannot be opened"),
-            ("/nowhere/study.journal", "'/nowhere/study.journal' cannot be opened.*No such file"),
-            ("nodb://localhost/x", "'nodb://localhost/x' cannot be opened.*nodb"),
-            ("sqlite:/x://", "cannot be opened"),
-            (
-                "postgresql+nodriver://me:secret@localhost/x",
-                r"'postgresql\+nodriver://me:\*\*\*@localhost/x' cannot be opened",
-            ),
-        ],
-    )
-    def test_out_of_reach(self, storage, message):
-        with pytest.raises(ValueError, match=message) as caught:
-            make_search(storage).fit(X, Y)
-        assert "secret" not in str(caught.value)
-
-    def test_a_directory_and_a_file_of_another_kind(self, tmp_path):
-        with pytest.raises(ValueError, match="cannot be opened"):
-            make_search(tmp_path).fit(X, Y)
-        for content in ("hello\nworld\n", '{"a": 1}\n', "[1]\n", "3\n3\n"):
-            path = tmp_path / "file"
-            path.write_text(content)
-            with pytest.raises(ValueError, match="file' cannot be opened"):
+    def test_files_of_another_kind_are_left_alone(self, tmp_path):
+        for content in (b"hello\nworld\n", b'{"a": 1}\n', b"a note without a line end"):
+            path = tmp_path / "note"
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match="no journal"):
                 make_search(path).fit(X, Y)
-            with pytest.raises(ValueError, match="cannot be opened"):
-                make_search(f"sqlite:///{path}").fit(X, Y)
+            assert path.read_bytes() == content
+            assert [file.name for file in tmp_path.iterdir()] == ["note"]
 
-    def test_a_database_that_may_not_be_written_to(self, tmp_path):
-        """As on a file system that is mounted read-only."""
-        path = tmp_path / "study.db"
-        make_search(f"sqlite:///{path}", n_trials=1).fit(X, Y)
-        url = f"sqlite:///file:{path}?mode=ro&uri=true"
-        for name in ("skdice", "new"):
-            with pytest.raises(ValueError, match="can be read, but not written to"):
-                make_search(url, n_trials=2, study_name=name).fit(X, Y)
+    @pytest.mark.parametrize("storage", ["sqlite:////nowhere/study.db", "/nowhere/study.journal"])
+    def test_out_of_reach(self, storage):
+        """The error is Optuna's, or the system's."""
+        with pytest.raises(Exception, match=r"open|No such file"):
+            make_search(storage).fit(X, Y)
 
-    def test_no_server(self, tmp_path):
-        pytest.importorskip("psycopg")
-        url = f"postgresql+psycopg://me:secret@/x?host={tmp_path}"
-        with pytest.raises(ValueError, match=r"cannot be opened.*connection.*failed") as caught:
-            make_search(url).fit(X, Y)
-        assert "secret" not in str(caught.value)
+    @pytest.mark.parametrize("storage", [3, "", object()])
+    def test_no_storage(self, storage):
+        with pytest.raises(TypeError, match="storage"):
+            make_search(storage).fit(X, Y)
 
-    @pytest.mark.parametrize(
-        "url, module, line",
-        [
-            ("postgresql+psycopg2://localhost/x", "psycopg2", "pip install psycopg2-binary"),
-            ("postgresql+psycopg://localhost/x", "psycopg", r"pip install 'psycopg\[binary\]'"),
-            ("mysql+pymysql://localhost/x", "pymysql", "pip install pymysql"),
-        ],
-    )
-    def test_missing_driver(self, url, module, line, monkeypatch):
-        monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(ValueError, match=f"needs a database driver.*{line}"):
-            make_search(url).fit(X, Y)
-
-    def test_passwords_are_not_shown(self):
-        assert show_storage("postgresql://me:secret@host/x") == "'postgresql://me:***@host/x'"
-        assert show_storage("postgresql://host/x") == "'postgresql://host/x'"
-
-    def test_which_can_be_shared(self):
-        for storage in (None, optuna.storages.InMemoryStorage(), "sqlite://", "sqlite:///:memory:"):
-            assert not is_shared(storage)
-        for storage in ("study.journal", Path("study.journal"), "sqlite:///study.db"):
-            assert is_shared(storage)
+    def test_processes_need_a_storage_that_they_can_share(self):
+        memory = optuna.storages.InMemoryStorage()
+        with pytest.raises(ValueError, match="n_jobs=2"):
+            make_search(memory, n_jobs=2).fit(X, Y)
 
 
-DAMAGED = {
-    "a part": (lambda content: content + b'{"op_code":6,"worker_id":"ab', 1),
-    "no line end": (lambda content: content + b'{"op_code":1}', 1),
-    "NULs": (lambda content: content + bytes(100), 1),
-    "an empty line": (lambda content: content + b"\n", 1),
-    "two parts": (lambda content: content + b'{"op_code":6,"wor{"op_code":6}\n', 1),
-    "the last record": (lambda content: content[:-10], 0),
-    "the middle": (lambda content: content.replace(b"\n", b"", 1), None),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGED)
-def test_a_damaged_journal(damage, tmp_path):
-    """Whatever a machine that went down left: an error says what to delete, and then it goes on."""
+@pytest.mark.parametrize(
+    "torn", [b'{"op_code":6,"worker_id":"ab', b'{"op_code":1}', bytes(100), None], ids=repr
+)
+def test_a_torn_last_line_is_dropped(torn, tmp_path):
+    """What a process that was killed wrote of a line, also one that lacks only its line end."""
     path = tmp_path / "study.journal"
-    make_search(path, n_trials=1).fit(X, Y)
-    change, after_end = DAMAGED[damage]
+    make_search(path, n_trials=2).fit(X, Y)
     whole = path.read_bytes()
-    damaged = change(whole)
-    path.write_bytes(damaged)
-    line = 1 if after_end is None else whole.count(b"\n") + after_end
-    with pytest.raises(ValueError, match=f"cannot be opened: line {line} is no record.*delete"):
-        make_search(path, n_trials=2).fit(X, Y)
-    assert path.read_bytes() == damaged
-    path.write_bytes(b"".join(damaged.splitlines(keepends=True)[: line - 1]))
-    assert len(make_search(path, n_trials=2).fit(X, Y).cv_results_["params"]) == 2
-
-
-@pytest.mark.parametrize("content", [b"a note without a line end", b"\n\nnote", b'{"a": 1}\n'])
-def test_a_file_of_another_kind_is_left_alone(content, tmp_path):
-    path = tmp_path / "note"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match="line 1 is no record of a study: b'"):
-        make_search(path).fit(X, Y)
-    assert path.read_bytes() == content
-    assert [file.name for file in tmp_path.iterdir()] == ["note"]
+    path.write_bytes(whole[:-10] if torn is None else whole + torn)
+    with pytest.warns(UserWarning, match="was dropped"):
+        again = make_search(path, n_trials=3).fit(X, Y)
+    # Without its last record a trial may be unfinished: another one takes its place.
+    assert len(again.cv_results_["params"]) == 3
+    kept = whole[: whole[:-10].rfind(b"\n") + 1] if torn is None else whole
+    assert path.read_bytes().startswith(kept)
+    assert len(make_search(path, n_trials=4).fit(X, Y).cv_results_["params"]) == 4
