@@ -166,7 +166,8 @@ def _clear(place: Path, directory: Path) -> None:
 def _lock(place: Path) -> int:
     """Make a directory and wait until it is ours; the system releases it when the process dies."""
     while True:
-        place.mkdir(exist_ok=True)
+        with suppress(FileExistsError):  # Also one that is gone by the time it is looked at.
+            place.mkdir()
         with suppress(FileNotFoundError):  # Whoever had it has just deleted it.
             lock = os.open(place, os.O_RDONLY)
             if fcntl is not None:

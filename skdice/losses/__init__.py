@@ -7,6 +7,7 @@ from ._dsc import SelfAdjustingDiceLoss
 from ._focal import FocalLoss
 from ._memory import SumsMemory
 from ._named import LOSS_NAMES, loss_parameters, make_loss
+from ._set import SetLoss
 from ._tversky import TverskyLoss
 from ._weighted_cross_entropy import WeightedCrossEntropyLoss, log_class_weight
 
@@ -17,6 +18,7 @@ __all__ = [
     "FocalLoss",
     "Loss",
     "SelfAdjustingDiceLoss",
+    "SetLoss",
     "SumsMemory",
     "TverskyLoss",
     "WeightedCrossEntropyLoss",

@@ -98,8 +98,8 @@ class Loss(BaseEstimator, nn.Module):
     and ``value(sums)`` is the loss. So a loss over one optimiser step stays exact when the step is
     cut into micro-batches or spread over processes.
 
-    A subclass of a loss that is a mean over items brings ``_item_losses``, one of a ratio over a
-    set (:class:`SetLoss`) ``_cells``.
+    A subclass of a loss that is a mean over items brings ``item_losses``, one of a ratio over a
+    set (:class:`SetLoss`) ``cells``.
 
     Parameters
     ----------
@@ -215,14 +215,14 @@ class Loss(BaseEstimator, nn.Module):
 
     def _weighted_losses(self, items: Items) -> Tensor:
         weight = self._unit_weight(items.weight, items.sample_weight > 0)
-        return self._item_losses(items) * weight
+        return self.item_losses(items) * weight
 
-    def _item_losses(self, items: Items) -> Tensor:
+    def item_losses(self, items: Items) -> Tensor:
         """Return the unweighted loss of each unit: an item, or a cell of the columns."""
         raise NotImplementedError
 
     def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
-        """Return the weights of what :meth:`_item_losses` returns, from those of the targets."""
+        """Return the weights of what :meth:`item_losses` returns, from those of the targets."""
         return weight
 
     def check_parameters(self) -> None:

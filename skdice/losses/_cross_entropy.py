@@ -32,5 +32,5 @@ class CrossEntropyLoss(Loss):
 
     is_over_positions: ClassVar[bool] = True
 
-    def _item_losses(self, items: Items) -> Tensor:
+    def item_losses(self, items: Items) -> Tensor:
         return items.cross_entropy

@@ -27,5 +27,5 @@ class DiceLoss(SetLoss):
     tensor(0.1086)
     """
 
-    def _cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return 2 * p * y, self._power(p) + y

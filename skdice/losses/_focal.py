@@ -34,7 +34,7 @@ class FocalLoss(Loss):
 
     gamma: Annotated[float, number("Focusing exponent; 0 is cross-entropy.", low=0)] = 2.0
 
-    def _item_losses(self, items: Items) -> Tensor:
+    def item_losses(self, items: Items) -> Tensor:
         m = items.gold_logits
         log_p, log_rest = logsigmoid(m), logsigmoid(-m)
         # (1 - p)^gamma as exp(gamma log(1 - p)): a finite gradient for every gamma >= 0.

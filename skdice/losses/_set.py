@@ -72,7 +72,7 @@ class SetLoss(Loss):
 
     N and D are sums over the cells (item, class) of a set. The set is the whole batch
     (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says in
-    ``_cells`` what a cell adds to N and to D.
+    ``cells`` what a cell adds to N and to D.
 
     With one softmax the gold cell of an item is that of its class; with columns every 1 is one.
 
@@ -92,7 +92,7 @@ class SetLoss(Loss):
     ohem_ratio: Annotated[float, number(_OHEM, low=0)] = 0.0
     ce_weight: Annotated[float, number(_CE_WEIGHT, low=0, high=1, closed="both")] = 0.0
 
-    def _cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return what cells add to N and to D.
 
         Parameters
@@ -151,7 +151,7 @@ class SetLoss(Loss):
     def _numbers(self, items: Items) -> tuple[Tensor, Tensor]:
         """Return what the cells of items add to N and to D, each (n_items, n_classes)."""
         y = items.is_gold
-        numerator, denominator = self._cells(self._scores(items.cell_logits), y.to(items.logits))
+        numerator, denominator = self.cells(self._scores(items.cell_logits), y.to(items.logits))
         # Where D is tiny the gradient of N may overflow: 0 times that must not reach other cells.
         return numerator.masked_fill(~y, 0.0), denominator
 
@@ -166,7 +166,7 @@ class SetLoss(Loss):
         gold = self._gold_weight(items.logits, items.target)
         return weight * (gold if items.has_columns else gold.unsqueeze(1))
 
-    def _item_losses(self, items: Items) -> Tensor:
+    def item_losses(self, items: Items) -> Tensor:
         keep = self._kept_classes(items.logits.shape[1], items.logits.device)
 
         def ratios_of_items(block: Items, valid: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ class TverskyLoss(SetLoss):
     alpha: Annotated[float, number("Weight of false positives.", low=0)] = 0.5
     beta: Annotated[float, number(_BETA, low=0)] = 0.5
 
-    def _cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         tp = p * y
         fp = self._power(p) * (1 - y)
         fn = self._power(1 - p) * y

@@ -27,7 +27,6 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.distributed import _part, predict_parquet
-
 from skdice.distributed._fingerprint import estimator_fingerprint
 from skdice.estimators import load_pretrained
 

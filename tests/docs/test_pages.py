@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-
 from ..tiny_models import build_bert
 
 ROOT = Path(__file__).parents[2]

@@ -1,6 +1,5 @@
 """Processes and threads that save and load the same directory at the same time."""
 
-import errno
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -136,28 +135,3 @@ class TestErrors:
         monkeypatch.setattr(_replace.shutil, "copytree", lambda place, _: write_and_read(place))
         with pytest.raises(ValueError, match=r"saved' changed whenever .* another process writes"):
             read_one_version(tmp_path / "saved", write_and_read)
-
-    def test_a_lock_that_is_kept(self, fitted, copied_tagger, monkeypatch):
-        monkeypatch.setattr(_replace, "_LOCK_SECONDS", 0.0)
-        with (
-            _replace.alone_beside(copied_tagger),
-            pytest.raises(OSError, match="Another process writes there too") as caught,
-        ):
-            fitted("tagger")[0].save_pretrained(copied_tagger)
-        assert caught.value.errno == errno.EAGAIN
-
-    def test_without_locks(self, copied_tagger, fitted, monkeypatch):
-        """As some network file systems have none: the error says who was there."""
-        monkeypatch.setattr(_replace, "fcntl", None)
-        rename = _replace.Path.rename
-
-        def meet(path, target):
-            if target == copied_tagger:
-                monkeypatch.setattr(_replace.Path, "rename", rename)
-                shutil.copytree(path, target)
-            return rename(path, target)
-
-        monkeypatch.setattr(_replace.Path, "rename", meet)
-        with pytest.raises(OSError, match=r"Directory not empty.* Another process writes there"):
-            fitted("tagger")[0].save_pretrained(copied_tagger)
-        load_pretrained(copied_tagger)

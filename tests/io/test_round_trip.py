@@ -16,7 +16,7 @@ from skorch.callbacks import Callback, EpochTimer
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.losses import DiceLoss, FocalLoss, WeightedCrossEntropyLoss
-from skdice.model_selection import reuse_work, tune_decision
+from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus, easy_pairs, easy_texts
 from .conftest import CASES, FAST, make
@@ -134,17 +134,6 @@ def test_windows_and_validation(tiny_bert, tmp_path):
     assert (loaded.max_length_, loaded.stride_) == (8, 2)
     assert loaded.background_bias_ == tagger.background_bias_
     pd.testing.assert_frame_equal(loaded.history_, tagger.history_)
-
-
-def test_frozen_layers_inside_reuse_work(tiny_bert, tmp_path):
-    X, y = easy_texts(12)
-    estimator = DiceTextClassifier(tiny_bert, **FAST, n_frozen_layers=1).fit(X, y)
-    expected = estimator.decision_function(X)
-    loaded = saved_and_loaded(estimator, tmp_path / "saved")
-    np.testing.assert_array_equal(loaded.decision_function(X), expected)
-    with reuse_work() as reuse:
-        np.testing.assert_allclose(loaded.decision_function(X), expected, atol=1e-5)
-        assert reuse.n_bytes > 0
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_question_answering(fitted, family, tmp_path):
         with torch.inference_mode():
             output = model(**inputs)
         logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=1).numpy()
-        encoded = estimator._encode([pair[0]], [pair[1]]).dataset
+        encoded = estimator._encode([pair]).dataset
         assert encoded.input_ids[0].tolist() == inputs["input_ids"][0].tolist()
         expected = estimator._predict_logits(encoded)
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
