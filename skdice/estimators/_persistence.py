@@ -223,7 +223,7 @@ def _initialize_on_base(net: TextNet, place: Path, base_digest: str) -> None:
     model, where = net.module__model, "from_pretrained(directory, model=...) says where it is"
     try:
         net.initialize()
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # Adapters may be too large for this machine.
         raise ValueError(
             f"The directory {str(place)!r} has adapters, and the model {model!r} that they are for "
             f"cannot be loaded; {where}. {error}"

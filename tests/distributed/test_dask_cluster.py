@@ -12,13 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skdice import DiceTokenTagger, compare_losses
 from skdice.distributed import _predict, predict_parquet
-from skdice.distributed._fingerprint import estimator_fingerprint
-from skdice.model_selection._search import _study
 
 from ..corpora import easy_corpus
 from ..model_selection.searched import Peak, X, Y, make_search
@@ -175,31 +172,6 @@ class TestPrediction:
                 )
         assert "the same call goes on with the others" in caught.value.__notes__[-1]
 
-    def test_several_threads_in_a_process(self, tagger, corpus, sentences, tmp_path):
-        """They read and write at the same time, and predict in turn, with all of their cores."""
-
-        def threads():
-            with _predict._threads_of_worker():
-                return torch.get_num_threads()
-
-        before = torch.get_num_threads()
-        with local_cluster(1, processes=False, threads_per_worker=3) as client:
-            table = predict_parquet(
-                tagger, corpus, tmp_path / "out", columns="words", keep="id", client=client
-            )
-            assert client.submit(threads).result() == 3
-        assert torch.get_num_threads() == before
-        check(tmp_path / "out", table, tagger, sentences)
-
-    def test_a_directory_that_changes(self, client, tagger, corpus, tmp_path, tiny_bert):
-        """Workers find another estimator than the one that the run began with."""
-        tagger.save_pretrained(tmp_path / "tagger")
-        shipment = Shipment(str(tmp_path / "tagger"), estimator_fingerprint(tagger))
-        assert client.submit(shipment.unpack, pure=False).result().max_length_ == 64
-        DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(8)).save_pretrained(tmp_path / "tagger")
-        with pytest.raises(ValueError, match="is another one than when the run began"):
-            Shipment(shipment.path, shipment.fingerprint).unpack()
-
 
 class TestJoblib:
     """What runs on the cluster gives the numbers of one process."""
@@ -279,12 +251,3 @@ class TestSearch:
         states = [t.state.name for t in search.study_.trials]
         assert states.count("RUNNING") == 1
         assert states.count("COMPLETE") == len(search.cv_results_["params"])
-
-    def test_a_storage_that_workers_do_not_reach(self, dask, monkeypatch):
-        def unreachable(*_):
-            raise ValueError("The storage '/tmp/x' cannot be opened: No such file or directory")
-
-        monkeypatch.setattr(_study, "_run_in_processes", unreachable)
-        with pytest.raises(ValueError, match="cannot be opened") as caught:
-            make_search(n_trials=4).fit(X, Y)
-        assert "give a storage that all of them reach" in caught.value.__notes__[0]

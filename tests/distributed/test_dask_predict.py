@@ -2,8 +2,6 @@
 
 import functools
 import itertools
-import json
-import os
 import shutil
 
 import numpy as np
@@ -295,71 +293,6 @@ class TestResuming:
         with pytest.raises(ValueError, match=r"does not have: 'part-3.parquet'\. Give another"):
             predict_parquet(tagger, corpus, out, columns="words", verbose=0)
 
-    @pytest.mark.parametrize(
-        "damage, message",
-        [
-            (lambda out: (out / "part-3.parquet").write_bytes(b"PAR1"), "damaged.* Delete it"),
-            (lambda out: (out / "_skdice.json").write_text("{}"), "_skdice.json' is damaged"),
-            (
-                lambda out: pq.write_table(pa.table({"a": [1]}), out / "part-3.parquet"),
-                "was not written by this run",
-            ),
-            (lambda out: (out / "notes.txt").write_text("mine"), "no predictions.*'notes.txt'"),
-        ],
-    )
-    def test_a_damaged_destination(self, damage, message, tagger, corpus, tmp_path):
-        out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        damage(out)
-        with pytest.raises(ValueError, match=message):
-            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-
-    @pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.8, 0.99])
-    def test_a_flipped_bit(self, share, tagger, corpus, tmp_path):
-        """Wherever it is: in the magic bytes, in the rows, or in the footer."""
-        out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", keep="id", verbose=0)
-        path = out / "part-3.parquet"
-        data = bytearray(path.read_bytes())
-        data[int(share * len(data))] ^= 1
-        path.write_bytes(data)
-        with pytest.raises(ValueError, match=r"part-3.parquet' (is damaged|was not written by)"):
-            predict_parquet(tagger, corpus, out, columns="words", keep="id", verbose=0)
-
-    def test_lost_rows(self, tagger, corpus, tmp_path):
-        """A part that another program wrote again, with what the metadata say."""
-        out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        path = out / "part-3.parquet"
-        table = pq.read_table(path).replace_schema_metadata(pq.read_metadata(path).metadata)
-        pq.write_table(table.slice(1), path)
-        with pytest.raises(ValueError, match=r"part-3.parquet' is damaged \(it was changed"):
-            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        path.unlink()
-        again = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        assert again["is_new"].tolist() == [False, True, False, False]
-
-    def test_a_damaged_part_in_the_meantime_is_predicted(self, tagger, corpus, tmp_path):
-        """As a worker does whose part another one has finished."""
-        out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        metadata = pq.read_metadata(out / "part-3.parquet").metadata
-        stamp = [metadata[name].decode() for name in (b"skdice.job", b"skdice.source")]
-        assert is_finished(out / "part-3.parquet", *stamp)
-        data = (out / "part-3.parquet").read_bytes()
-        (out / "part-3.parquet").write_bytes(data.replace(b"PAR1", b"PAR2", 1))
-        assert not is_finished(out / "part-3.parquet", *stamp)
-
-    def test_one_run_at_a_time(self, tagger, corpus, tmp_path):
-        fcntl = pytest.importorskip("fcntl")
-        (tmp_path / "out").mkdir()
-        descriptor = os.open(tmp_path / "out", os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with pytest.raises(ValueError, match="Another run is writing into"):
-            predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
-        os.close(descriptor)
-        predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
-
 
 class TestFingerprint:
     @pytest.mark.parametrize("case", CASES)
@@ -452,19 +385,6 @@ class TestBadInput:
         (corpus / "part-9.parquet").write_bytes(b"PAR1 and no more")
         refuses("'part-9.parquet' .* cannot be read", ValueError, tagger, corpus, columns="words")
 
-    def test_damage_in_the_middle_of_a_part(self, tagger, corpus, tmp_path):
-        path = corpus / "part-3.parquet"
-        content = bytearray(path.read_bytes())
-        column = pq.ParquetFile(path).metadata.row_group(0).column(1)
-        start = column.dictionary_page_offset or column.data_page_offset
-        content[start : start + column.total_compressed_size] = (
-            b"\xff" * column.total_compressed_size
-        )
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"Part 'part-3.parquet' .* cannot be read as Parquet"):
-            predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
-        assert "part-3.parquet" not in files_of(tmp_path / "out")
-
     @pytest.mark.parametrize(
         "case, column, values, rows",
         [
@@ -529,12 +449,6 @@ class TestBadInput:
         (tmp_path / "file").write_text("mine")
         with pytest.raises(ValueError, match="cannot be made"):
             predict_parquet(tagger, corpus, tmp_path / "file", columns="words", verbose=0)
-
-
-def test_the_manifest_tells_versions(tagger, corpus, tmp_path):
-    predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
-    content = json.loads((tmp_path / "out" / "_skdice.json").read_text())
-    assert content["versions"].keys() >= {"skdice", "torch", "transformers"}
 
 
 def test_progress(tagger, corpus, tmp_path, capsys):

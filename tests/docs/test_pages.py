@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
 
 from ..tiny_models import build_bert
 

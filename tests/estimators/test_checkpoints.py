@@ -1,7 +1,6 @@
 """A fit that was killed goes on where it was, and ends as if nothing had happened."""
 
 import errno
-import json
 import os
 import resource
 import shutil
@@ -206,7 +205,7 @@ def test_finished_fits_of_a_cross_validation_are_not_run_again(tiny_bert, tmp_pa
 
 def assert_no_optimizer(directory):
     for path in directory.iterdir():
-        assert "optimizer" not in (path / "state.json").read_text()
+        assert b"optimizer" not in (path / "state.safetensors").read_bytes()[:100_000]
 
 
 ANOTHER_FIT = {
@@ -280,16 +279,14 @@ def test_the_copy_goes_on(killed_fit):
     assert continued(tagger, X, y)[1] == 1
 
 
-@pytest.mark.parametrize("name", ["state.json", "tensors.safetensors"])
-@pytest.mark.parametrize("damage", ["cut", "missing", "flipped"])
-def test_damaged(name, damage, killed_fit):
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_damaged(damage, killed_fit):
     tagger, X, y, directory = killed_fit
-    path = directory / name
+    path = directory / "state.safetensors"
     content = path.read_bytes()
-    path.unlink()
     if damage == "cut":
         path.write_bytes(content[: len(content) // 2])
-    elif damage == "flipped":
+    else:
         place = len(content) // 2
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
     with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
@@ -333,9 +330,8 @@ def test_odd_states(name, killed_fit):
 
 def test_no_pickle(killed_fit):
     directory = killed_fit[-1]
-    assert sorted(os.listdir(directory)) == ["state.json", "tensors.safetensors"]
-    json.loads((directory / "state.json").read_text())
-    assert len(load_file(directory / "tensors.safetensors")) > 10
+    assert os.listdir(directory) == ["state.safetensors"]
+    assert len(load_file(directory / "state.safetensors")) > 10
 
 
 @pytest.mark.parametrize(

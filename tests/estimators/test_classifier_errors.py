@@ -116,7 +116,6 @@ def test_no_rows_at_all(tiny_bert, X):
         ({"pos_label": 2}, [0, 1, 0], ["'pos_label'", "0, 1", "Got 2"]),
         ({"pos_label": 1}, [0, 1, 2], ["'pos_label'", "more than two classes"]),
         ({"truncation": "first"}, Y, ["'truncation'", "'longest_first'", "'first'"]),
-        ({"stride": 3}, Y, ["'stride'", "None", "truncated", "3"]),
         ({"max_length": 3}, Y, ["'max_length'", "range [4, 64]"]),
         ({"class_weight": {7: 1.0}}, Y, ["class_weight", "7", "0, 1"]),
     ],

@@ -96,7 +96,7 @@ def test_same_as_with_transformers_alone(family, fitted):
     )
     with torch.inference_mode():
         logits = transformer(**inputs).logits
-    batch = fitted._batcher(fitted._encode(X), "fp32").collate(np.arange(len(X)))
+    batch = fitted._batcher(fitted._encode(X)).collate(np.arange(len(X)))
     assert torch.equal(batch["input_ids"], inputs["input_ids"])
     assert torch.equal(batch["attention_mask"], inputs["attention_mask"])
     for i, (words, p) in enumerate(zip(X, fitted.predict_proba(X))):

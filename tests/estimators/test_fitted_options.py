@@ -18,7 +18,7 @@ ROWS = {
     "word_shapes": (test_word_shapes.X, test_word_shapes.Y),
 }
 CARDS = {
-    "crf": "the tags of a sentence are scored together",
+    "crf": "ags of a sentence that are scored together",
     "word_shapes": "told the shape of each word",
 }
 PROPERTIES = {"crf": "IOB2", "word_shapes": json.dumps(list(SHAPES))}

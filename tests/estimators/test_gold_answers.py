@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skdice import DiceSpanExtractor
 from skdice.datasets import read_squad
-from skdice.estimators._questions import GoldAnswers
+from skdice.estimators._questions import align_answers
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "random_state": 0, "verbose": 0}
 CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -26,10 +26,10 @@ def squad(*answers):
 
 
 def read(row, on_misaligned="repair", context=CONTEXT):
-    """Return GoldAnswers of one row; it must warn if, and only if, it counts something."""
+    """Return the gold answers of one row; it must warn if, and only if, it counts something."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        gold = GoldAnswers([row], [context], on_misaligned)
+        gold = align_answers([row], [context], on_misaligned)
     assert len(caught) == (gold.n_misaligned > 0)
     return gold
 
@@ -63,7 +63,7 @@ def read(row, on_misaligned="repair", context=CONTEXT):
 def test_answers_that_are_in_order(row, span, on_misaligned):
     gold = read(row, on_misaligned)
     assert gold.spans == [span]
-    assert gold.rows.tolist() == [0]
+    assert gold.kept.tolist() == [0]
     assert gold.n_misaligned == 0
 
 
@@ -98,13 +98,13 @@ class TestWrongOffsets:
     def test_repair(self, row, repaired, left, n_misaligned):
         gold = read(row)
         assert gold.spans == [repaired]
-        assert gold.rows.tolist() == [0]
+        assert gold.kept.tolist() == [0]
         assert gold.n_misaligned == n_misaligned
 
     def test_skip(self, row, repaired, left, n_misaligned):
         gold = read(row, "skip")
         assert gold.spans == [left]
-        assert gold.rows.tolist() == ([] if left is None else [0])
+        assert gold.kept.tolist() == ([] if left is None else [0])
         assert gold.n_misaligned == n_misaligned
 
     def test_raise(self, row, repaired, left, n_misaligned):
@@ -115,9 +115,9 @@ class TestWrongOffsets:
 @pytest.mark.parametrize("row", [squad(("berlin", 3)), squad(("berlin", 3), ("Oslo", 0))])
 def test_text_that_is_nowhere_is_left_out_or_an_error(row):
     with pytest.raises(ValueError, match=r"answer of row 0 .*'berlin'.* is nowhere in it.*'skip'"):
-        GoldAnswers([row], [CONTEXT], "repair")
+        align_answers([row], [CONTEXT], "repair")
     gold = read(row, "skip")
-    assert (gold.spans, gold.rows.tolist()) == ([None], [])
+    assert (gold.spans, gold.kept.tolist()) == ([None], [])
     assert gold.n_misaligned == len(row["text"])
 
 
@@ -129,16 +129,16 @@ def test_text_without_offset_that_is_nowhere(row, on_misaligned):
         assert read(row, on_misaligned).n_misaligned > 0
     else:
         with pytest.raises(ValueError, match=r"answer of row 0 .*'berlin'.* is nowhere in it"):
-            GoldAnswers([row], [CONTEXT], on_misaligned)
+            align_answers([row], [CONTEXT], on_misaligned)
 
 
 def test_rows_keep_their_places():
     y = [squad(("paris", 9)), squad(("berlin", 0)), squad(), squad(("paris", 8)), "oslo"]
     with pytest.warns(UserWarning, match="answer_start") as record:
-        gold = GoldAnswers(pd.Series(y, index=range(5, 0, -1)), [CONTEXT] * 5, "skip")
-    assert gold.rows.tolist() == [0, 2, 4]
+        gold = align_answers(pd.Series(y, index=range(5, 0, -1)), [CONTEXT] * 5, "skip")
+    assert gold.kept.tolist() == [0, 2, 4]
     assert gold.spans == [(9, 14), None, None, None, (0, 4)]
-    assert gold.y == y
+    assert gold.answers == y
     assert gold.n_misaligned == 2
     (message,) = {str(warning.message) for warning in record}
     assert "2 answers do not lie at their answer_start: 0 were moved" in message
@@ -149,7 +149,7 @@ def test_rows_keep_their_places():
 
 def test_warning_lists_the_first_rows_only():
     with pytest.warns(UserWarning, match=r"9 answers .* 9 were moved .*rows 0, 1, 2, 3, 4, \.\.\."):
-        GoldAnswers([squad(("paris", 8))] * 9, [CONTEXT] * 9, "repair")
+        align_answers([squad(("paris", 8))] * 9, [CONTEXT] * 9, "repair")
 
 
 @given(
@@ -228,12 +228,12 @@ def test_all_wrong_offsets_of_published_corpora_are_counted(name, n_misaligned, 
     contexts = X["context"].tolist()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        gold = GoldAnswers(y, contexts, on_misaligned)
+        gold = align_answers(y, contexts, on_misaligned)
     assert gold.n_misaligned == n_misaligned
     assert len(caught) == (n_misaligned > 0)
     for span, answers, context in zip(gold.spans, y, contexts):
         assert span is None or context[slice(*span)] in answers["text"]
-    lost = np.setdiff1d(np.arange(len(y)), gold.rows)
+    lost = np.setdiff1d(np.arange(len(y)), gold.kept)
     if on_misaligned == "repair":
         assert not len(lost)
     assert len(lost) <= n_misaligned

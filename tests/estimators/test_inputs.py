@@ -17,7 +17,7 @@ from skdice._inputs import (
 from skdice.datasets._splitting import checked_split
 from skdice.estimators._entity_rows import check_entities
 from skdice.estimators._labels import check_indicator, check_labels
-from skdice.estimators._questions import GoldAnswers, check_questions
+from skdice.estimators._questions import align_answers, check_questions
 
 
 def test_weights_that_are_all_zero():
@@ -47,7 +47,9 @@ def spans_with(row):
         (lambda: check_entities(spans_with(SCALAR), SENTENCES), "row 1 is array('0-d'"),
         (lambda: check_entities(spans_with([SCALAR]), SENTENCES), "row 1 has array("),
         (
-            lambda: GoldAnswers([{"text": ["a"], "answer_start": SCALAR}], ["a in oslo"], "repair"),
+            lambda: align_answers(
+                [{"text": ["a"], "answer_start": SCALAR}], ["a in oslo"], "repair"
+            ),
             "Each answer_start of row 0 of y must be an int; got array(",
         ),
         # So has a sparse matrix, and numpy makes one object of it.

@@ -12,10 +12,8 @@ from sklearn.base import clone
 from skorch.callbacks import Callback
 
 from skdice import DiceQueryTagger
-from skdice.estimators import _base
 from skdice.estimators._persistence import _load_head
 from skdice.losses._query import match_scores
-from skdice.nn import _net
 
 from ..io.conftest import CASES, make
 
@@ -78,7 +76,7 @@ def test_logits_are_the_mean(joined, case):
 def test_starts_and_ends_of_questions_are_the_mean(joined):
     estimator, X, _ = joined("questions")
     parts = [numbers(one.no_answer_score(X)) for one in singles(estimator)]
-    dataset = estimator._encode(*zip(*X)).dataset
+    dataset = estimator._encode(X).dataset
     each = [one._predict_logits(dataset) for one in singles(estimator)]
     np.testing.assert_allclose(estimator._predict_logits(dataset), np.mean(each, axis=0), atol=1e-5)
     assert np.ptp(parts, axis=0).max() > 0
@@ -187,26 +185,26 @@ def test_a_query_tagger_goes_on_from_the_first_member(joined, tmp_path):
     torch.testing.assert_close(new.net_.module_.head.weight, expected)
 
 
-def test_checkpoints_of_members(joined, tmp_path, monkeypatch):
+def test_checkpoints_of_members(joined, tmp_path):
     """A fit that dies in its second member goes on there, and the first is not run again."""
     estimator, X, y = joined("texts")
-    kept = clone(estimator).set_params(checkpoint_dir=tmp_path)
-    train, n_runs = _net.TextNet.train, []
 
-    def die_in_the_second(self, *args, **kwargs):
-        n_runs.append(1)
-        if len(n_runs) == 2:
-            raise OSError("no more power")
-        return train(self, *args, **kwargs)
+    fits, steps = [], []
 
-    monkeypatch.setattr(_net.TextNet, "train", die_in_the_second)
+    class Die(Callback):
+        def on_train_begin(self, net, **kwargs):
+            fits.append(1)
+            if len(fits) == 2:
+                raise OSError("no more power")
+
+    class Count(Callback):
+        def on_batch_end(self, net, **kwargs):
+            steps.append(1)
+
+    kept = clone(estimator).set_params(checkpoint_dir=tmp_path, callbacks=[Die()])
     with pytest.raises(OSError, match="no more power"):
         kept.fit(X, y)
-    steps = []
-    monkeypatch.setattr(_net.TextNet, "train", train)
-    step = _net.TextNet._train_step
-    monkeypatch.setattr(_net.TextNet, "_train_step", lambda *args: steps.append(1) or step(*args))
-    again = clone(kept).fit(X, y)
+    again = clone(kept).set_params(callbacks=[Count()]).fit(X, y)
     assert len(steps) == 2 * 2  # two members, two steps each
     np.testing.assert_array_equal(logits(again, X), logits(estimator, X))
 
@@ -280,7 +278,7 @@ class TestMerged:
         class Watched(type(estimator)):
             def _fit_member(self, *args):
                 fit = super()._fit_member(*args)
-                trained.append({k: w.clone() for k, w in fit[0].module_.state_dict().items()})
+                trained.append({k: w.clone() for k, w in fit.module_.state_dict().items()})
                 return fit
 
         merged = Watched(**estimator.get_params(deep=False)).fit(X, y)
@@ -324,20 +322,3 @@ class TestMerged:
         estimator, X, y = make("texts", shallow_models("bert"), n_members=2, merge_members=True)
         estimator.set_params(callbacks=[Look()]).fit(X, y)
         assert not torch.equal(*states)
-
-
-def test_members_share_the_precision_that_was_measured(shallow_models, monkeypatch):
-    """Another process, or another time, may find another one the faster."""
-    measured = iter(["bf16", "fp32", "fp32"])
-    monkeypatch.setattr(_base, "resolve_precision", lambda *args: next(measured))
-    estimator, X, y = make("texts", shallow_models("bert"), n_members=2)
-    fit_member, precisions = type(estimator)._fit_member, []
-
-    def remember(self, *args):
-        fit = fit_member(self, *args)
-        precisions.append(fit[0].precision)
-        return fit
-
-    monkeypatch.setattr(type(estimator), "_fit_member", remember)
-    estimator.fit(X, y)
-    assert precisions == ["bf16", "bf16"]

@@ -258,7 +258,7 @@ def test_layers_that_cannot_be_told_apart(models, name, n_frozen_layers):
 
 def test_trying_the_model_out_does_not_change_the_fit(models, monkeypatch):
     expected, _ = fit(models("BERT"), 1)
-    monkeypatch.setattr("skdice.estimators._base.padding_is_masked", lambda *_: True)
+    monkeypatch.setattr("skdice.estimators._network.padding_is_masked", lambda *_: True)
     tagger, _ = fit(models("BERT"), 1)
     for p, q in zip(expected.net_.module_.parameters(), tagger.net_.module_.parameters()):
         assert torch.equal(p, q)
@@ -277,7 +277,7 @@ def test_a_loaded_model_that_does_not_mask_padding(models, tmp_path):
     loaded = DiceTokenTagger.from_pretrained(tmp_path)
     for words, p in zip(X, loaded.predict_proba(X)):
         np.testing.assert_allclose(loaded.predict_proba([words])[0], p, atol=1e-5)
-    batches = list(loaded._batcher(loaded._encode(X), "fp32").by_length())
+    batches = list(loaded._batcher(loaded._encode(X), loaded.net_.pads).by_length())
     assert sorted(i for windows, _ in batches for i in windows) == list(range(len(X)))
     assert all(batch["attention_mask"].all() for _, batch in batches)
 

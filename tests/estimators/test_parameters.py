@@ -15,7 +15,7 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.estimators._parameter import check_parameters, estimator, number, parameters_of
+from skdice._parameters import check_parameters, number, parameters_of, parametrised
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, WeightedCrossEntropyLoss
 
 TAGS = ([["a", "b"], ["c"]] * 4, [["B-X", "O"], ["O"]] * 4)
@@ -67,7 +67,7 @@ class TestSignature:
 
 class TestOfASubclass:
     def test_its_parameters_join_those_of_the_base(self):
-        @estimator
+        @parametrised
         class Louder(DiceTokenTagger):
             """Louder.
 
@@ -84,7 +84,7 @@ class TestOfASubclass:
         assert "volume : int, default=11\n" in Louder.__doc__
         assert "How loud it is." in Louder.__doc__
 
-        @estimator
+        @parametrised
         class Dedented(DiceTokenTagger):
             __doc__ = "As Python 3.13 has docstrings.\n\n%(parameters)s\n%(attributes)s\n"
 

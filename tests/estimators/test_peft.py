@@ -62,7 +62,7 @@ def scores(estimator, X):
     """Return what an estimator computes of rows, as one array."""
     if hasattr(estimator, "predict_proba"):
         return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
-    dataset = estimator._encode(*zip(*X)) if isinstance(X[0], tuple) else estimator._encode(X)
+    dataset = estimator._encode(X)
     return estimator._predict_logits(dataset.dataset).ravel()
 
 
@@ -252,7 +252,7 @@ class TestParameters:
     @pytest.mark.parametrize("name", ["PeftModel", "nothing", "tuners", "get_peft_model"])
     def test_other_things_of_peft_are_not_made(self, name):
         with pytest.raises(ValueError, match=f"'{name}' is no configuration of peft"):
-            from_json({"type": "peft", "class": name, "fields": {}})
+            from_json({"type": "peft", "class": name, "parameters": {}})
 
     def test_digests(self):
         names = ["query", "key", "value", "dense"]
@@ -424,29 +424,29 @@ class TestDamaged:
         shutil.copy(Path(tiny_models("bert"), name), saved / name)
         content = content_of(saved)
         if name == "config.json":
-            with pytest.raises(ValueError, match=r"config.json in .* is of another model"):
+            with pytest.raises(ValueError, match=r"config.json.* is of another model"):
                 load_pretrained(saved)
         change(saved, files={**content["files"], name: {}})
-        with pytest.raises(ValueError, match=f"lists {name} beside adapter_model.safetensors"):
+        with pytest.raises(ValueError, match=name):
             load_pretrained(saved)
 
     def test_adapters_of_someone_beside_a_model(self, fitted, saved, tmp_path):
         fitted()[0].save_pretrained(tmp_path / "merged", merged=True)
         shutil.copy(saved / "adapter_config.json", tmp_path / "merged")
-        with pytest.raises(ValueError, match=r"adapter_config.json in .* is of another model"):
+        with pytest.raises(ValueError, match=r"adapter_config.json.* is of another model"):
             load_pretrained(tmp_path / "merged")
 
     def test_too_large(self, saved):
         """Nothing is allocated for adapters that are not there."""
         parameters = content_of(saved)["parameters"]
-        parameters["peft_config"]["fields"]["r"] = 10**9
+        parameters["peft_config"]["parameters"]["r"] = 10**9
         change(saved, parameters=parameters)
-        with pytest.raises(ValueError, match="describe a network of"):
+        with pytest.raises(ValueError, match="cannot be loaded"):
             load_pretrained(saved)
 
     def test_code(self, saved):
         parameters = content_of(saved)["parameters"]
-        parameters["peft_config"]["fields"]["megatron_config"] = {"type": "dict", "items": []}
+        parameters["peft_config"]["parameters"]["megatron_config"] = {"type": "dict", "items": []}
         change(saved, parameters=parameters)
         with pytest.raises(ValueError, match="megatron_config"):
             load_pretrained(saved)
@@ -501,14 +501,14 @@ class TestTogether:
         whole = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
         with pytest.raises(OSError, match="no more power"):
             clone(tagger).set_params(callbacks=[Stop()]).fit(X, y)
-        (path,) = tmp_path.rglob("tensors.safetensors")
+        (path,) = tmp_path.rglob("state.safetensors")
         base = Path(tiny_models("bert"), "model.safetensors")
         assert path.stat().st_size < base.stat().st_size / 2
         again = clone(tagger).fit(X, y)
         np.testing.assert_array_equal(scores(again, X), scores(whole, X))
-        assert len(list(tmp_path.rglob("tensors.safetensors"))) == 1
+        assert len(list(tmp_path.rglob("state.safetensors"))) == 1
         clone(tagger).set_params(peft_config__r=2).fit(X, y)
-        assert len(list(tmp_path.rglob("tensors.safetensors"))) == 2
+        assert len(list(tmp_path.rglob("state.safetensors"))) == 2
 
 
 class TestErrors:

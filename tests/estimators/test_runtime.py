@@ -210,7 +210,7 @@ class TestRefused:
     def test_xlnet(self, shallow_models):
         tagger, X, y = make("tagger", shallow_models("xlnet"), runtime="onnx-int8")
         tagger.fit(X, y)
-        message = "cannot export the architecture XLNet.*. Predict with runtime='torch'."
+        message = "cannot export the architecture XLNet"
         with pytest.raises(ValueError, match=message):
             tagger.predict(X)
         assert len(tagger.set_params(runtime="torch").predict(X)) == len(X)

@@ -27,7 +27,7 @@ def with_row(rows, i, row):
     [
         (X, with_row(Y, 3, ["O"]), r"row 3 has \d words and 1 tags"),
         (X, Y[:-1], "got 12 sentences and 11 rows"),
-        ([], [], "0 sentences and no words"),
+        ([], [], "no sentence to train on"),
         ([[], []], [[], []], "2 sentences and no words"),
         ("john lives", Y, "X must be a list.* got 'john lives' of type str"),
         (with_row(X, 2, "john lives"), Y, "row 2 is the bare string 'john lives'"),

@@ -96,7 +96,7 @@ def metadata(session):
 def encode(case, estimator, X):
     """Return the encoded rows, in windows."""
     if case == "questions":
-        return estimator._encode(*zip(*X)).dataset
+        return estimator._encode(X).dataset
     if case == "texts":
         return estimator._encode([(text,) for text in X])
     encoded = estimator._encode(X)

@@ -10,7 +10,6 @@ from joblib import Parallel, delayed
 from skdice.losses import DiceLoss
 from skdice.losses._query import QueryLoss
 from skdice.losses._span import SpanLoss
-from skdice.nn import _ranks
 from skdice.nn._accumulation import accumulate_gradient
 from skdice.nn._batching import StepSampler, _without_items
 from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
@@ -104,27 +103,6 @@ def test_a_single_batch_runs_once(name):
 def test_seeds_differ():
     assert len({Ranks(i, 8).seed(seed) for i in range(8) for seed in (0, 1)}) == 16
     assert Ranks(3, 8).seed(5) == Ranks(3, 4).seed(5)
-
-
-@pytest.mark.parametrize(
-    "n_bytes, expected",
-    [(1, [[0], [1], [2], [3], [4]]), (40, [[0, 1], [2], [3, 4]]), (1000, [[0, 1, 2], [3, 4]])],
-)
-def test_what_is_sent_together(n_bytes, expected, monkeypatch):
-    monkeypatch.setattr(_ranks, "_BUCKET_BYTES", n_bytes)
-    tensors = [torch.zeros(n) for n in (4, 6, 20)] + [torch.zeros(n).long() for n in (1, 3)]
-    index = {id(tensor): i for i, tensor in enumerate(tensors)}
-    buckets = [[index[id(tensor)] for tensor in part] for part in _ranks._buckets(iter(tensors))]
-    assert buckets == expected
-
-
-def test_every_tensor_gets_its_own_numbers(monkeypatch):
-    monkeypatch.setattr(_ranks, "_BUCKET_BYTES", 64)
-    monkeypatch.setattr(torch.distributed, "all_reduce", lambda flat: flat.mul_(2))
-    tensors = [torch.randn(3, 4).T, torch.tensor(7), torch.randn(2, 2, requires_grad=True)]
-    expected = [2 * tensor.detach() for tensor in tensors]
-    Ranks(0, 2).add_up(tensors)
-    torch.testing.assert_close([tensor.detach() for tensor in tensors], expected)
 
 
 def test_a_broken_connection(monkeypatch):
