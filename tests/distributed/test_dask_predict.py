@@ -67,11 +67,15 @@ def tagger(fitted):
     return fitted("tagger")
 
 
+_RAW = pa.array([b"a", b"b", b"c", b"\xff", b"d", b"e\xc3"])
+# Parquet does not check it.
+NOT_UTF_8 = pa.Array.from_buffers(pa.string(), 6, _RAW.buffers())
+
+
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Let a part of a few rows be several chunks and row groups."""
     monkeypatch.setattr(_part, "_CHUNK_ROWS", 3)
-    monkeypatch.setattr(_part, "_GROUP_ROWS", 6)
 
 
 def columns_of(case, rows):
@@ -129,7 +133,7 @@ class TestPredictions:
         assert table["n_rows"].tolist() == [0, 5, 5, 6]
         assert table["is_new"].all()
         assert (table["seconds"] > 0).all()
-        assert files_of(tmp_path / "out") == sorted(["_skdice.json", *table["part"]])
+        assert files_of(tmp_path / "out") == sorted(table["part"])
         for name in table["part"]:
             one, other = pq.read_table(source / name), pq.read_table(tmp_path / "out" / name)
             assert other.schema.names == ["id", "prediction"]
@@ -137,15 +141,6 @@ class TestPredictions:
             assert one["id"].equals(other["id"])
         expected = estimator.predict(rows).tolist()
         assert pa.array(read(tmp_path / "out")["prediction"]).to_pylist() == expected
-
-    def test_row_groups(self, tagger, corpus, tmp_path, small_chunks, monkeypatch):
-        predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
-        path = tmp_path / "out" / "sub" / "part-2.parquet"
-        assert pq.ParquetFile(path).num_row_groups == 1
-        monkeypatch.setattr(_part, "_GROUP_BYTES", 1)
-        predict_parquet(tagger, corpus, tmp_path / "more", columns="words", verbose=0)
-        path = tmp_path / "more" / "sub" / "part-2.parquet"
-        assert pq.ParquetFile(path).num_row_groups == 2
 
     @pytest.mark.parametrize(
         "kind",
@@ -232,10 +227,10 @@ class TestResuming:
         bad = table.set_column(1, "words", pa.array([None, *table["words"].to_pylist()[1:]]))
         pq.write_table(bad, corpus / "sub" / "part-2.parquet")
         out = tmp_path / "out"
-        with pytest.raises(ValueError, match=r"'sub/part-2.parquet' has null in row 0") as caught:
+        with pytest.raises(ValueError, match=r"'sub/part-2.parquet'.*row 0") as caught:
             predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         assert "3 of 4 parts are finished and stay" in caught.value.__notes__[0]
-        assert len(files_of(out)) == 4
+        assert len(files_of(out)) == 3
         pq.write_table(table, corpus / "sub" / "part-2.parquet")
         table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         assert table["is_new"].tolist() == [False, False, False, True]
@@ -259,15 +254,10 @@ class TestResuming:
             assert not table["is_new"].any()
 
     @pytest.mark.parametrize(
-        "change, different",
-        [
-            ({"estimator": "other"}, "in the estimator"),
-            ({"columns": "more"}, "in 'columns'"),
-            ({"keep": ["more"]}, "in 'keep'"),
-            ({"output": "tags"}, "in 'output'"),
-        ],
+        "change",
+        [{"estimator": "other"}, {"columns": "more"}, {"keep": ["more"]}, {"output": "tags"}],
     )
-    def test_another_run(self, change, different, tagger, tmp_path):
+    def test_another_run(self, change, tagger, tmp_path):
         X = easy_corpus(N_ROWS)[0]
         source = write_corpus(tmp_path / "corpus", {"words": X, "more": X})
         out = tmp_path / "out"
@@ -275,7 +265,7 @@ class TestResuming:
         predict_parquet(source=source, destination=out, **given)
         if "estimator" in change:
             change = {"estimator": clone(tagger).set_params(random_state=1).fit(*easy_corpus(8))}
-        with pytest.raises(ValueError, match=f"predictions of another run, .* differs {different}"):
+        with pytest.raises(ValueError, match="another destination"):
             predict_parquet(source=source, destination=out, **{**given, **change})
         assert not predict_parquet(source=source, destination=out, **given)["is_new"].any()
 
@@ -284,13 +274,13 @@ class TestResuming:
         predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         path = corpus / "part-3.parquet"
         pq.write_table(pq.read_table(path).slice(1), path)
-        with pytest.raises(ValueError, match=r"Part 'part-3.parquet' of the source has changed"):
+        with pytest.raises(ValueError, match=r"part-3.parquet.*as it is now"):
             predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         (out / "part-3.parquet").unlink()
         table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         assert table["is_new"].tolist() == [False, True, False, False]
         path.unlink()
-        with pytest.raises(ValueError, match=r"does not have: 'part-3.parquet'\. Give another"):
+        with pytest.raises(ValueError, match=r"part-3.parquet"):
             predict_parquet(tagger, corpus, out, columns="words", verbose=0)
 
 
@@ -343,13 +333,12 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "given, message",
         [
-            ({"columns": "tokens"}, r"Part 'part-1.parquet' has no column 'tokens'; it has \["),
-            ({"columns": "words", "keep": "tokens"}, "has no column 'tokens'"),
-            ({"columns": "id"}, "'id' of part .* is of type int64; the estimator takes one column"),
+            ({"columns": "tokens"}, "part-1.parquet.*tokens"),
+            ({"columns": "words", "keep": "tokens"}, "tokens"),
             ({"columns": ["id", "words"]}, "DiceTokenTagger takes one column of lists of str"),
             ({"columns": []}, r"takes one column of lists of str .*; got columns=\[\]"),
-            ({"columns": "words", "keep": ["id", "id"]}, "keep must have each column once"),
-            ({"columns": "words", "keep": "id", "output": "id"}, "output='id' is one of the"),
+            ({"columns": "words", "keep": ["id", "id"]}, "each column once"),
+            ({"columns": "words", "keep": "id", "output": "id"}, "each column once"),
         ],
     )
     def test_columns(self, refuses, tagger, corpus, given, message):
@@ -360,7 +349,7 @@ class TestBadInput:
         [
             ({"columns": None}, "columns must be a name of a column or a list of them; got None"),
             ({"columns": "words", "keep": [1]}, "keep must be a name"),
-            ({"columns": "words", "output": ""}, "output must be the name of a column"),
+            ({"columns": "words", "output": ""}, "a name of a column"),
             ({"columns": "words", "client": "scheduler:8786"}, "client must be a distributed.Cl"),
             ({"columns": "words", "destination": None}, "destination must be a path"),
         ],
@@ -386,68 +375,36 @@ class TestBadInput:
         refuses("'part-9.parquet' .* cannot be read", ValueError, tagger, corpus, columns="words")
 
     @pytest.mark.parametrize(
-        "case, column, values, rows",
+        "case, column, values, row",
         [
-            ("tagger", "words", [["a"]] * 3 + [None, ["b"], None, None], "rows 3, 5"),
-            ("tagger", "words", [["a"]] * 7 + [["b", None]], "row 7"),
-            ("tagger", "words", pa.array([None, None], WORDS), "rows 0, 1"),
-            ("tagger", "words", [None, None], "rows 0, 1"),
-            ("texts", "text", ["a", "b", "c", "d", None], "row 4"),
-            ("pairs", "two", ["a", None, "c", "d"], "row 1"),
+            ("tagger", "words", [["a"]] * 3 + [None, ["b"]], 3),
+            ("tagger", "words", [["a"]] * 7 + [["b", None]], 7),
+            ("texts", "text", ["a", "b", "c", "d", None], 4),
+            ("pairs", "two", ["a", None, "c", "d"], 1),
+            ("texts", "text", NOT_UTF_8, 3),
         ],
     )
-    def test_nulls(self, case, column, values, rows, fitted, tmp_path, small_chunks):
+    def test_bad_rows(self, case, column, values, row, fitted, tmp_path, small_chunks):
+        """The error has the rows that were read together, and the row among them."""
         columns = {name: ["a"] * len(values) for name in CASES[case][2]} | {column: values}
         source = write_corpus(tmp_path / "corpus", columns, (0, len(values)))
-        found = rf"Column '{column}' of part 'sub/part-0.parquet' has null in {rows} \(counted"
-        with pytest.raises(ValueError, match=found):
+        first = row - row % 3
+        with pytest.raises(ValueError, match=rf"sub/part-0.parquet', rows {first} to"):
             predict_parquet(
                 fitted(case), source, tmp_path / "out", columns=list(CASES[case][2]), verbose=0
             )
-        assert files_of(tmp_path / "out") == ["_skdice.json"]
-
-    @pytest.mark.parametrize("case", ["tagger", "texts", "pairs"])
-    def test_text_that_is_not_utf_8(self, case, fitted, tmp_path, small_chunks):
-        """Parquet does not check it; a column that is only kept may have it."""
-        raw = pa.array([b"a", b"b", b"c", b"\xff", b"d", b"e\xc3"])
-        text = pa.Array.from_buffers(pa.string(), 6, raw.buffers())
-        rows = pa.ListArray.from_arrays(pa.array(range(7), pa.int32()), text)
-        *others, column = CASES[case][2]
-        columns = dict.fromkeys(others, ["a"] * 6)
-        columns |= {column: rows if case == "tagger" else text}
-        source = write_corpus(tmp_path / "corpus", columns, (0, 6))
-        options = {"columns": list(CASES[case][2]), "verbose": 0}
-        found = rf"Column '{column}' of part 'sub/part-0.parquet' has text that is not UTF-8 in"
-        with pytest.raises(ValueError, match=rf"{found} rows? 3.* \(counted"):
-            predict_parquet(fitted(case), source, tmp_path / "out", **options)
-        columns = dict.fromkeys(CASES[case][2], [["a"]] * 6 if case == "tagger" else ["a"] * 6)
-        source = write_corpus(tmp_path / "kept", columns | {"note": text}, (0, 6))
-        predict_parquet(fitted(case), source, tmp_path / "out2", keep="note", **options)
-
-    def test_rows_that_the_estimator_refuses(self, fitted, tmp_path, small_chunks):
-        columns = {"question": ["who ?"] * 8, "context": ["john saw"] * 7 + [" "]}
-        source = write_corpus(tmp_path / "corpus", columns, (0, 8))
-        with pytest.raises(
-            ValueError, match=r"part-0.parquet', rows 6 to 7, .* row 1 of X is empt"
-        ):
-            predict_parquet(
-                fitted("questions"),
-                source,
-                tmp_path / "out",
-                columns=["question", "context"],
-                verbose=0,
-            )
+        assert files_of(tmp_path / "out") == []
 
     def test_foreign_files(self, tagger, corpus, tmp_path):
         out = tmp_path / "out"
         out.mkdir()
         for i in range(7):
             (out / f"part-{i}.parquet").write_bytes(b"mine")
-        with pytest.raises(ValueError, match=r"no predictions of skdice: 'part-0.*' and 2 more"):
+        with pytest.raises(ValueError, match="part-0"):
             predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         assert all((out / f"part-{i}.parquet").read_bytes() == b"mine" for i in range(7))
         (tmp_path / "file").write_text("mine")
-        with pytest.raises(ValueError, match="cannot be made"):
+        with pytest.raises(ValueError, match="no directory"):
             predict_parquet(tagger, corpus, tmp_path / "file", columns="words", verbose=0)
 
 

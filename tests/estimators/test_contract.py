@@ -1,0 +1,331 @@
+"""scikit-learn's contract, for rows of text: a table of checks over all five estimators."""
+
+import copy
+import inspect
+import logging
+import os
+import pickle
+import random
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone, config_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_checks, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.datasets import make_pairs, make_questions, make_tagging
+
+from ..corpora import easy_texts
+
+# The checks of scikit-learn that pass no data; its others fit on matrices of numbers.
+SKLEARN_CHECKS = [
+    "check_estimator_cloneable",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+    "check_estimator_repr",
+    "check_no_attributes_set_in_init",
+    "check_mixin_order",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+]
+OUTPUTS = ("predict", "predict_proba", "decision_function", "no_answer_score")
+
+
+def unequal(X, y):
+    """Return all rows of the first label and every third of the others, up to 16."""
+    kept = [i for i, label in enumerate(y) if label == y[0] or i % 3 == 0][:16]
+    return [X[i] for i in kept], [y[i] for i in kept]
+
+
+TAGGED = make_tagging(20, ratio=2, random_state=0)
+DATA = {
+    DiceTokenTagger: TAGGED,
+    DiceQueryTagger: TAGGED,
+    DiceTextClassifier: unequal(*easy_texts(24)),
+    DicePairClassifier: make_pairs(16, positive_share=0.4, random_state=0),
+    DiceSpanExtractor: make_questions(16, ratio=20, unanswerable_share=0.3, random_state=0),
+}
+
+
+class Case:
+    """An estimator, rows that it can be fitted on, and one fit of them."""
+
+    def __init__(self, cls, model):
+        self.X, self.y = DATA[cls]
+        queries = {"queries": {"PER": "john mary", "LOC": "oslo paris", "ORG": "acme"}}
+        self.estimator = cls(
+            model,
+            loss="dice",
+            max_epochs=1,
+            lr=2e-3,
+            precision="fp32",
+            random_state=0,
+            verbose=0,
+            **(queries if cls is DiceQueryTagger else {}),
+        )
+        self.fitted = self.fit()
+        self.outputs = outputs(self.fitted, self.X)
+
+    def fit(self, X=None, y=None, **options):
+        X, y = (self.X, self.y) if X is None else (X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # Tiny fits find nothing.
+            return clone(self.estimator).fit(X, y, **options)
+
+
+@pytest.fixture(scope="module", params=DATA, ids=lambda cls: cls.__name__)
+def case(request, quick_bert):
+    return Case(request.param, quick_bert)
+
+
+def outputs(estimator, X):
+    return {name: getattr(estimator, name)(X) for name in OUTPUTS if hasattr(estimator, name)}
+
+
+def take(rows, index):
+    if hasattr(rows, "iloc"):
+        return rows.iloc[index]
+    return rows[index] if hasattr(rows, "shape") else [rows[i] for i in index]
+
+
+def check_same(got, expected, atol=0.0):
+    """Require equal predictions, and scores that are equal up to a tolerance."""
+    assert got.keys() == expected.keys()
+    for name, rows in expected.items():
+        assert len(got[name]) == len(rows)
+        for row, other in zip(got[name], rows):
+            if name == "predict":
+                assert np.array_equal(row, other)
+            else:
+                np.testing.assert_allclose(row, other, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("cls", DATA)
+@pytest.mark.parametrize("name", SKLEARN_CHECKS)
+def test_sklearns_own_checks(cls, name):
+    getattr(estimator_checks, name)(cls.__name__, cls())
+
+
+# -- before and after a fit ------------------------------------------------------------------------
+
+
+def test_signatures(case):
+    fit = inspect.signature(type(case.estimator).fit).parameters
+    assert list(fit)[:4] == ["self", "X", "y", "sample_weight"]
+    assert fit["sample_weight"].default is None
+    assert list(inspect.signature(type(case.estimator).score).parameters)[:3] == ["self", "X", "y"]
+
+
+def test_weights_can_be_routed(case):
+    with config_context(enable_metadata_routing=True):
+        asked = clone(case.estimator).set_fit_request(sample_weight=True)
+        assert asked.get_metadata_routing().fit.requests["sample_weight"] is True
+
+
+def test_notebooks_can_show_it(case):
+    for estimator in (case.estimator, case.fitted):
+        assert type(estimator).__name__ in estimator_html_repr(estimator)
+
+
+def test_unfitted(case):
+    """The error comes before X is looked at."""
+    assert case.fitted is not case.estimator
+    check_is_fitted(case.fitted)
+    for name in (*case.outputs, "predict_spans", "predict_entities", "predict_iter"):
+        if hasattr(case.estimator, name):
+            with pytest.raises(NotFittedError):
+                getattr(case.estimator, name)(object())
+    with pytest.raises(NotFittedError):
+        case.estimator.score(object(), object())
+    with pytest.raises(NotFittedError):
+        check_is_fitted(case.estimator)
+
+
+def test_a_fit_leaves_parameters_and_data_alone(case):
+    estimator = clone(case.estimator)
+    X, y = copy.deepcopy((case.X, case.y))
+    before, params = joblib.hash((X, y)), joblib.hash(estimator.get_params())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert estimator.fit(X, y) is estimator
+    estimator.predict(X), estimator.score(X, y)
+    assert joblib.hash((X, y)) == before
+    assert joblib.hash(estimator.get_params()) == params
+    new = set(vars(estimator)) - set(estimator.get_params(deep=False))
+    assert all(name.startswith("_") or name.endswith("_") for name in new)
+    assert not hasattr(estimator, "n_features_in_")
+
+
+def test_predictions_change_nothing(case):
+    before = {
+        name: joblib.hash(value) for name, value in vars(case.fitted).items() if name != "net_"
+    }
+    check_same(outputs(case.fitted, case.X), case.outputs)
+    after = {
+        name: joblib.hash(value) for name, value in vars(case.fitted).items() if name != "net_"
+    }
+    assert before == after
+
+
+@pytest.mark.parametrize("copied", ["pickle", "joblib", "deepcopy"])
+def test_copies_predict_the_same(case, copied, tmp_path):
+    if copied == "joblib":
+        joblib.dump(case.fitted, tmp_path / "dump")
+        again = joblib.load(tmp_path / "dump")
+    else:
+        again = (
+            pickle.loads(pickle.dumps(case.fitted))
+            if copied == "pickle"
+            else copy.deepcopy(case.fitted)
+        )
+    check_same(outputs(again, case.X), case.outputs)
+
+
+def test_a_clone_is_not_fitted(case):
+    with pytest.raises(NotFittedError):
+        clone(case.fitted).predict(case.X)
+    part = np.arange(len(case.X) - 4)
+    case.fit(take(case.X, part), take(case.y, part))
+    check_same(outputs(case.fitted, case.X), case.outputs)
+
+
+def test_the_process_is_left_alone(case, tmp_path, monkeypatch, capfd):
+    """Generators, switches of torch, warnings, logging, environment and files stay; no output."""
+    monkeypatch.chdir(tmp_path)
+
+    def state():
+        return joblib.hash(
+            [
+                random.getstate(),
+                np.random.get_state(),
+                torch.get_rng_state().numpy(),
+                torch.get_num_threads(),
+                str(torch.get_default_dtype()),
+                torch.are_deterministic_algorithms_enabled(),
+                warnings.filters,
+                [logging.root.level, len(logging.root.handlers)],
+                dict(os.environ),
+                os.listdir(tmp_path),
+            ]
+        )
+
+    before = state()
+    case.fit().predict(case.X)
+    assert state() == before
+    assert capfd.readouterr() == ("", "")
+
+
+# -- what is learned and predicted -----------------------------------------------------------------
+
+
+def test_outputs_have_a_row_for_each(case):
+    for name, rows in case.outputs.items():
+        assert isinstance(rows, np.ndarray)
+        assert len(rows) == len(case.X)
+        if name == "predict_proba":
+            for row in rows:
+                assert ((row >= 0) & (row <= 1)).all()
+                np.testing.assert_allclose(np.sum(row, axis=-1), 1, atol=1e-5)
+    assert 0 <= case.fitted.score(case.X, case.y) <= 1
+    assert isinstance(case.fitted.score(case.X, case.y), float)
+
+
+def test_rows_of_one_length_are_no_matrix(case):
+    one = take(case.X, np.array([1, 1, 1]))
+    for name, rows in outputs(case.fitted, one).items():
+        assert rows.ndim == case.outputs[name].ndim
+        assert len(rows) == 3
+
+
+def test_classes(case):
+    if not hasattr(case.fitted, "classes_"):
+        pytest.skip("has none")
+    classes = case.fitted.classes_.tolist()
+    assert classes == sorted(set(classes))
+    predicted = case.outputs["predict"].tolist()
+    labels = {label for row in predicted for label in (row if isinstance(row, list) else [row])}
+    assert labels <= set(classes)
+
+
+def test_one_seed_gives_one_estimator(case):
+    check_same(outputs(case.fit(), case.X), case.outputs)
+    other = case.fit(take(case.X, np.arange(8, 16)), take(case.y, np.arange(8, 16)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        other.set_params(**case.estimator.get_params(deep=False)).fit(case.X, case.y)
+    check_same(outputs(other, case.X), case.outputs)
+
+
+@pytest.mark.parametrize("index", [[3], [0, 5, 2], range(15, -1, -1)], ids=["one", "some", "back"])
+def test_a_row_does_not_depend_on_others(case, index):
+    index = np.array(index)
+    expected = {name: rows[index] for name, rows in case.outputs.items()}
+    check_same(outputs(case.fitted, take(case.X, index)), expected, atol=1e-4)
+
+
+def test_containers_do_not_matter(case):
+    rows = case.X.to_dict("records") if isinstance(case.X, pd.DataFrame) else list(case.X)
+    series = pd.Series(rows, index=range(len(rows), 0, -1))
+    array = np.empty(len(rows), dtype=object)
+    array[:] = rows
+    for X in (rows, series, array):
+        check_same(outputs(case.fit(X, case.y), case.X), case.outputs)
+
+
+def test_a_missing_y(case):
+    with pytest.raises(ValueError, match=r"requires y to be passed, but the target y is None"):
+        clone(case.estimator).fit(case.X, None)
+
+
+def test_no_rows(case):
+    none = take(case.X, np.array([], dtype=int))
+    with pytest.raises(ValueError):
+        case.fit(none, take(case.y, np.array([], dtype=int)))
+    for name, rows in outputs(case.fitted, none).items():
+        assert rows.shape[0] == 0, name
+
+
+def test_class_weights_change_what_is_learned(case):
+    case.estimator.set_params(class_weight="balanced")
+    try:
+        got = outputs(case.fit(), case.X)
+    finally:
+        case.estimator.set_params(class_weight=None)
+    name = list(got)[-1]
+    if name == "predict":
+        pytest.skip("has no scores to compare")
+    assert not all(np.array_equal(a, b) for a, b in zip(got[name], case.outputs[name]))
+
+
+def test_weights_of_rows(case):
+    """0 is absence, 1 is no weight, 2 is repetition, in lists and Series too."""
+    n = len(case.X)
+    check_same(outputs(case.fit(sample_weight=[1] * n), case.X), case.outputs, atol=1e-5)
+    weight = np.ones(n)
+    weight[[2, 5]] = 0
+    kept = np.flatnonzero(weight)
+    expected = outputs(case.fit(take(case.X, kept), take(case.y, kept)), case.X)
+    for given in (weight, pd.Series(weight, index=range(n, 0, -1))):
+        check_same(outputs(case.fit(sample_weight=given), case.X), expected, atol=1e-5)
+    doubled = outputs(case.fit(sample_weight=np.where(np.arange(n) < n // 2, 5.0, 1.0)), case.X)
+    name = list(doubled)[-1]
+    if name != "predict":
+        assert not all(np.array_equal(a, b) for a, b in zip(doubled[name], case.outputs[name]))
+
+
+def test_negative_weights_are_refused(case):
+    with pytest.raises(ValueError, match="row 2"):
+        case.fit(sample_weight=[1, 1, -1] + [1] * (len(case.X) - 3))
