@@ -14,18 +14,18 @@ import pandas as pd
 from scipy import sparse
 
 from ._inputs import column_names, list_items
+from ._parameters import parameters_of
 
-# They change how a fit runs or what it shows, not what it learns.
-_IRRELEVANT = frozenset({"verbose", "n_jobs", "device", "callbacks", "checkpoint_dir"})
+# Of scikit-learn's estimators: they change how a fit runs or what it shows, not what it learns.
+_NEVER_COUNT = frozenset({"verbose", "n_jobs"})
 
 
 def digest(value: Any) -> str:
     """Return a digest of a value: rows, parameters, estimators, arrays, tables.
 
     Equal values have equal digests, in lists, tuples, Series and arrays of one dimension or of
-    objects alike, whatever the process. Of an estimator the class and parameters count, but not
-    ``verbose``, ``n_jobs``, ``device``, ``callbacks`` and ``checkpoint_dir``; of a function its
-    name.
+    objects alike, whatever the process. Of an estimator the class and the parameters count that
+    are not said never to (``verbose``, ``n_jobs``, ``device``, ...); of a function its name.
 
     Examples
     --------
@@ -54,8 +54,10 @@ def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
 
 def relevant_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters that decide what an estimator learns."""
-    parameters = estimator.get_params(deep=False)
-    return {name: parameters[name] for name in sorted(parameters) if name not in _IRRELEVANT}
+    parameters, kind = estimator.get_params(deep=False), type(estimator)
+    stated = parameters_of(kind) if dataclasses.is_dataclass(kind) else {}
+    left_out = _NEVER_COUNT | {name for name, part in stated.items() if part.counts == "never"}
+    return {name: parameters[name] for name in sorted(parameters) if name not in left_out}
 
 
 def _feed(blake: Any, value: Any) -> None:

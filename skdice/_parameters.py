@@ -34,10 +34,9 @@ class Parameter:
         What it means; lines are wrapped.
     check : callable or None
         Takes the name of the class, that of the parameter, and its value; raises a ValueError.
-    learns : bool
-        Whether it decides what a fit learns, or what is predicted with it.
-    predicts : bool
-        Whether it does not matter to a fit, only to predictions.
+    counts : {"in fits", "in predictions", "never"}
+        Whether another value makes another fit, only other predictions, or changes nothing but how
+        they come about.
     on_card : bool
         Whether a model card names it.
     in_folds : object
@@ -47,8 +46,7 @@ class Parameter:
     kind: str
     doc: str
     check: Check | None = None
-    learns: bool = True
-    predicts: bool = False
+    counts: str = "in fits"
     on_card: bool = True
     in_folds: Any = None
 

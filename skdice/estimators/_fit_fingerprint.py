@@ -6,6 +6,7 @@ import numpy as np
 
 from .._base_model import base_model_digest
 from .._digest import digest, relevant_parameters
+from .._parameters import parameters_of
 from ..io._manifest import installed_versions
 
 
@@ -28,8 +29,12 @@ def fit_digests(
     dict of str to str
         By what they are of, as an error can name it.
     """
-    parameters = relevant_parameters(estimator)
-    del parameters["runtime"]  # Of predictions after the fit.
+    stated = parameters_of(type(estimator))
+    parameters = {
+        name: value
+        for name, value in relevant_parameters(estimator).items()
+        if name not in stated or stated[name].counts == "in fits"
+    }
     if not isinstance(parameters["random_state"], int | np.integer):
         # The seed that was drawn from it counts.
         del parameters["random_state"]

@@ -10,10 +10,10 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from .._parameters import parameters_of
+
 # Folds of background_bias="cv" and null_threshold="cv".
 N_FOLDS = 5
-# A decision that is tuned by "cv" need not be tuned in the fits of the folds.
-_NOT_IN_FOLDS = {"background_bias": 0.0, "null_threshold": "auto"}
 
 
 def out_of_fold_scores(
@@ -52,8 +52,12 @@ def out_of_fold_scores(
     """
     n_rows = _num_samples(X)
     rows: list[Any] = [None] * n_rows
-    parameters = estimator.get_params(deep=False)
-    changed = {name: v for name, v in _NOT_IN_FOLDS.items() if parameters.get(name) == "cv"}
+    # A decision that is tuned by "cv" need not be tuned in the fits of the folds.
+    changed = {
+        name: parameter.in_folds
+        for name, parameter in parameters_of(type(estimator)).items()
+        if parameter.in_folds is not None and getattr(estimator, name) == "cv"
+    }
     groups = estimator._groups(X) if groups is None else groups
     for train, test in splits or _splits(estimator, y, groups, n_rows, n_folds):
         part = clone(estimator).set_params(runtime="torch", **changed)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
+from .._parameters import parameters_of
 from ..io._manifest import Manifest, damaged, installed_versions, read_estimator_name, read_manifest
 from ..io._model_card import Run
 from ..io._network import (
@@ -39,15 +40,6 @@ from ._open_parameters import Pace
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
-_NOT_ON_CARD = (
-    "model",
-    "loss",
-    "device",
-    "runtime",
-    "checkpoint_dir",
-    "verbose",
-    "callbacks",
-)
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _MEMBERS = "members."
 # What a manifest has to say of the network and of every fit.
@@ -273,6 +265,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
     if isinstance(parameters["loss"], str):
         loss = f"{parameters['loss']}: {loss}"
     defaults = inspect.signature(type(estimator)).parameters
+    stated = parameters_of(type(estimator))
     return Run(
         texts=estimator._task.card,
         estimator=type(estimator).__name__,
@@ -281,7 +274,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         parameters={
             name: value
             for name, value in parameters.items()
-            if name not in _NOT_ON_CARD and repr(value) != repr(defaults[name].default)
+            if stated[name].on_card and repr(value) != repr(defaults[name].default)
         },
         precision=estimator.net_.precision,
         n_rows=estimator._n_training_rows,

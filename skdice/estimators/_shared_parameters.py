@@ -140,6 +140,7 @@ a whole. They want a larger learning rate, and "auto" takes five times the usual
 ``save_pretrained`` saves adapters and head alone; ONNX files have them merged into the weights.
 ``peft_config__r`` and other fields can be set by themselves, also in grids.
 """
+_DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
 Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
 rows make fits differ, and the mean is better than most of them; it takes so many times as long, in
@@ -218,10 +219,13 @@ class SharedParameters(BaseEstimator):
             "str or PathLike",
             "Hub id, or directory with a model that transformers can load.",
             _check_model,
+            on_card=False,
         ),
     ] = "bert-base-cased"
     _: KW_ONLY
-    loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS)] = "dsc"
+    loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS, on_card=False)] = (
+        "dsc"
+    )
     alpha: Annotated[float | None, Parameter("float", _ALPHA)] = None
     beta: Annotated[float | None, Parameter("float", _BETA)] = None
     gamma: Annotated[float | None, Parameter("float", _GAMMA)] = None
@@ -310,9 +314,11 @@ class SharedParameters(BaseEstimator):
     ] = None
     precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16")] = "auto"
     device: Annotated[
-        str, Parameter("str", 'A torch device; "auto" is a GPU if there is one.', _check_device)
+        str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False)
     ] = "auto"
-    runtime: Annotated[str, option(_RUNTIME, *RUNTIMES)] = "torch"
+    runtime: Annotated[str, option(_RUNTIME, *RUNTIMES, counts="in predictions", on_card=False)] = (
+        "torch"
+    )
     random_state: Annotated[
         RandomState,
         Parameter(
@@ -322,11 +328,13 @@ class SharedParameters(BaseEstimator):
         ),
     ] = None
     checkpoint_dir: Annotated[
-        str | os.PathLike[str] | None, Parameter("str or PathLike", _CHECKPOINT, _check_directory)
+        str | os.PathLike[str] | None,
+        Parameter("str or PathLike", _CHECKPOINT, _check_directory, counts="never", on_card=False),
     ] = None
-    verbose: Annotated[int, Parameter("int", "0 shows nothing.")] = 1
+    verbose: Annotated[int, Parameter("int", "0 shows nothing.", counts="never", on_card=False)] = 1
     callbacks: Annotated[
-        Sequence[Any] | None, Parameter("list of skorch callbacks", _CALLBACKS)
+        Sequence[Any] | None,
+        Parameter("list of skorch callbacks", _CALLBACKS, counts="never", on_card=False),
     ] = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

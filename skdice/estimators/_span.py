@@ -155,7 +155,8 @@ class DiceSpanExtractor(TextEstimator):
 
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     null_threshold: Annotated[
-        float | str, Parameter('float, "auto" or "cv"', _NULL_THRESHOLD, _check_null_threshold)
+        float | str,
+        Parameter('float, "auto" or "cv"', _NULL_THRESHOLD, _check_null_threshold, in_folds="auto"),
     ] = "auto"
     n_best: Annotated[
         int,

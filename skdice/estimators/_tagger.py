@@ -155,7 +155,7 @@ class DiceTokenTagger(WordTagger):
     crf: Annotated[bool, flag(_CRF)] = False
     word_shapes: Annotated[bool, flag(_WORD_SHAPES)] = False
     background_bias: Annotated[
-        float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias)
+        float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias, in_folds=0.0)
     ] = 0.0
 
     def _check_learnable(self, rows: Rows) -> None:
