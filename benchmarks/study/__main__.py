@@ -6,7 +6,7 @@
 Every run is a row of scores.csv; a finished one is not run again, so the study may be stopped at
 any time and shared out to machines whose tables are then put together. Rows, initial weights and
 order of the rows have seeds of their own; the draws that choose settings are not those of the
-tables. All runs of a file are in one precision, the faster one of the machine that began it.
+tables. All runs of a file are in one precision, that of its first run.
 """
 
 import argparse
@@ -15,8 +15,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from pathlib import Path
 
 import pandas as pd
-
-from skdice.nn._runtime import resolve_device, resolve_precision
 
 from .plan import PARTS
 from .report import forest_plot, report
@@ -41,11 +39,12 @@ def pending(done: pd.DataFrame, parts: list[str]) -> list[Run]:
     return []
 
 
-def carry_out(parts: list[str], data: Path, file: Path, jobs: int, minutes: float) -> None:
+def carry_out(
+    parts: list[str], data: Path, file: Path, jobs: int, minutes: float, precision: str
+) -> None:
     """Do runs until none is left or the time is over; a run that has begun is finished."""
     end = time.monotonic() + 60 * minutes
     done = read(file)
-    precision = resolve_precision("auto", resolve_device("auto"))
     if len(done):
         precision = done["precision"].iloc[0]
     running: dict[Future, Run] = {}
@@ -74,6 +73,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=SCORES)
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after it")
+    parser.add_argument(
+        "--precision", default="fp32", choices=("fp32", "bf16"), help="of a file that has no runs"
+    )
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
     parser.add_argument("--picture", type=Path, help="file for a picture of the differences")
     args = parser.parse_args()
@@ -83,7 +85,7 @@ def main() -> None:
         if args.picture:
             forest_plot(done, args.picture)
         return
-    carry_out(args.parts, args.data, args.out, args.jobs, args.minutes)
+    carry_out(args.parts, args.data, args.out, args.jobs, args.minutes, args.precision)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.losses import DiceLoss
-from skdice.metrics import tag_f1_score
-from skdice.metrics._row_counts import RowCounts
+from skdice.metrics import get_entities, squad_f1_score, tag_f1_score
 from skdice.model_selection import tune_decision
 
 from .corpora import CORPORA, REGIMES, Corpus, Part, draw, rarity_weights
@@ -138,7 +137,6 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
         seconds = time.perf_counter() - start
     row = run._asdict() | {"precision": precision, "device": _device_name()}
     row |= {"seconds": round(seconds, 1), "n_train": len(train.y)}
-    remember_logits(estimator)
     row["own"] = score(estimator, corpus, scored)
     if (ratio := REGIMES[run.regime].ratio) is not None:
         row["own, as rare"] = score(
@@ -193,20 +191,6 @@ def repeat_positives(train: Part) -> Part:
     return train.take(np.concatenate([rows, rows[has_entity]]))
 
 
-def remember_logits(estimator: Any) -> None:
-    """Let a fitted estimator, and copies of it with another decision, read the same rows once."""
-    predict: Callable[[Any], np.ndarray] = type(estimator)._predict_logits.__get__(estimator)
-    known: dict[str, np.ndarray] = {}
-
-    def remembered(dataset: Any) -> np.ndarray:
-        key = dataset.fingerprint
-        if key not in known:
-            known[key] = predict(dataset)
-        return known[key]
-
-    estimator._predict_logits = remembered
-
-
 def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
     """Return the metric for ``tune_decision``; None is that of the estimator's ``score``."""
     if corpus.task != "texts":
@@ -217,16 +201,24 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
 
 
 def score(estimator: Any, corpus: Corpus, part: Part, weight: np.ndarray | None = None) -> float:
-    """Return the corpus's metric in percent, of weighted rows."""
+    """Return the corpus's metric in percent; weights of rows count for entities."""
     predicted = list(estimator.predict(part.X))
-    if corpus.metric == "macro_f1":
-        return round(100 * float(tag_f1_score(part.y, predicted, average="macro")), 3)
-    found = count(estimator, corpus, part.y, predicted)
-    totals = (np.ones(len(part.y)) if weight is None else weight) @ found.counts
-    return round(100 * dict(zip(found.metrics, found.scores(totals).tolist()))[corpus.metric], 3)
+    if corpus.task == "entities":
+        found = entity_f1(part.y, predicted, np.ones(len(part.y)) if weight is None else weight)
+    elif corpus.task == "questions":
+        found = squad_f1_score(part.y, predicted, version="1.1")
+    elif corpus.metric == "macro_f1":
+        found = tag_f1_score(part.y, predicted, average="macro")
+    elif corpus.metric == "accuracy":
+        found = accuracy_score(part.y, predicted)
+    else:
+        found = f1_score(part.y, predicted, pos_label=corpus.positive)
+    return round(100 * float(found), 3)
 
 
-def count(estimator: Any, corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> RowCounts:
-    """Return what each row adds to the metrics."""
-    counts: RowCounts = estimator._task.count_rows(estimator, corpus.task, y_true, y_pred)
-    return counts
+def entity_f1(y_true: list[Any], y_pred: list[Any], weight: np.ndarray) -> float:
+    """Return the micro F1 of the entities of weighted rows."""
+    rows = [(set(get_entities(a)), set(get_entities(b))) for a, b in zip(y_true, y_pred)]
+    n_both = weight @ [len(true & found) for true, found in rows]
+    n_all = weight @ [len(true) + len(found) for true, found in rows]
+    return float(2 * n_both / n_all) if n_all else 0.0
