@@ -8,9 +8,8 @@ import threading
 import pytest
 from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileBackend
-from sqlalchemy.exc import OperationalError
-
 from skdice.model_selection._search._storage import open_storage, open_study
+from sqlalchemy.exc import OperationalError
 
 from ..model_selection.searched import Peak, X, Y, make_search
 from .postgresql import server
