@@ -1,6 +1,7 @@
 """Which texts make up an optimiser step, and how windows become padded tensors."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -134,12 +135,34 @@ class Batcher:
         return np.split(windows, np.flatnonzero(np.diff(self.lengths[windows])) + 1)
 
 
+@dataclass(frozen=True)
+class Draw:
+    """Which texts an epoch has: so many of each group, other ones in every epoch.
+
+    Attributes
+    ----------
+    group : ndarray of shape (n_texts,), int64
+    n_drawn : ndarray of shape (n_groups,), int64
+        At least 1, at most as many as the group has.
+    """
+
+    group: np.ndarray
+    n_drawn: np.ndarray
+
+    @property
+    def share(self) -> np.ndarray:
+        """The share of its group that an epoch has, for each text."""
+        share: np.ndarray = self.n_drawn / np.bincount(self.group, minlength=len(self.n_drawn))
+        return share[self.group]
+
+
 class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
-    A step holds texts of similar length with all their windows: ``batch_size * accumulate`` texts,
-    or texts of about ``batch_tokens * accumulate`` pieces. Its batches are cuts of it, so that a
-    loss over the step does not depend on how the step is cut.
+    A step holds ``batch_size * accumulate`` texts of similar length with all their windows; a text
+    of several windows counts as many texts. Its batches are cuts of it, so that a loss over the
+    step does not depend on how the step is cut. The texts of each group of a draw are spread evenly
+    over the steps.
 
     With several processes the size of a step is that of each process times their number. All draw
     the same steps, and each makes batches of the windows that are its own.
@@ -148,11 +171,15 @@ class StepSampler:
     ----------
     batcher : Batcher
     step_size : int
-        Texts per optimiser step and process; with ``batcher.batch_tokens``, pieces.
+        Texts per optimiser step and process.
     rng : numpy.random.Generator
         Drawn from once per epoch; in the same state in all processes.
     ranks : Ranks
         The processes that train together.
+    windows_per_text : int
+        Windows of a text that counts once.
+    draw : Draw or None
+        Which texts an epoch has; all by default.
     """
 
     def __init__(
@@ -161,6 +188,9 @@ class StepSampler:
         step_size: int,
         rng: np.random.Generator,
         ranks: Ranks = ALONE,
+        *,
+        windows_per_text: int = 1,
+        draw: Draw | None = None,
     ) -> None:
         step_size *= ranks.count
         self.batcher = batcher
@@ -168,19 +198,36 @@ class StepSampler:
         self.rng = rng
         self.ranks = ranks
         data = batcher.dataset
-        _, first = np.unique(data.text, return_index=True)
+        texts, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
         length = np.add.reduceat(batcher.lengths, first) if len(data) else first
         # A text that is longer than a step is a step, and counts as one.
-        self._size = np.minimum(length, step_size)
+        self._size = np.clip(self._windows.lengths // windows_per_text, 1, step_size)
         self._place = _places_by_length(length)
+        self._groups = [np.arange(len(texts))]
+        self._n_drawn = np.array([len(texts)])
+        if draw is not None:
+            group = draw.group[texts]
+            self._groups = [np.flatnonzero(group == g) for g in range(len(draw.n_drawn))]
+            self._n_drawn = np.minimum(draw.n_drawn, [len(rows) for rows in self._groups])
+        # However the texts turn out: every epoch has as many steps, none of which is empty.
+        least = zip(self._groups, self._n_drawn)
+        total = sum(int(np.sort(self._size[rows])[:n].sum()) for rows, n in least)
+        self._n_steps = -(-total // step_size)
+        if self._has_long_texts:
+            self._n_steps = max(1, total // step_size)
+
+    @property
+    def n_texts(self) -> int:
+        """Number of texts in an epoch."""
+        return int(self._n_drawn.sum())
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""
-        return self._count_steps(self._texts_of_epoch())
+        return self._n_steps
 
     def __iter__(self) -> Iterator[list[Batch]]:
-        for texts in self._steps(self._texts_of_epoch()):
+        for texts in self._steps():
             windows = self.batcher.longest_first(self._windows.take(texts).values)
             own = self.ranks.own(windows)
             if len(own):
@@ -188,32 +235,34 @@ class StepSampler:
             else:  # This process has a gradient to add as well, of zeros.
                 yield [_without_items(self.batcher.collate(windows[:1]))]
 
-    def _texts_of_epoch(self) -> np.ndarray:
-        """Return which of the texts with windows an epoch has: all of them."""
-        return np.arange(len(self._size))
+    @property
+    def _has_long_texts(self) -> bool:
+        return bool((self._size > 1).any())
 
-    def _count_steps(self, texts: np.ndarray) -> int:
-        if self.batcher.batch_tokens is None:
-            return -(-len(texts) // self.step_size)
-        # Rounded down, a step is at least as large as the largest text counts: none is empty.
-        return max(1, int(self._size[texts].sum()) // self.step_size) if len(texts) else 0
+    def _in_order(self) -> np.ndarray:
+        """Return the texts of an epoch by length and chance, those of each group spread evenly."""
+        share = np.clip(_STEPS_MIXED / self._n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
+        orders, parts = [], []
+        for rows, n_drawn in zip(self._groups, self._n_drawn):
+            drawn = self.rng.permutation(rows)[:n_drawn]
+            place = self._place[drawn] + share * self.rng.random(len(drawn))
+            orders.append(drawn[np.argsort(place, kind="stable")])
+            parts.append((np.arange(len(drawn)) + 0.5) / len(drawn))
+        return np.concatenate(orders)[np.argsort(np.concatenate(parts), kind="stable")]
 
-    def _steps(self, texts: np.ndarray) -> list[np.ndarray]:
+    def _steps(self) -> list[np.ndarray]:
         """Put texts of similar length into steps, in an order of chance."""
-        n_steps = self._count_steps(texts)
+        n_steps = self._n_steps
         if not n_steps:
             return []
-        share = np.clip(_STEPS_MIXED / n_steps, _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED)
-        order = self.rng.permutation(texts)
-        place = self._place[order] + share * self.rng.random(len(order))
-        order = order[np.argsort(place, kind="stable")]
-        if self.batcher.batch_tokens is None:
+        order = self._in_order()
+        if self._has_long_texts:
+            steps = _cut_evenly(order, self._size[order], n_steps)
+        else:
             sizes = np.full(n_steps, self.step_size)
             # The short step is not always the one of the longest texts.
             sizes[self.rng.integers(n_steps)] -= sizes.sum() - len(order)
             steps = np.split(order, np.cumsum(sizes)[:-1])
-        else:
-            steps = _cut_evenly(order, self._size[order], n_steps)
         return [steps[i] for i in self.rng.permutation(len(steps))]
 
 
