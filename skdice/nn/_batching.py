@@ -29,7 +29,7 @@ class Batcher:
     batch_size : int
         Windows per batch.
     batch_tokens : int or None
-        Pieces per batch, instead of ``batch_size`` windows.
+        Pieces per batch of :meth:`by_length`, instead of ``batch_size`` windows.
     pad_id : int
     pads_left : bool
     pads : bool
@@ -120,11 +120,7 @@ class Batcher:
         forward pass.
         """
         windows = self.longest_first(windows)
-        if self.batch_tokens is None:
-            size, wanted = np.ones(len(windows), dtype=np.int64), self.batch_size
-        else:
-            size, wanted = self.lengths[windows], self.batch_tokens
-        parts = _cut_evenly(windows, size, max(1, round(size.sum() / wanted)))
+        parts = np.array_split(windows, max(1, round(len(windows) / self.batch_size)))
         return [alike for part in parts for alike in self._alike(part)]
 
     def _alike(self, windows: np.ndarray) -> list[np.ndarray]:
@@ -137,9 +133,8 @@ class Batcher:
 class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
-    A step holds texts of similar length with all their windows: ``batch_size * accumulate`` texts,
-    or texts of about ``batch_tokens * accumulate`` pieces. Its batches are cuts of it, so that a
-    loss over the step does not depend on how the step is cut.
+    A step holds ``step_size`` texts of similar length with all their windows. Its batches are cuts
+    of it, so that a loss over the step does not depend on how the step is cut.
 
     With several processes the size of a step is that of each process times their number. All draw
     the same steps, and each makes batches of the windows that are its own.
@@ -148,7 +143,7 @@ class StepSampler:
     ----------
     batcher : Batcher
     step_size : int
-        Texts per optimiser step and process; with ``batcher.batch_tokens``, pieces.
+        Texts per optimiser step and process.
     rng : numpy.random.Generator
         Drawn from once per epoch; in the same state in all processes.
     ranks : Ranks
@@ -171,8 +166,6 @@ class StepSampler:
         _, first = np.unique(data.text, return_index=True)
         self._windows = Ragged(np.arange(len(data)), np.append(first, len(data)))
         length = np.add.reduceat(batcher.lengths, first) if len(data) else first
-        # A text that is longer than a step is a step, and counts as one.
-        self._size = np.minimum(length, step_size)
         self._place = _places_by_length(length)
 
     def __len__(self) -> int:
@@ -190,13 +183,10 @@ class StepSampler:
 
     def _texts_of_epoch(self) -> np.ndarray:
         """Return which of the texts with windows an epoch has: all of them."""
-        return np.arange(len(self._size))
+        return np.arange(len(self._place))
 
     def _count_steps(self, texts: np.ndarray) -> int:
-        if self.batcher.batch_tokens is None:
-            return -(-len(texts) // self.step_size)
-        # Rounded down, a step is at least as large as the largest text counts: none is empty.
-        return max(1, int(self._size[texts].sum()) // self.step_size) if len(texts) else 0
+        return -(-len(texts) // self.step_size)
 
     def _steps(self, texts: np.ndarray) -> list[np.ndarray]:
         """Put texts of similar length into steps, in an order of chance."""
@@ -207,13 +197,10 @@ class StepSampler:
         order = self.rng.permutation(texts)
         place = self._place[order] + share * self.rng.random(len(order))
         order = order[np.argsort(place, kind="stable")]
-        if self.batcher.batch_tokens is None:
-            sizes = np.full(n_steps, self.step_size)
-            # The short step is not always the one of the longest texts.
-            sizes[self.rng.integers(n_steps)] -= sizes.sum() - len(order)
-            steps = np.split(order, np.cumsum(sizes)[:-1])
-        else:
-            steps = _cut_evenly(order, self._size[order], n_steps)
+        sizes = np.full(n_steps, self.step_size)
+        # The short step is not always the one of the longest texts.
+        sizes[self.rng.integers(n_steps)] -= sizes.sum() - len(order)
+        steps = np.split(order, np.cumsum(sizes)[:-1])
         return [steps[i] for i in self.rng.permutation(len(steps))]
 
 
@@ -229,16 +216,6 @@ def _places_by_length(length: np.ndarray) -> np.ndarray:
     place: np.ndarray = np.cumsum(np.append(0.0, np.sqrt(n_between * np.diff(lengths))))
     place /= max(place[-1], 1.0)
     return place[which]
-
-
-def _cut_evenly(items: np.ndarray, size: np.ndarray, n_parts: int) -> list[np.ndarray]:
-    """Cut items, in their order, into parts of about the same total size."""
-    if not len(items):
-        return []
-    middle = np.cumsum(size) - size / 2
-    part = np.ceil(middle * n_parts / size.sum()).astype(np.int64) - 1
-    parts = np.split(items, np.searchsorted(part, np.arange(1, n_parts)))
-    return [part for part in parts if len(part)]
 
 
 def _coordinates(ragged: Ragged, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
