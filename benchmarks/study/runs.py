@@ -26,7 +26,6 @@ RECIPE = {
     "batch_size": 16,
     "head_lr": 1e-3,
     "n_frozen_layers": 0,
-    "schedule": "linear",
     "warmup": 0.1,
     "verbose": 0,
 }

@@ -15,35 +15,22 @@ class Member(NamedTuple):
     Attributes
     ----------
     number : int
-    first_seed, seed : int
-        For torch: of new weights, and of all that comes after them, such as dropout.
+    seed : int
+        For torch: of new weights, dropout and all else.
     rng : Generator
         For the order of the texts.
     """
 
     number: int
-    first_seed: int
     seed: int
     rng: np.random.Generator
 
 
-def members_of(seed: int, rng: np.random.Generator, n: int, *, begin_alike: bool) -> list[Member]:
-    """Return the members of a fit.
-
-    Parameters
-    ----------
-    seed, rng : int, Generator
-        Of the first; the others have their own.
-    n : int
-    begin_alike : bool
-        Whether all have the new weights of the first, which means of weights need.
-    """
+def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
+    """Return the members of a fit; the first has this seed and generator, the others their own."""
     others = np.random.SeedSequence(seed).generate_state(n - 1).tolist()
     rngs = [rng, *map(np.random.default_rng, others)]
-    return [
-        Member(i, seed if begin_alike else own, own, own_rng)
-        for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))
-    ]
+    return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
 
 
 def history_of(net: Any) -> pd.DataFrame:

@@ -135,7 +135,7 @@ class NetworkEstimator(SavedEstimator):
 
         ``seed`` and ``rng`` are those of the first member.
         """
-        members = members_of(seed, rng, self.n_members, begin_alike=self.merge_members)
+        members = members_of(seed, rng, self.n_members)
         shared = (dataset, valid, resolve_precision(self.precision, resolve_device(self.device)))
         # Processes that train together have to do the same things in the same order.
         # Threads would share this estimator, which validates the network that it has.
@@ -159,8 +159,7 @@ class NetworkEstimator(SavedEstimator):
         self.net_ = nets[0]
         # What a process of its own has set is not set here.
         self.max_epochs_, self.lr_ = self.net_.max_epochs, self.net_.lr
-        module, others = self.net_.module_, [net.module_ for net in nets[1:]]
-        module.merge(others) if self.merge_members else module.join(others)
+        self.net_.module_.join(net.module_ for net in nets[1:])
         self.history_ = mean_history([history_of(net) for net in nets])
         self.best_epoch_ = max(net.progress_.best_epoch for net in nets)
 
@@ -185,11 +184,9 @@ class NetworkEstimator(SavedEstimator):
             callbacks=callbacks,
             verbose=is_shown,  # Whether callbacks of skorch print.
         )
-        with seeded(member.first_seed, net.device), denormals_flushed():
+        with seeded(member.seed, net.device), denormals_flushed():
             with quiet_transformers():
                 net.initialize()
-                if member.seed != member.first_seed:
-                    seed_generators(member.seed, net.device)
                 self._warn_of_other_classes(net.module_.trained_labels)
                 # The files of the base model are on this machine from here on.
                 checkpoint, state = self._find_checkpoint(net, dataset, member, valid, ranks)
@@ -298,7 +295,6 @@ class NetworkEstimator(SavedEstimator):
             module__model=model,
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
-            module__attention_dropout=self.attention_dropout,
             module__n_token_types=self._n_token_types(),
             module__peft_config=self.peft_config,
             module__config=None,
@@ -308,7 +304,6 @@ class NetworkEstimator(SavedEstimator):
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             warmup=self.warmup,
-            schedule=self.schedule,
             clip_norm=self.clip_norm,
             precision=precision,
             predict_precision="fp32" if self.precision == "auto" else self.precision,
@@ -332,13 +327,11 @@ class NetworkEstimator(SavedEstimator):
             self.batch_size * self._windows_per_text(),
             self.tokenizer_.pad_id,
             self.tokenizer_.pads_left,
-            batch_tokens=self.batch_tokens,
             pads=pads,
         )
 
     def _sampler(self, batcher: Batcher, rng: np.random.Generator, ranks: Ranks) -> StepSampler:
-        batch_size = self.batch_size if self.batch_tokens is None else self.batch_tokens
-        return StepSampler(batcher, batch_size * self.accumulate, rng, ranks)
+        return StepSampler(batcher, self.batch_size * self.accumulate, rng, ranks)
 
     def _count_steps(self, dataset: EncodedDataset) -> int:
         """Return the optimiser steps of an epoch."""

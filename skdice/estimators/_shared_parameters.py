@@ -13,7 +13,6 @@ from .._parameters import (
     check_number,
     check_option,
     check_parameters,
-    flag,
     number,
     option,
 )
@@ -112,10 +111,6 @@ _BATCH_SIZE = """
 Texts per batch and process. It also affects set losses: their smoothing ``gamma`` is on the scale
 of one optimiser step.
 """
-_BATCH_TOKENS = """
-Pieces per batch and process, instead of ``batch_size`` texts: all steps are about as large,
-however long the texts are.
-"""
 _WEIGHT_DECAY = """
 Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in the
 training texts.
@@ -129,10 +124,6 @@ How many of the first layers to freeze, together with the embeddings. Frozen lay
 dropout. 0 freezes the embeddings only, None trains everything. It is a ValueError for models whose
 layers cannot be told apart (ALBERT, XLM).
 """
-_ATTENTION_DROPOUT = """
-Dropout of attention, in training; None is what the model's configuration says. Parts of what
-attention gives are dropped, in place of its weights, so that it stays one fused kernel.
-"""
 _PEFT = """
 Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
 ``peft``), such as ``LoraConfig(r=8)``, of those that lie inside the layers; the head is trained as
@@ -145,10 +136,6 @@ _MEMBERS = """
 Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
 rows make fits differ, and the mean is better than most of them; it takes so many times as long, in
 a fit and in a prediction. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
-"""
-_MERGE = """
-Take the mean of the members' weights, not of their logits: one network, as fast and as small as a
-member. Its members start from the same head and see the rows in different orders.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
@@ -245,9 +232,6 @@ class SharedParameters(BaseEstimator):
         int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
     ] = "auto"
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
-    batch_tokens: Annotated[
-        int | None, number(_BATCH_TOKENS, low=1, integer=True, optional=True)
-    ] = None
     lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (
         "auto"
     )
@@ -259,14 +243,11 @@ class SharedParameters(BaseEstimator):
         float,
         Parameter(
             "float or int",
-            "Warm-up as a share of all optimiser steps (float) or in steps (int).",
+            "Warm-up as a share of all optimiser steps (float) or in steps (int). Then the rates "
+            "fall on a line to 0.",
             _check_warmup,
         ),
     ] = 0.1
-    schedule: Annotated[
-        str,
-        option("How the learning rate changes after the warm-up.", "linear", "cosine", "constant"),
-    ] = "linear"
     clip_norm: Annotated[
         float | None,
         number("Largest norm of the gradient.", low=0, closed="neither", optional=True),
@@ -285,13 +266,8 @@ class SharedParameters(BaseEstimator):
     n_frozen_layers: Annotated[int | None, number(_FROZEN, low=0, integer=True, optional=True)] = (
         None
     )
-    attention_dropout: Annotated[
-        float | None,
-        number(_ATTENTION_DROPOUT, low=0, high=1, closed="left", optional=True),
-    ] = None
     peft_config: Annotated[Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config)] = None
     n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
-    merge_members: Annotated[bool, flag(_MERGE)] = False
     validation_fraction: Annotated[
         float | None,
         number(

@@ -30,7 +30,7 @@ class Batcher:
     batch_size : int
         Windows per batch.
     batch_tokens : int or None
-        Pieces per batch, instead of ``batch_size`` windows.
+        Pieces per batch of :meth:`by_length`, instead of ``batch_size`` windows.
     pad_id : int
     pads_left : bool
     pads : bool
@@ -121,11 +121,8 @@ class Batcher:
         forward pass.
         """
         windows = self.longest_first(windows)
-        if self.batch_tokens is None:
-            size, wanted = np.ones(len(windows), dtype=np.int64), self.batch_size
-        else:
-            size, wanted = self.lengths[windows], self.batch_tokens
-        parts = _cut_evenly(windows, size, max(1, round(size.sum() / wanted)))
+        n_parts = max(1, round(len(windows) / self.batch_size))
+        parts = _cut_evenly(windows, np.ones(len(windows), dtype=np.int64), n_parts)
         return [alike for part in parts for alike in self._alike(part)]
 
     def _alike(self, windows: np.ndarray) -> list[np.ndarray]:

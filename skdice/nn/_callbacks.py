@@ -24,7 +24,7 @@ _SCORES = (
 _REFUSED = {
     EpochScoring: _SCORES,
     BatchScoring: _SCORES,
-    LRScheduler: "the fit sets the learning rate of every step: use schedule and warmup",
+    LRScheduler: "the fit sets the learning rate of every step: use lr and warmup",
     InputShapeSetter: "a transformer takes texts of any length: leave it out",
     LoadInitState: "use checkpoint_dir, with which a fit goes on where it stopped",
 }

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from .._pretrained import loading
 from ._adapters import ADAPTER_CONFIG
 
-# What families call the dropout of the weights of attention.
-_ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn_pdrop")
 # Families that have no table of token types, and ask whether those of two pieces are the same.
 _COMPARE_TYPES = ("xlnet", "funnel")
 
@@ -40,7 +38,6 @@ def load_transformer(
     auto_class: str,
     model: str,
     n_labels: int,
-    attention_dropout: float | None,
     config_file: str | None,
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
@@ -70,8 +67,6 @@ def load_transformer(
         trained = config.architectures or []
         labels = [str(name) for name in config.id2label.values()]
         config.num_labels = n_labels
-        if attention_dropout is not None:
-            _set_attention_dropout(config, attention_dropout)
         transformer, info = getattr(transformers, auto_class).from_pretrained(
             model,
             config=config,
@@ -152,16 +147,6 @@ def _check_is_model(model: str) -> None:
             f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
             f"peft merge_and_unload()."
         )
-
-
-def _set_attention_dropout(config: Any, value: float) -> None:
-    names = [name for name in _ATTENTION_DROPOUT if hasattr(config, name)]
-    if not names:
-        raise ValueError(
-            f"The 'attention_dropout' parameter must be None for {config.model_type!r}: its "
-            f"configuration has no dropout of attention. Got {value!r} instead."
-        )
-    setattr(config, names[0], value)
 
 
 def replace_token_types(transformer: Any, n_types: int) -> list[str]:

@@ -30,8 +30,6 @@ class TextModule(nn.Module):
     n_classes : int
     n_frozen_layers : int or None
         None trains everything; k freezes the embeddings and the first k layers.
-    attention_dropout : float or None
-        Of the weights of attention, in training; None is what the configuration says.
     peft_config : peft.PeftConfig or None
         Of adapters, which are then trained in place of the encoder.
     config : str or None
@@ -58,7 +56,6 @@ class TextModule(nn.Module):
         model: str,
         n_classes: int,
         n_frozen_layers: int | None = None,
-        attention_dropout: float | None = None,
         peft_config: Any = None,
         config: str | None = None,
         n_token_types: int | None = None,
@@ -68,7 +65,7 @@ class TextModule(nn.Module):
         # Others of its kind, whose outputs count as much as its own.
         self.members = nn.ModuleList()
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
-            load_transformer(self._auto_class, model, n_classes, attention_dropout, config)
+            load_transformer(self._auto_class, model, n_classes, config)
         )
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
@@ -107,17 +104,6 @@ class TextModule(nn.Module):
     def join(self, members: Iterable["TextModule"]) -> None:
         """Take others in, so that the outputs are the means over all."""
         self.members.extend(list(members))  # They may be copies of this one.
-
-    def merge(self, members: Iterable["TextModule"]) -> None:
-        """Take the mean of the own weights and those of others that began with the same ones."""
-        own, *others = (module.state_dict() for module in (self, *members))
-        # All of them before the first is set: tied weights have several names.
-        means = {
-            name: torch.stack([weight, *(state[name] for state in others)]).mean(0)
-            for name, weight in own.items()
-            if weight.is_floating_point()
-        }
-        self.load_state_dict(means, strict=False)
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""

@@ -37,9 +37,7 @@ class TextNet(NeuralNet):
     weight_decay : float
         Not applied to biases and norms.
     warmup : float or int
-        A share of all steps, or a number of steps.
-    schedule : {"linear", "cosine", "constant"}
-        How the learning rate goes on after the warm-up.
+        A share of all steps, or a number of steps, after which the rates fall on a line to 0.
     clip_norm : float or None
         Largest norm of the gradient.
     precision, predict_precision : {"fp32", "bf16", "fp16"}
@@ -66,7 +64,6 @@ class TextNet(NeuralNet):
         head_lr: float | None = None,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
-        schedule: str = "linear",
         clip_norm: float | None = 1.0,
         precision: str = "fp32",
         predict_precision: str = "fp32",
@@ -77,7 +74,6 @@ class TextNet(NeuralNet):
         self.head_lr = head_lr
         self.weight_decay = weight_decay
         self.warmup = warmup
-        self.schedule = schedule
         self.clip_norm = clip_norm
         self.precision = precision
         self.predict_precision = predict_precision

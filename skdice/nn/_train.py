@@ -124,7 +124,7 @@ class _Run:
         net.n_steps_ = len(sampler) * net.max_epochs
         is_count = isinstance(net.warmup, numbers.Integral)
         n_warmup = int(net.warmup) if is_count else round(net.warmup * net.n_steps_)
-        self.scheduler = make_schedule(self.optimizer, net.schedule, n_warmup, net.n_steps_)
+        self.scheduler = make_schedule(self.optimizer, n_warmup, net.n_steps_)
         kind = torch.device(net.device).type
         self.scaler = torch.amp.GradScaler(kind, enabled=net.precision == "fp16")
         self.scaler.scale(torch.zeros((), device=net.device))  # Sets up its scale.
@@ -251,30 +251,25 @@ class _Run:
         set_generator_states(self.net.device, own)
 
 
-def make_schedule(optimizer: Optimizer, schedule: str, n_warmup: int, n_steps: int) -> LambdaLR:
-    """Return a scheduler that raises the learning rates from 0, and then does as its name says.
+def make_schedule(optimizer: Optimizer, n_warmup: int, n_steps: int) -> LambdaLR:
+    """Return a scheduler that raises the learning rates from 0, then lowers them on a line to 0.
 
     The rates are those of ``transformers.get_scheduler``, which imports the Trainer's libraries.
 
     Parameters
     ----------
     optimizer : Optimizer
-    schedule : {"linear", "cosine", "constant"}
-        Down to 0 on a line or along half a cosine, or not at all.
     n_warmup : int
         Steps in which the rates rise.
     n_steps : int
     """
-    return LambdaLR(optimizer, partial(_rate, schedule, n_warmup, n_steps))
+    return LambdaLR(optimizer, partial(_rate, n_warmup, n_steps))
 
 
-def _rate(schedule: str, n_warmup: int, n_steps: int, step: int) -> float:
+def _rate(n_warmup: int, n_steps: int, step: int) -> float:
     if step < n_warmup:
         return step / n_warmup
-    if schedule == "constant":
-        return 1.0
-    to_go = max(0, n_steps - step) / max(1, n_steps - n_warmup)
-    return to_go if schedule == "linear" else (1 - math.cos(math.pi * to_go)) / 2
+    return max(0, n_steps - step) / max(1, n_steps - n_warmup)
 
 
 def _how_to_go_on(net: TextNet, checkpoint: Checkpoint | None) -> str:

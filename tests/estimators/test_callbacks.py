@@ -203,7 +203,7 @@ REFUSED = {
     "BatchScoring": (skc.BatchScoring("accuracy"), r"have BatchScoring: texts are no arrays"),
     "EpochScoring": (skc.EpochScoring("accuracy"), r"history_\['valid_score'\]"),
     "InputShapeSetter": (skc.InputShapeSetter(), "leave it out"),
-    "LRScheduler": (skc.LRScheduler(), "use schedule and warmup"),
+    "LRScheduler": (skc.LRScheduler(), "use lr and warmup"),
     "LoadInitState": (skc.LoadInitState(skc.Checkpoint()), "use checkpoint_dir"),
 }
 # Not tried: NeptuneLogger needs a package that is not free to install beside the others.

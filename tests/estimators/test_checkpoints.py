@@ -122,7 +122,7 @@ PARAMETERS = {
     "accumulate": {"accumulate": 2, "loss": "dice"},
     "memory": {"memory": 5, "loss": "dice"},
     "frozen": {"n_frozen_layers": 1},
-    "cosine": {"schedule": "cosine", "warmup": 3},
+    "warmup": {"warmup": 3},
     "bf16": {"precision": "bf16"},
     "loss object": {"loss": DiceLoss(gamma=0.5), "class_weight": "balanced"},
     "auto bias": {"background_bias": "auto", "validation_fraction": 0.25},

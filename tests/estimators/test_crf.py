@@ -99,9 +99,8 @@ def test_tuned_decision(fitted):
     assert {tag for row in none.predict(X) for tag in row} == {"O"}
 
 
-@pytest.mark.parametrize("merge", [False, True])
-def test_members(fitted, merge):
-    tagger = clone(fitted).set_params(n_members=2, merge_members=merge).fit(X, Y)
+def test_members(fitted):
+    tagger = clone(fitted).set_params(n_members=2).fit(X, Y)
     assert tagger.score(X, Y) == 1.0
     logits = np.log(scores(without_crf(tagger))).astype(np.float32)
     allowed = allowed_transitions(tagger.classes_.tolist(), "IOB2")

@@ -86,8 +86,6 @@ def test_steps_are_those_of_the_optimiser(quick_bert):
     X, y = sparse(80, 1)
     size = {**FAST, "accumulate": 2}
     assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 5
-    tokens = {**FAST, "batch_tokens": 12}
-    assert DiceTokenTagger(quick_bert, loss="dice", **tokens).fit(X, y).loss_.memory == 10
 
 
 def weights(estimator, X, y):

@@ -472,11 +472,6 @@ class TestTogether:
         alone, _, _ = fitted()
         assert np.abs(scores(alone, X) - scores(tagger, X)).max() > 1e-4
 
-    def test_merged_members(self, fitted, tmp_path):
-        tagger, X, _ = fitted(n_members=2, merge_members=True)
-        tagger.save_pretrained(tmp_path)
-        np.testing.assert_array_equal(scores(load_pretrained(tmp_path), X), scores(tagger, X))
-
     @pytest.mark.parametrize("case, n_members", [("tagger", 1), ("queries", 2)])
     def test_onnx(self, shallow_models, tmp_path, case, n_members):
         pytest.importorskip("onnxruntime")

@@ -267,17 +267,6 @@ class TestTraining:
         np.testing.assert_allclose(close, exact, atol=0.02)
         np.testing.assert_allclose(close.sum(1), 1, atol=1e-6)
 
-    def test_batches_by_tokens(self, tiny_bert, corpus):
-        X, y = corpus
-        parameters = {**FAST, "batch_tokens": 40}
-        tagger = DiceTokenTagger(tiny_bert, **parameters).fit(X, y)
-        n_pieces = len(tagger._encode(X).input_ids.values)
-        assert tagger.net_.n_steps_ == n_pieces // 40 * FAST["max_epochs"]
-        assert tagger.score(X, y) > 0.9
-        p = np.concatenate(tagger.predict_proba(X))
-        tagger.set_params(batch_tokens=1)
-        np.testing.assert_allclose(np.concatenate(tagger.predict_proba(X)), p, atol=1e-5)
-
     def test_long_sentences_train_and_predict(self, tiny_bert):
         X, y = easy_corpus(40)
         long_X, long_y = (

@@ -67,9 +67,8 @@ def test_going_on(fitted, tmp_path):
     assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
 
 
-@pytest.mark.parametrize("merge", [False, True])
-def test_members(fitted, merge):
-    tagger = clone(fitted).set_params(n_members=2, merge_members=merge).fit(X, Y)
+def test_members(fitted):
+    tagger = clone(fitted).set_params(n_members=2).fit(X, Y)
     assert tagger.score(X, Y) == 1.0
 
 

@@ -81,7 +81,6 @@ EXACT = {
     "accumulate": (tagger, {"loss": "dice", "accumulate": 2, "batch_size": BATCH_SIZE // 2}),
     "accumulate ohem": (tagger, {"loss": OHEM, "accumulate": 2, "batch_size": BATCH_SIZE // 2}),
     "windows": (tagger, {"loss": "dsc", "max_length": 6, "stride": 1}),
-    "tokens": (tagger, {"loss": "dsc", "batch_tokens": 60}),
     "frozen": (tagger, {"loss": "dsc", "n_frozen_layers": 1}),
     "span ce": (extractor, {"loss": "ce"}),
     "span dsc": (extractor, {"loss": "dsc"}),
@@ -129,9 +128,8 @@ def run_exact(name, model, times=1):
     """Return the gradient of each step and the loss; batches are larger so many times."""
     make, params = EXACT[name]
     estimator, X, y = make(model, **params)
-    larger = "batch_size" if "batch_tokens" not in params else "batch_tokens"
     gradients = Gradients()
-    estimator.set_params(callbacks=[gradients], **{larger: getattr(estimator, larger) * times})
+    estimator.set_params(callbacks=[gradients], batch_size=estimator.batch_size * times)
     weight = None
     if "sample weights" in name:
         weight = np.random.default_rng(0).choice([0.0, 0.5, 3.0], len(X))

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from skdice import DiceTokenTagger
 from skdice.nn._attention import dropout_after_attention
@@ -41,9 +42,18 @@ def dropped(monkeypatch):
     return seen
 
 
+def module_with(dropout, model, directory):
+    """Return a network whose configuration has so much dropout of attention."""
+    config = AutoConfig.from_pretrained(model)
+    names = ("attention_probs_dropout_prob", "attention_dropout")
+    setattr(config, next(name for name in names if hasattr(config, name)), dropout)
+    config.save_pretrained(directory)
+    return TokenModule(model, N_CLASSES, config=str(directory / "config.json"))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_output_is_dropped(tiny_models, attended, dropped, family):
-    module = TokenModule(tiny_models(family), N_CLASSES, attention_dropout=0.3)
+def test_output_is_dropped(tiny_models, tmp_path, attended, dropped, family):
+    module = module_with(0.3, tiny_models(family), tmp_path)
     torch.manual_seed(0)
     with dropout_after_attention(module):
         module.train()(**make_inputs())
@@ -60,9 +70,9 @@ def test_output_is_dropped(tiny_models, attended, dropped, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_else_changes(tiny_models, family):
+def test_nothing_else_changes(tiny_models, tmp_path, family):
     """Without dropout outputs and gradients are the same."""
-    module = TokenModule(tiny_models(family), N_CLASSES, attention_dropout=0.0).train()
+    module = module_with(0.0, tiny_models(family), tmp_path).train()
     found = []
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout):

@@ -33,9 +33,8 @@ def texts_of(dataset, step):
     return [text for batch in step for text in dataset.text[windows_of(dataset, batch)].tolist()]
 
 
-def make_sampler(dataset, step_size=4, batch_size=4, seed=0, batch_tokens=None):
-    batcher = make_batcher(dataset, batch_size, batch_tokens=batch_tokens)
-    return StepSampler(batcher, step_size, np.random.default_rng(seed))
+def make_sampler(dataset, step_size=4, batch_size=4, seed=0):
+    return StepSampler(make_batcher(dataset, batch_size), step_size, np.random.default_rng(seed))
 
 
 def rows_of(step, name):
@@ -157,52 +156,6 @@ def test_batches_of_a_step_are_even_and_sorted_by_length():
         [9, 8, 7, 5],
         [4, 3, 2],
     ]
-
-
-def n_pieces(step):
-    return sum(int(batch["attention_mask"].sum()) for batch in step)
-
-
-@given(texts, st.integers(1, 60), st.integers(1, 4))
-@settings(deadline=None, max_examples=60)
-def test_an_epoch_by_tokens_has_every_text_once(rows, batch_tokens, accumulate):
-    dataset = make_dataset(*columns(rows))
-    step_size = batch_tokens * accumulate
-    sampler = make_sampler(dataset, step_size, batch_tokens=batch_tokens)
-    steps = list(sampler)
-    assert len(steps) == len(sampler)
-    per_step = [set(texts_of(dataset, step)) for step in steps]
-    assert all(per_step)
-    assert sorted(text for step in per_step for text in step) == np.unique(dataset.text).tolist()
-    items = [int(item) for step in steps for batch in step for item in batch["item"]]
-    assert sorted(items) == list(range(dataset.n_items)), "all windows of a text are in its step"
-
-
-@pytest.mark.parametrize("accumulate", [1, 3])
-def test_steps_and_batches_have_the_tokens_asked_for(accumulate):
-    """Whatever the lengths of the texts are, where a batch of texts would vary with them."""
-    rng = np.random.default_rng(0)
-    lengths = np.clip(rng.lognormal(3.2, 0.6, 800), 3, 128).astype(int)
-    step_size = 512 * accumulate
-    sampler = make_sampler(make_dataset(lengths), step_size, batch_tokens=512)
-    steps = list(sampler)
-    sizes = [n_pieces(step) for step in steps]
-    assert len(steps) == lengths.sum() // step_size
-    assert step_size - 128 <= min(sizes)
-    assert max(sizes) <= 1.1 * step_size + 128
-    assert {len(step) for step in steps} == {accumulate}
-    padded = [batch["input_ids"].numel() for step in steps for batch in step]
-    assert sum(padded) < 1.25 * lengths.sum()
-    assert max(padded) < 2 * 512
-
-
-def test_one_text_of_many_windows_is_cut_by_tokens():
-    sampler = make_sampler(make_dataset([9, 2, 2], [20, 1, 1]), 30, batch_tokens=30)
-    assert len(sampler) == 1
-    (step,) = sampler
-    assert n_pieces(step) == 184
-    assert len(step) == 6
-    assert max(int(batch["attention_mask"].sum()) for batch in step) <= 36
 
 
 def test_by_length_with_tokens():
