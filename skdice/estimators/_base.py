@@ -3,7 +3,8 @@
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -11,41 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import check_sample_weight
 from ..nn._callbacks import check_callbacks
-from ..text._encoding import EncodedDataset
 from ..text._tokenizer import WordTokenizer
+from ._lesson import Lesson, choose_ratio, draw_of, prior_shift
 from ._loss import make_training_loss
 from ._network import NetworkEstimator
 from ._open_parameters import longest_window
 from ._reuse import active_reuse
 from ._rows import Rows, read_fit_rows
 from ._shared_parameters import CONTAINERS, FITTED_ATTRIBUTES
-
-
-class Lesson(NamedTuple):
-    """What a fit learns from.
-
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        With targets.
-    labels : list of n_classes labels
-        The classes of an item.
-    counts : ndarray of shape (n_classes,), or (n_classes, 2) if multi-label
-        Training items of each class, or without and with each label.
-    background : int or None
-        The class that set losses leave out.
-    binary : bool
-        Whether one class is searched among the rest.
-    recommended : str
-        What ``loss="recommended"`` means here.
-    """
-
-    dataset: EncodedDataset
-    labels: list[Any]
-    counts: np.ndarray
-    background: int | None
-    binary: bool
-    recommended: str = "ce"
 
 
 class TextEstimator(NetworkEstimator):
@@ -111,6 +85,16 @@ class TextEstimator(NetworkEstimator):
     def _groups(self, X: Any) -> Sequence[Any] | None:
         """Return what rows of X have in common that have to be in the same part of a split."""
         return None if self._task.find_groups is None else self._task.find_groups(X)
+
+    def _choose_loss(self, rows: Rows, lesson: Lesson) -> tuple[str, str]:
+        """Return the name of what ``loss="auto"`` is for training rows, and why."""
+        return "ce", "cross-entropy, as no other loss was better on such rows"
+
+    def _shift(self, lesson: Lesson) -> np.ndarray:
+        """Return by how much the draw of a lesson raises the logits of its items."""
+        target = lesson.dataset.target
+        assert target is not None
+        return prior_shift(target, self._n_outputs(), lesson.item_weight, lesson.item_share)
 
     # -- fitting -----------------------------------------------------------------------------------
 
@@ -183,17 +167,27 @@ class TextEstimator(NetworkEstimator):
         lesson = self._prepare(training, rng)
         if not lesson.dataset.n_items:
             raise ValueError("Found no word to train on: the training sentences have no words.")
-        self._n_training_rows = lesson.dataset.n_texts
+        self._n_training_rows = len(training)
+        self.negative_ratio_ = choose_ratio(self.negative_ratio, lesson)
+        if self.negative_ratio_ is not None:
+            lesson = replace(lesson, draw=draw_of(self.negative_ratio_, lesson))
+        name, self.loss_reason_ = self.loss, None
+        if name == "auto":
+            name, self.loss_reason_ = self._choose_loss(training, lesson)
         self.loss_ = make_training_loss(
             self,
+            name,
             lesson.labels,
             lesson.counts,
             lesson.background,
             binary=lesson.binary,
-            n_steps=self._count_steps(lesson.dataset),
-            recommended=lesson.recommended,
+            n_steps=self._count_steps(lesson),
         )
-        self._fit_network(lesson.dataset, seed, rng, valid)
+        if lesson.draw is not None:
+            # A ratio forgives the weights of what was drawn; a mean of single losses does not.
+            is_mean = self.loss_.separable
+            lesson = replace(lesson, shift=self._shift(lesson)) if is_mean else lesson.weighted()
+        self._fit_network(lesson, seed, rng, valid)
         self._decide_on(rows, valid, given.held_out)
         self.interrupted_ = False
         return self

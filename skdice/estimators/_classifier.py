@@ -19,9 +19,10 @@ from ..metrics._row_counts import RowCounts, count_rows
 from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
-from ._base import Lesson, TextEstimator
+from ._base import TextEstimator
 from ._goal import Goal
 from ._labels import check_known_columns
+from ._lesson import Lesson, positives_first
 from ._loss import check_loss_classes
 from ._reuse import active_reuse
 from ._rows import Rows
@@ -160,7 +161,12 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         dataset = self._encode(rows.X, target.astype(np.int64), rows.weight, rows.number)
         background = 1 - self._positive() if self._is_binary else None
         counts = self._count(dataset)
-        return Lesson(dataset, self.classes_.tolist(), counts, background, self._is_binary)
+        if self._is_multilabel:
+            group = positives_first(dataset, target.any(1))
+        else:
+            group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
+        classes = self.classes_.tolist()
+        return Lesson(dataset, classes, counts, background, self._is_binary, group=group)
 
     def _validator(self, rows: Rows) -> Callable[[], float]:
         dataset, labels = self._encode(rows.X, number=rows.number), self._known(rows.y)

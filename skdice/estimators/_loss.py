@@ -17,29 +17,9 @@ from ..losses._named import check_named
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 _IGNORED = -100
-# In our study (benchmarks/STUDY.md) dice was ahead with 220 to 510 entities, in its first edition
-# up to 770, and level from 950 on. With 80 words outside for one inside, or 160, and few epochs,
-# weighted cross-entropy was ahead. Dice with memory and class weights is as good there on most
-# draws, but failed on one (RESULTS.md).
-_FEW_ENTITIES = 800
-_RARE_ENTITIES = 40
 # What memory="auto" goes by (benchmarks/RESULTS.md).
 _ENOUGH_POSITIVES = 40
 _MOST_STEPS = 10.0
-
-
-def recommended_for_entities(n_entities: int, n_outside: float, n_inside: float) -> str:
-    """Return what ``loss="recommended"`` is for a tagger of words, from what it learns from.
-
-    Parameters
-    ----------
-    n_entities : int
-    n_outside, n_inside : float
-        Words outside and inside of entities.
-    """
-    if n_outside >= _RARE_ENTITIES * n_inside:
-        return "wce"
-    return "dice" if n_entities <= _FEW_ENTITIES else "ce"
 
 
 def memory_for(n_positives: float, n_steps: int) -> float:
@@ -136,13 +116,13 @@ def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False
 
 def make_training_loss(
     estimator: Any,
+    name: str,
     labels: list[Any],
     counts: np.ndarray,
     background: int | None,
     *,
     binary: bool,
     n_steps: int,
-    recommended: str = "ce",
 ) -> Loss:
     """Return the loss of one fit, on a private copy.
 
@@ -150,6 +130,8 @@ def make_training_loss(
     ----------
     estimator : estimator
         Its ``loss``, the parameters of a loss given by name, and its class weights.
+    name : str
+        The loss by name, "auto" replaced by what was chosen; unused for a loss object.
     labels : list of n_classes labels
     counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
         Training items of each class, or without and with each label.
@@ -159,10 +141,7 @@ def make_training_loss(
         Whether one class is searched among the rest.
     n_steps : int
         Optimiser steps of an epoch.
-    recommended : str, default="ce"
-        Name of what ``loss="recommended"`` means here.
     """
-    name = recommended if estimator.loss == "recommended" else estimator.loss
     kind = estimator.class_weight
     if kind is None and (estimator.K is not None or name == "wce"):
         kind = "log"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "dur")
+_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
 class Member(NamedTuple):

@@ -40,6 +40,7 @@ from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
 from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
+from ._lesson import Lesson
 from ._members import Member, history_of, mean_history, members_of
 from ._open_parameters import Pace, choose_pace
 from ._reuse import active_reuse
@@ -65,10 +66,12 @@ class NetworkEstimator(SavedEstimator):
     max_length_: int
     net_: TextNet
     loss_: Any
+    loss_reason_: str | None
     history_: pd.DataFrame
     max_epochs_: int
     lr_: float
     best_epoch_: int
+    negative_ratio_: float | None
     interrupted_: bool
 
     # -- what a subclass brings --------------------------------------------------------------------
@@ -129,14 +132,14 @@ class NetworkEstimator(SavedEstimator):
     # -- training ----------------------------------------------------------------------------------
 
     def _fit_network(
-        self, dataset: EncodedDataset, seed: int, rng: np.random.Generator, valid: Rows
+        self, lesson: Lesson, seed: int, rng: np.random.Generator, valid: Rows
     ) -> None:
         """Set ``net_``, all members in it, and what is known of its training.
 
         ``seed`` and ``rng`` are those of the first member.
         """
         members = members_of(seed, rng, self.n_members)
-        shared = (dataset, valid, resolve_precision(self.precision, resolve_device(self.device)))
+        shared = (lesson, valid, resolve_precision(self.precision, resolve_device(self.device)))
         # Processes that train together have to do the same things in the same order.
         # Threads would share this estimator, which validates the network that it has.
         has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
@@ -163,17 +166,16 @@ class NetworkEstimator(SavedEstimator):
         self.history_ = mean_history([history_of(net) for net in nets])
         self.best_epoch_ = max(net.progress_.best_epoch for net in nets)
 
-    def _fit_member(
-        self, member: Member, dataset: EncodedDataset, valid: Rows, precision: str
-    ) -> TextNet:
+    def _fit_member(self, member: Member, lesson: Lesson, valid: Rows, precision: str) -> TextNet:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
         ranks, model = self._ranks(), os.fspath(self.model)
-        pace = choose_pace(self, self._count_steps(dataset), hidden_size(model))
+        size = hidden_size(model)
+        pace = choose_pace(self, self._count_steps(lesson), lesson.n_positive, size)
         self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
         is_shown = bool(self.verbose and ranks.is_first)
         callbacks = list(self.callbacks or [])
         if is_shown:
-            progress = FitProgress(self._description(member, pace), self._metric_name())
+            progress = FitProgress(self._description(member, pace, lesson), self._metric_name())
             callbacks.append(("progress", progress))
         net = self._make_net(
             self._criterion(self.loss_),
@@ -189,7 +191,7 @@ class NetworkEstimator(SavedEstimator):
                 net.initialize()
                 self._warn_of_other_classes(net.module_.trained_labels)
                 # The files of the base model are on this machine from here on.
-                checkpoint, state = self._find_checkpoint(net, dataset, member, valid, ranks)
+                checkpoint, state = self._find_checkpoint(net, lesson.dataset, member, valid, ranks)
                 net.pads = self._finds_padding_masked(net)
             if ranks.count > 1:
                 ranks.copy_first(net.module_.state_dict().values())
@@ -198,11 +200,12 @@ class NetworkEstimator(SavedEstimator):
             try:
                 train(
                     net,
-                    self._sampler(self._batcher(dataset, net.pads), member.rng, ranks),
+                    self._sampler(lesson, member.rng, ranks, net.pads),
                     validate=self._validator(valid) if len(valid) else None,
                     patience=self.patience,
                     predicted=self._predicted,
-                    chain=self._chain(dataset),
+                    chain=self._chain(lesson.dataset),
+                    shift=lesson.shift,
                     checkpoint=checkpoint,
                     state=state,
                 )
@@ -211,17 +214,20 @@ class NetworkEstimator(SavedEstimator):
                 raise
             finally:
                 self.history_, self.best_epoch_ = history_of(net), net.progress_.best_epoch
-        assert dataset.target is not None
-        missed = self._missed(np.array(net.progress_.best_predicted, dtype=bool), dataset.target)
+        assert lesson.dataset.target is not None
+        predicted = np.array(net.progress_.best_predicted, dtype=bool)
+        missed = self._missed(predicted, lesson.dataset.target)
         if missed is not None:
             warn_of_collapse(missed, self.loss_)
         return net
 
-    def _description(self, member: Member, pace: Pace) -> str:
+    def _description(self, member: Member, pace: Pace, lesson: Lesson) -> str:
         """Return what the progress bar calls a fit."""
         name = type(self.loss_).__name__
         if isinstance(self.loss, str):
-            name = f"recommended, {name}" if self.loss == "recommended" else self.loss
+            name = self.loss_reason_ or self.loss
+        if lesson.draw is not None:
+            name = f"{name}, {int(lesson.draw.n_drawn.sum())} of {len(lesson.draw.group)} texts"
         if self.n_members > 1:
             name = f"{name}, member {member.number + 1} of {self.n_members}"
         return f"{name}, lr {pace.lr:g}" if self.lr == "auto" else name
@@ -321,21 +327,32 @@ class NetworkEstimator(SavedEstimator):
         """Return the special tokens around the texts of a row."""
         return frame_of(self._task, self.tokenizer_)
 
-    def _batcher(self, dataset: EncodedDataset, pads: bool = True) -> Batcher:
+    def _batcher(
+        self, dataset: EncodedDataset, pads: bool = True, windows_per_text: int | None = None
+    ) -> Batcher:
         return Batcher(
             dataset,
-            self.batch_size * self._windows_per_text(),
+            self.batch_size * (windows_per_text or self._windows_per_text()),
             self.tokenizer_.pad_id,
             self.tokenizer_.pads_left,
             pads=pads,
         )
 
-    def _sampler(self, batcher: Batcher, rng: np.random.Generator, ranks: Ranks) -> StepSampler:
-        return StepSampler(batcher, self.batch_size * self.accumulate, rng, ranks)
+    def _sampler(
+        self, lesson: Lesson, rng: np.random.Generator, ranks: Ranks, pads: bool = True
+    ) -> StepSampler:
+        return StepSampler(
+            self._batcher(lesson.dataset, pads, lesson.windows_per_text),
+            self.batch_size * self.accumulate,
+            rng,
+            ranks,
+            windows_per_text=lesson.windows_per_text,
+            draw=lesson.draw,
+        )
 
-    def _count_steps(self, dataset: EncodedDataset) -> int:
+    def _count_steps(self, lesson: Lesson) -> int:
         """Return the optimiser steps of an epoch."""
-        return len(self._sampler(self._batcher(dataset), np.random.default_rng(), self._ranks()))
+        return len(self._sampler(lesson, np.random.default_rng(), self._ranks()))
 
     def _probe(self) -> Batcher:
         """Return a few tiny windows, to try out what the model does."""

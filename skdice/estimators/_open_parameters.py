@@ -8,9 +8,10 @@ from typing import Any
 from ..nn._loading import position_limit
 from ..text._tokenizer import Frame, WordTokenizer
 
-# About so many optimiser steps, in so many epochs.
-_STEPS = 200
-_FEWEST_EPOCHS, _MOST_EPOCHS = 3, 30
+# Passes over the texts with positives: about so many presentations of them and at least about so
+# many optimiser steps, in so many passes; tiny sets take as many as make the fewest steps.
+_PRESENTATIONS, _STEPS = 1200, 200
+_FEWEST_EPOCHS, _MOST_EPOCHS, _FEWEST_STEPS = 3, 30, 150
 # What suits an encoder of this size; others are held to fall with its square, as the usual 5e-5 and
 # 3e-5 of encoders of 768 and 1024 do.
 _LR, _SIZE = 2e-4, 384
@@ -44,7 +45,7 @@ def open_lr(hidden_size: int) -> float:
     return float(f"{lr:.1e}")  # As one would write it.
 
 
-def choose_pace(estimator: Any, n_steps: int, hidden_size: int) -> Pace:
+def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int) -> Pace:
     """Return the parameters of an estimator, with numbers for "auto".
 
     Parameters
@@ -52,13 +53,17 @@ def choose_pace(estimator: Any, n_steps: int, hidden_size: int) -> Pace:
     estimator : estimator
     n_steps : int
         Optimiser steps of an epoch.
+    n_positive : int
+        Texts with positives in an epoch.
     hidden_size : int
         Of the encoder.
     """
     max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
     is_open = lr == "auto"
     if max_epochs == "auto":
-        max_epochs = min(max(math.ceil(_STEPS / n_steps), _FEWEST_EPOCHS), _MOST_EPOCHS)
+        wanted = math.ceil(max(_STEPS / n_steps, _PRESENTATIONS / n_positive))
+        max_epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
+        max_epochs = max(max_epochs, math.ceil(_FEWEST_STEPS / n_steps))
     if is_open:
         lr = open_lr(hidden_size)
     if head_lr is None:

@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,8 @@ _STATE: dict[str, Any] = {
     "best_epoch_": int,
     "max_epochs_": int,
     "lr_": float,
+    "negative_ratio_": (float, NoneType),
+    "loss_reason_": (str, NoneType),
 }
 
 
@@ -264,6 +267,9 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
     loss = repr(estimator.loss_)
     if isinstance(parameters["loss"], str):
         loss = f"{parameters['loss']}: {loss}"
+    history, drawn = estimator.history_, None
+    if estimator.negative_ratio_ is not None and len(history):
+        drawn = int(history["n_texts"].iloc[-1])
     defaults = inspect.signature(type(estimator)).parameters
     stated = parameters_of(type(estimator))
     return Run(
@@ -278,6 +284,8 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
         },
         precision=estimator.net_.precision,
         n_rows=estimator._n_training_rows,
+        loss_reason=estimator.loss_reason_,
+        n_drawn=drawn,
         n_members=1 + len(estimator.net_.module_.members),
         lr=estimator.lr_,
         n_epochs=len(estimator.history_),

@@ -19,10 +19,10 @@ from ..nn._predicted import predicted_entities
 from ..text._decoding import best_disjoint, find_spans
 from ..text._entities import Entity, by_label
 from ..text._queries import EncodedQueries, encode_queries
-from ._base import Lesson
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_decision
+from ._lesson import Lesson, positives_first, prior_shift
 from ._loss import check_loss_classes
 from ._rows import Rows
 from ._task import Task
@@ -49,10 +49,6 @@ _CANDIDATES = """
 Pairs of words on which the match of a start with an end is trained: all pairs of a window, those of
 a gold start and a gold end, those of a predicted or gold start and end, or these and some random
 ones. Random pairs are drawn anew for each batch.
-"""
-_RATIO = """
-How many (sentence, type) pairs without an entity to keep for each pair with one, at most. They are
-drawn anew for each fit; None keeps all.
 """
 _DECODE = """
 "flat" gives the best set of entities without overlap, "nested" all whose start, end and match are
@@ -169,7 +165,6 @@ class DiceQueryTagger(WordTagger):
         ),
     ] = (1, 1, 0.1)
     match_candidates: Annotated[str, option(_CANDIDATES, *MATCH_CANDIDATES)] = "pred_gold_random"
-    negative_ratio: Annotated[float | None, number(_RATIO, low=0, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "flat", "nested")] = "flat"
 
     def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
@@ -194,7 +189,7 @@ class DiceQueryTagger(WordTagger):
 
     def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
         spans = rows.y.spans
-        encoded = self._encode(rows.X, spans, self._draw_asked(spans, rng), rows.weight)
+        encoded = self._encode(rows.X, spans, rows.weight)
         if encoded.n_uncovered:
             warnings.warn(
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
@@ -204,7 +199,24 @@ class DiceQueryTagger(WordTagger):
                 stacklevel=3,
             )
         counts = _count(encoded, spans)
-        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, recommended="dice")
+        lesson = Lesson(encoded.dataset, [0, 1], counts, 0, binary=True)
+        if self.negative_ratio is None:
+            return replace(lesson, windows_per_text=len(self.labels_))
+        # Each sentence with each query is a text.
+        dataset = encoded.by_query()
+        assert dataset.target is not None
+        group = positives_first(dataset, dataset.target[:, 0] == 1)
+        return replace(lesson, dataset=dataset, group=group)
+
+    def _choose_loss(self, rows: Rows, lesson: Lesson) -> tuple[str, str]:
+        return "dice", "dice, as few words start or end an entity of one type"
+
+    def _shift(self, lesson: Lesson) -> np.ndarray:
+        shift = np.zeros(self._n_outputs(), dtype=np.float32)
+        target = lesson.dataset.target
+        assert target is not None
+        shift[:2] = prior_shift(target[:, :2], 2, lesson.item_weight, lesson.item_share)
+        return shift
 
     def _criterion(self, loss: Any) -> Any:
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
@@ -316,7 +328,6 @@ class DiceQueryTagger(WordTagger):
         self,
         sentences: Sequence[Sequence[str]],
         spans: list[list[tuple[int, int, str]]] | None = None,
-        is_asked: np.ndarray | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedQueries:
         numbered = None
@@ -324,9 +335,8 @@ class DiceQueryTagger(WordTagger):
             number = {label: i for i, label in enumerate(self.labels_)}
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries_[label] for label in self.labels_]
-        asked = None if is_asked is None else is_asked.tolist()
         encoded = self._encode_once(
-            (self.stride, queries, sentences, numbered, asked),
+            (self.stride, queries, sentences, numbered),
             lambda: encode_queries(
                 sentences,
                 queries,
@@ -334,25 +344,9 @@ class DiceQueryTagger(WordTagger):
                 self.max_length_,
                 self.stride,
                 spans=numbered,
-                is_asked=is_asked,
             ),
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
-
-    def _draw_asked(
-        self, spans: list[list[tuple[int, int, str]]], rng: np.random.Generator
-    ) -> np.ndarray:
-        """Return which labels are asked of which sentences in training."""
-        number = {label: i for i, label in enumerate(self.labels_)}
-        is_answered = np.zeros((len(spans), len(number)), dtype=bool)
-        for i, row in enumerate(spans):
-            is_answered[i, [number[label] for _, _, label in row]] = True
-        if self.negative_ratio is None:
-            return np.ones_like(is_answered)
-        unanswered = np.flatnonzero(~is_answered)
-        n_kept = min(len(unanswered), round(self.negative_ratio * int(is_answered.sum())))
-        is_answered.ravel()[rng.permutation(unanswered)[:n_kept]] = True
-        return is_answered
 
     def _check_flat(self, rows: Rows) -> None:
         if self.decode == "nested":

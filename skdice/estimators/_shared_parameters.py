@@ -82,11 +82,11 @@ _BETA = f"Tversky: weight of false negatives. {_OWN_DEFAULT}"
 _GAMMA = f"Set losses: smoothing. Focal loss: focusing exponent. {_OWN_DEFAULT}"
 _CE_WEIGHT = f"Weight of cross-entropy that is mixed into a set loss. {_OWN_DEFAULT}"
 _LOSS = """
-``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset (``"dsc-paper"``,
-``"dsc-official"``, ``"recommended"``) or a loss object. "recommended" follows our study. In a token
-tagger it is "wce" if there are 40 or more words outside entities for each word inside, else "dice"
-if the training data has at most 800 entities; in a query tagger it is "dice"; otherwise it is "ce".
-``loss_`` is the loss that was used.
+"auto", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
+(``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
+tagger it is "dice" if entities are so rare that epochs are sampled (``negative_ratio``), or if the
+training data has at most 800 of them; in a query tagger it is "dice"; otherwise it is "ce".
+``loss_`` is the loss that was used, ``loss_reason_`` why.
 """
 _MEMORY = """
 About how many optimiser steps the sums of a set loss given by name are taken over
@@ -101,6 +101,15 @@ that do not occur in the training data, as may happen in a fold, are ignored.
 _MAX_EPOCHS = """
 Passes over the training rows. "auto" makes about 200 optimiser steps of them, in 3 to 30 passes:
 ``max_epochs_`` is how many. If positives are rare, set more.
+"""
+_NEGATIVE_RATIO = """
+How many texts without a positive an epoch has for each text with one; those are drawn anew in every
+epoch. A positive is a word inside an entity, a row of a rare class (of several classes, each has at
+most so many times the rows of all smaller ones), a question with an answer, a sentence and query
+with a match. Set losses count each one for all that it stands for; other losses are corrected by
+the change of the classes' shares, so that probabilities stay those of all rows. None takes all
+texts; "auto" does so unless there are more than four times as many without a positive, and then
+takes two (``negative_ratio_``).
 """
 _LR = """
 Learning rate after the warm-up. "auto" takes what suits the size of the encoder: 2e-4 for 384
@@ -180,9 +189,13 @@ CONTAINERS = """\
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
         The loss that was used, with all parameters set.
+    loss_reason_ : str or None
+        Why ``loss="auto"`` took it.
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, seconds; the mean of the
         members, and the seconds of all.
+    negative_ratio_ : float or None
+        What was taken for ``negative_ratio``; None if every epoch has all texts.
     max_epochs_, lr_ : int, float
         ``max_epochs`` and ``lr``, or what was taken for "auto".
     best_epoch_ : int
@@ -211,7 +224,7 @@ class SharedParameters(BaseEstimator):
     ] = "bert-base-cased"
     _: KW_ONLY
     loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS, on_card=False)] = (
-        "dsc"
+        "auto"
     )
     alpha: Annotated[float | None, Parameter("float", _ALPHA)] = None
     beta: Annotated[float | None, Parameter("float", _BETA)] = None
@@ -230,6 +243,10 @@ class SharedParameters(BaseEstimator):
     ] = None
     max_epochs: Annotated[
         int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
+    ] = "auto"
+    negative_ratio: Annotated[
+        float | Literal["auto"] | None,
+        number(_NEGATIVE_RATIO, low=0, closed="neither", optional=True, or_auto=True),
     ] = "auto"
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
     lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (

@@ -24,8 +24,9 @@ from ..nn._modules import SpanModule
 from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._questions import EncodedQuestions, encode_questions
-from ._base import Lesson, TextEstimator
+from ._base import TextEstimator
 from ._goal import Goal
+from ._lesson import Lesson, prior_shift
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
 from ._questions import GoldAnswers, align_answers, check_questions
@@ -197,7 +198,21 @@ class DiceSpanExtractor(TextEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-        return Lesson(encoded.dataset, [0, 1], encoded.count_starts(), 0, binary=True)
+        group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
+        counts = encoded.count_starts()
+        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
+
+    def _shift(self, lesson: Lesson) -> np.ndarray:
+        # The first item of a window stands for "no answer".
+        target, first = lesson.dataset.target, lesson.dataset.items.offsets[:-1]
+        assert target is not None
+        shift = np.zeros((len(target), 2), dtype=np.float32)
+        weight, share = lesson.item_weight, lesson.item_share
+        others = np.delete(np.arange(len(target)), first)
+        # Of one softmax over a window, the odds of "no answer" say all.
+        for items in (first,) if self.loss_.is_over_positions else (first, others):
+            shift[items] = prior_shift(target[items, :2], 2, weight[items], share[items])
+        return shift
 
     def _criterion(self, loss: Any) -> Any:
         return SpanLoss(loss)
@@ -395,7 +410,7 @@ class DiceSpanExtractor(TextEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         owner = type(self).__name__
-        is_ce = self.loss in ("ce", "recommended")
+        is_ce = self.loss in ("ce", "auto")
         if is_ce or (isinstance(self.loss, Loss) and self.loss.is_over_positions):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):

@@ -22,15 +22,18 @@ from ..text._decoding import TagDecoder
 from ..text._encoding import SHAPES, EncodedDataset, encode_words
 from ..text._entities import Entity, by_label, keep_above
 from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
-from ._base import Lesson
 from ._goal import F1, Goal, choose_decision, score_candidates
-from ._loss import check_loss_classes, recommended_for_entities
+from ._lesson import Lesson, positives_first
+from ._loss import check_loss_classes
 from ._open_parameters import shared_pieces
 from ._out_of_fold import out_of_fold_scores
 from ._rows import Rows, object_array
 from ._task import Task
 from ._words import WordTagger, count_tagged
 
+# Dice was ahead of cross-entropy with 220 to 770 entities, and level from 950 on
+# (benchmarks/STUDY.md).
+_FEW_ENTITIES = 800
 _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
 _DECODE = """
 "constrained" gives the best sequence that is well-formed in the scheme of the training tags;
@@ -190,13 +193,25 @@ class DiceTokenTagger(WordTagger):
 
     def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
         dataset = self._encode(rows.X, rows.y, rows.weight)
-        counts, background, recommended = self._count(dataset), self._background(), "ce"
-        if background is not None:
-            n_outside = counts[background]
-            n_entities = sum(len(get_entities(row)) for row in rows.y)
-            recommended = recommended_for_entities(n_entities, n_outside, counts.sum() - n_outside)
+        counts, background = self._count(dataset), self._background()
         labels = self.classes_.tolist()
-        return Lesson(dataset, labels, counts, background, binary=False, recommended=recommended)
+        lesson = Lesson(dataset, labels, counts, background, binary=False)
+        if background is None:
+            return lesson
+        assert dataset.target is not None
+        is_inside = dataset.target != background
+        return replace(lesson, group=positives_first(dataset, is_inside))
+
+    def _choose_loss(self, rows: Rows, lesson: Lesson) -> tuple[str, str]:
+        if lesson.group is None:
+            return super()._choose_loss(rows, lesson)
+        if lesson.draw is not None:
+            n_with = f"{lesson.n_positive:,} of {len(rows):,} sentences"
+            return "dice", f"dice, as entities are rare: {n_with} have one"
+        n_entities = sum(len(get_entities(row)) for row in rows.y)
+        if n_entities <= _FEW_ENTITIES:
+            return "dice", f"dice, as there are few entities: {n_entities:,}"
+        return "ce", f"cross-entropy, as there are many entities: {n_entities:,}"
 
     def _validator(self, rows: Rows) -> Callable[[], float]:
         dataset = self._encode(rows.X)

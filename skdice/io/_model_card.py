@@ -76,6 +76,8 @@ class Run:
     parameters: dict[str, Any]  # of the constructor, those that are not the default ones
     precision: str
     n_rows: int
+    loss_reason: str | None  # of loss="auto"
+    n_drawn: int | None  # texts of an epoch, if those without positives are drawn
     n_members: int
     lr: float
     n_epochs: int
@@ -159,9 +161,9 @@ def _training(run: Run) -> str:
     if run.valid_score is not None:
         score = f"{run.metric} {run.valid_score:.4f} (epoch {run.best_epoch})"
     facts = {
-        "Loss": _code(run.loss),
+        "Loss": _code(run.loss) + (f" ({run.loss_reason})" if run.loss_reason else ""),
         "Precision": run.precision,
-        "Training rows": f"{run.n_rows:,}",
+        "Training rows": f"{run.n_rows:,}" + _of_epoch(run),
         "Epochs": epochs,
         "Learning rate": f"{run.lr:g}",
         "Validation score": score,
@@ -170,6 +172,12 @@ def _training(run: Run) -> str:
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items()]
     return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def _of_epoch(run: Run) -> str:
+    if run.n_drawn is None:
+        return ""
+    return f"; an epoch has all texts with positives and others drawn anew, {run.n_drawn:,} texts"
 
 
 def _usage(run: Run, name: str) -> str:

@@ -21,7 +21,6 @@ _CLASSES: dict[str, type[Loss]] = {
     "dsc": SelfAdjustingDiceLoss,
     "dsc-paper": SelfAdjustingDiceLoss,
     "dsc-official": SelfAdjustingDiceLoss,
-    "recommended": DiceLoss,
 }
 LOSS_NAMES = tuple(_CLASSES)
 # Those that an estimator has, too.
@@ -30,6 +29,8 @@ _TAKEN = ("alpha", "beta", "gamma", "memory", "ce_weight")
 
 def loss_parameters(name: str) -> tuple[str, ...]:
     """Return which of alpha, beta, gamma, memory and ce_weight the named loss takes.
+
+    "auto", which an estimator takes for its training rows, has none.
 
     Raises
     ------
@@ -42,14 +43,14 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     >>> loss_parameters("tversky")
     ('alpha', 'beta', 'gamma', 'memory', 'ce_weight')
     """
+    if isinstance(name, str) and name == "auto":
+        return ()
     if not isinstance(name, str) or name not in _CLASSES:
-        allowed = ", ".join(repr(known) for known in LOSS_NAMES)
+        allowed = ", ".join(repr(known) for known in ("auto", *LOSS_NAMES))
         raise ValueError(
             f"The 'loss' parameter must be one of {{{allowed}}} or a skdice.losses.Loss object. "
             f"Got {name!r} instead."
         )
-    if name == "recommended":
-        return ()
     # What was published has no memory.
     left_out = {"memory"} if "-" in name else set()
     known = parameters_of(_CLASSES[name])
@@ -58,7 +59,7 @@ def loss_parameters(name: str) -> tuple[str, ...]:
 
 def check_named(name: str, owner: str, given: Mapping[str, Any]) -> None:
     """Raise a ValueError unless the named loss takes such values; they are parameters of owner."""
-    known = parameters_of(_CLASSES[name])
+    known = parameters_of(_CLASSES[name]) if given else {}
     for parameter, value in given.items():
         check = known[parameter].check
         if check is not None:
@@ -74,9 +75,7 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
         ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, or a preset:
         ``"dsc-paper"`` (Eq. 12 as printed: example level, macro, alpha 1, linear, all classes) or
         ``"dsc-official"`` (the authors' released setting: squared, alpha 0.01, gamma 1; binary
-        pooled over the batch, otherwise one-vs-rest per example, summed over the classes) or
-        ``"recommended"`` (dice pooled over batch and classes, squared, gamma 1; an estimator takes
-        ``"ce"`` or ``"wce"`` instead where dice did not win in our study).
+        pooled over the batch, otherwise one-vs-rest per example, summed over the classes).
     binary : bool, default=False
         Whether there is one class to find against the rest; only ``"dsc-official"`` depends on it.
     **parameters
@@ -100,6 +99,8 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
     SelfAdjustingDiceLoss(alpha=1.0, average='macro', background=None,
                           level='example', memory=0.0, square_denominator=False)
     """
+    if name == "auto":
+        raise ValueError("loss='auto' is chosen by an estimator, from its training rows.")
     loss_parameters(name)
     preset: dict[str, Any] = {}
     if name == "dsc-paper":

@@ -139,18 +139,19 @@ class Draw:
     Attributes
     ----------
     group : ndarray of shape (n_texts,), int64
-    n_drawn : ndarray of shape (n_groups,), int64
-        At least 1, at most as many as the group has.
+    n_texts, n_drawn : ndarrays of shape (n_groups,), int64
+        Texts of each group that have a window, and how many of them an epoch has.
     """
 
     group: np.ndarray
+    n_texts: np.ndarray
     n_drawn: np.ndarray
 
     @property
     def share(self) -> np.ndarray:
         """The share of its group that an epoch has, for each text."""
-        share: np.ndarray = self.n_drawn / np.bincount(self.group, minlength=len(self.n_drawn))
-        return share[self.group]
+        share: np.ndarray = (self.n_drawn / np.maximum(self.n_texts, 1))[self.group]
+        return share
 
 
 class StepSampler:
@@ -206,7 +207,7 @@ class StepSampler:
         if draw is not None:
             group = draw.group[texts]
             self._groups = [np.flatnonzero(group == g) for g in range(len(draw.n_drawn))]
-            self._n_drawn = np.minimum(draw.n_drawn, [len(rows) for rows in self._groups])
+            self._n_drawn = draw.n_drawn
         # However the texts turn out: every epoch has as many steps, none of which is empty.
         least = zip(self._groups, self._n_drawn)
         total = sum(int(np.sort(self._size[rows])[:n].sum()) for rows, n in least)

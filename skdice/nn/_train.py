@@ -51,6 +51,7 @@ def train(
     patience: int | None = None,
     predicted: Predicted | None = None,
     chain: TagChain | None = None,
+    shift: np.ndarray | None = None,
     checkpoint: Checkpoint | None = None,
     state: State | None = None,
 ) -> None:
@@ -72,6 +73,8 @@ def train(
         ``net.progress_.best_predicted`` has what a batch of the best epoch had.
     chain : TagChain, optional
         Whose log-probabilities the loss is computed of, in place of the logits.
+    shift : ndarray of shape (n_outputs,) or (n_items, n_outputs), optional
+        Is added to the logits that the loss is computed of.
     checkpoint : Checkpoint, optional
         Gets the state after every epoch, from the first process alone.
     state : State, optional
@@ -94,7 +97,7 @@ def train(
             compact_embedding(net.module_, pieces),
             dropout_after_attention(net.module_),
         ):
-            _Run(net, sampler, predicted, chain).run(validate, patience, checkpoint, state)
+            _Run(net, sampler, predicted, chain, shift).run(validate, patience, checkpoint, state)
     except UnfitStateError as unfit:
         assert checkpoint is not None  # The state is from there.
         raise checkpoint.damaged(unfit) from unfit
@@ -113,12 +116,14 @@ class _Run:
         sampler: StepSampler,
         predicted: Predicted | None,
         chain: TagChain | None,
+        shift: np.ndarray | None,
     ) -> None:
         self.net = net
         self.sampler = sampler
         self.ranks = sampler.ranks
         self.predicted = predicted
         self.chain = chain
+        self.shift = None if shift is None else torch.from_numpy(shift).to(net.device)
         net.initialize_optimizer()
         self.optimizer = net.optimizer_
         net.n_steps_ = len(sampler) * net.max_epochs
@@ -174,6 +179,7 @@ class _Run:
         net._set_training(True)
         losses, rates = [], []
         net.history.record("lr", self.scheduler.get_last_lr()[0])
+        net.history.record("n_texts", self.sampler.n_texts)
         self.seen = None
         for number, step in enumerate(self.sampler, start=1):
             where = f"epoch {progress.epoch + 1}, batch {number} of {len(self.sampler)}"
@@ -227,7 +233,9 @@ class _Run:
         if self.predicted is not None:
             seen = self.predicted(logits.detach(), batch["target"])
             self.seen = seen if self.seen is None else self.seen | seen
-        return logits
+        if self.shift is None:
+            return logits
+        return logits + (self.shift if self.shift.ndim == 1 else self.shift[batch["item"]])
 
     # -- the state between two epochs --------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Sentences, each asked for every type of entity: query and words in windows of pieces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,15 @@ class EncodedQueries:
     window_stop: np.ndarray
     n_uncovered: int
 
+    def by_query(self) -> EncodedDataset:
+        """Return the data set whose texts are the sentences with one query each."""
+        data = self.dataset
+        is_next = (np.diff(data.text, prepend=-1) != 0) | (np.diff(self.query, prepend=-1) != 0)
+        text = is_next.cumsum() - 1
+        n_items = np.bincount(text, data.items.lengths).astype(np.int64)
+        weight = None if data.weight is None else data.weight[data.text[is_next]]
+        return replace(data, text=text, item_offsets=offsets_from_lengths(n_items), weight=weight)
+
 
 def encode_queries(
     sentences: Sequence[Sequence[str]],
@@ -50,7 +59,6 @@ def encode_queries(
     stride: int | None = None,
     *,
     spans: Sequence[Sequence[tuple[int, int, int]]] | None = None,
-    is_asked: np.ndarray | None = None,
 ) -> EncodedQueries:
     """Encode sentences given as words, each with the queries.
 
@@ -66,8 +74,6 @@ def encode_queries(
         beside the query.
     spans : sequence of n_sentences sequences of (start, end, query), optional
         What the queries ask for: words, ``end`` exclusive.
-    is_asked : ndarray of bool of shape (n_sentences, n_queries), optional
-        Which queries are asked of which sentences; all by default.
 
     Raises
     ------
@@ -83,9 +89,8 @@ def encode_queries(
     asked = tokenizer.encode_texts(queries)
     room = max_length - tokenizer.pair_frame.n_special - asked.lengths
     shared = _strides(queries, asked.lengths, room, stride, max_length)
-    if is_asked is None:
-        is_asked = np.ones((len(sentences), len(queries)), dtype=bool)
-    row_sentence, row_query = np.nonzero(is_asked & (n_pieces > 0)[:, None])
+    row_sentence = np.repeat(np.flatnonzero(n_pieces), len(queries))
+    row_query = np.tile(np.arange(len(queries)), len(row_sentence) // max(1, len(queries)))
     row, start, stop = cut_windows(n_pieces[row_sentence], room[row_query], shared[row_query])
     sentence, query = row_sentence[row], row_query[row]
     flat_start, flat_stop = text_offsets[sentence] + start, text_offsets[sentence] + stop

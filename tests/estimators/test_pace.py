@@ -14,11 +14,25 @@ AUTO = {"lr": "auto", "max_epochs": "auto"}
 
 
 @pytest.mark.parametrize(
-    "n_rows, epochs", [(16, 30), (100, 29), (250, 13), (1000, 4), (2000, 3), (10_000, 3)]
+    "n_steps, n_positive, epochs",
+    [
+        (1, 16, 150),  # Tiny sets: 150 steps.
+        (2, 20, 75),
+        (7, 100, 29),  # 200 steps
+        (16, 250, 13),
+        (63, 1000, 4),
+        (125, 2000, 3),
+        (625, 10_000, 3),
+        (16, 100, 13),
+        (19, 100, 12),  # 1,200 presentations of texts with positives
+        (63, 100, 12),
+        (10, 53, 23),
+        (2000, 10, 30),
+    ],
 )
-def test_epochs_make_about_200_steps(n_rows, epochs):
-    n_steps = -(-n_rows // 16)
-    assert choose_pace(DiceTokenTagger(max_epochs="auto"), n_steps, 384).max_epochs == epochs
+def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
+    tagger = DiceTokenTagger(max_epochs="auto")
+    assert choose_pace(tagger, n_steps, n_positive, 384).max_epochs == epochs
 
 
 @pytest.mark.parametrize(
@@ -38,7 +52,7 @@ def test_rate_goes_by_the_size_of_the_encoder(size, lr):
     ],
 )
 def test_what_is_given_stays(params, expected):
-    assert choose_pace(DiceTokenTagger(**params), 10, 768) == expected
+    assert choose_pace(DiceTokenTagger(**params), 10, 1000, 768) == expected
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -56,13 +70,14 @@ def test_every_estimator_takes_it(tiny_models, tmp_path, case):
 
 def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
-    monkeypatch.setattr("skdice.estimators._open_parameters._STEPS", 48)
+    for name, value in {"_STEPS": 48, "_PRESENTATIONS": 96, "_FEWEST_STEPS": 1}.items():
+        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", value)
     X, y = easy_texts(48, n_classes=2)
     one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
-    assert one.fit(X, y).max_epochs_ == 4  # 12 steps each
+    assert one.fit(X, y).max_epochs_ == 4  # 12 steps, 24 rows of the rarer class
     assert len(one.history_) == 4
     one.set_params(validation_fraction=0.25, accumulate=2)
-    assert one.fit(X, y).max_epochs_ == 10  # 5 steps each
+    assert one.fit(X, y).max_epochs_ == 10  # 5 steps
 
 
 @pytest.mark.parametrize("name", ["lr", "max_epochs"])

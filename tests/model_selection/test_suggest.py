@@ -20,7 +20,7 @@ SEARCHED = {
     "dsc": {"alpha", "gamma", "memory", "ce_weight"},
     "dsc-paper": set(),
     "dsc-official": set(),
-    "recommended": set(),
+    "auto": set(),
 }
 
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import StepSampler, to_device
+from skdice.nn._batching import Draw, StepSampler, to_device
 
 from .toy import PAD, make_batcher, make_dataset
 
@@ -33,8 +33,14 @@ def texts_of(dataset, step):
     return [text for batch in step for text in dataset.text[windows_of(dataset, batch)].tolist()]
 
 
-def make_sampler(dataset, step_size=4, batch_size=4, seed=0):
-    return StepSampler(make_batcher(dataset, batch_size), step_size, np.random.default_rng(seed))
+def make_sampler(dataset, step_size=4, batch_size=4, seed=0, **more):
+    batcher = make_batcher(dataset, batch_size)
+    return StepSampler(batcher, step_size, np.random.default_rng(seed), **more)
+
+
+def draw_of(group, *n_drawn):
+    group = np.asarray(group)
+    return Draw(group, np.bincount(group), np.array(n_drawn))
 
 
 def rows_of(step, name):
@@ -128,8 +134,12 @@ def test_an_epoch_has_every_text_once(rows, step_size, batch_size):
     assert len(steps) == len(sampler)
     per_step = [set(texts_of(dataset, step)) for step in steps]
     assert sorted(text for step in per_step for text in step) == np.unique(dataset.text).tolist()
-    sizes = sorted(len(step) for step in per_step)
-    assert all(size == step_size for size in sizes[1:])
+    n_windows = np.bincount(dataset.text, minlength=1)
+    sizes = sorted(sum(min(n_windows[i], step_size) for i in step) for step in per_step)
+    if n_windows.max() <= 1:
+        assert all(size == step_size for size in sizes[1:])
+    else:
+        assert all(size < 3 * step_size for size in sizes), "a text of n windows counts as n"
     items = [int(item) for step in steps for batch in step for item in batch["item"]]
     assert sorted(items) == list(range(dataset.n_items)), "all windows of a text are in its step"
     most = 1.5 * batch_size
@@ -147,6 +157,50 @@ def test_batch_size_only_cuts_steps(rows, step_size, one, other):
         for name in ("item", "target", "weight"):
             pair = [torch.cat([batch[name] for batch in cut]).tolist() for cut in (step, same)]
             assert pair[0] == pair[1]
+
+
+def test_a_long_text_is_a_step_of_its_own():
+    sampler = make_sampler(make_dataset([9, 2, 2, 2, 2], [20, 1, 1, 1, 1]), step_size=4)
+    steps = [sorted(texts_of(sampler.batcher.dataset, step)) for step in sampler]
+    assert sorted(steps) == [[0] * 20, [1, 2, 3, 4]]
+    assert len(make_sampler(make_dataset([9] * 6, [3] * 6), 4, windows_per_text=3)) == 2
+
+
+@given(st.integers(1, 30), st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
+@settings(deadline=None, max_examples=30)
+def test_an_epoch_has_what_a_draw_says_spread_evenly(n_some, n_others, n_drawn, step_size):
+    group = np.random.default_rng(0).permutation([0] * n_some + [1] * n_others)
+    n_drawn = min(n_drawn, n_others)
+    dataset = make_dataset(2 + group)
+    sampler = make_sampler(dataset, step_size, draw=draw_of(group, n_some, n_drawn))
+    for _ in range(2):
+        steps = [texts_of(dataset, step) for step in sampler]
+        texts = [text for step in steps for text in step]
+        assert len(steps) == len(sampler) == -(-sampler.n_texts // step_size)
+        assert len(set(texts)) == len(texts) == n_some + n_drawn
+        assert set(np.flatnonzero(group == 0)) <= set(texts)
+        wanted = step_size * n_some / len(texts)
+        of_steps = [sum(group[text] == 0 for text in step) for step in steps]
+        assert all(n < wanted + 2 for n in of_steps)
+        assert sum(n > wanted - 2 for n in of_steps) >= len(steps) - 1, "but the short step"
+
+
+def test_other_texts_are_drawn_in_every_epoch():
+    dataset = make_dataset([3] * 410)
+    sampler = make_sampler(dataset, draw=draw_of([0] * 10 + [1] * 400, 10, 20))
+    drawn = [[t for step in sampler for t in texts_of(dataset, step) if t >= 10] for _ in range(60)]
+    counts = np.bincount(np.concatenate(drawn), minlength=410)[10:]
+    assert len(set(drawn[0]) & set(drawn[1])) < 8
+    assert (counts > 0).mean() > 0.9  # .95 is expected
+    assert counts.max() < 14  # 3 are expected
+
+
+def test_texts_without_windows_are_never_drawn():
+    draw = Draw(np.array([0, 1, 1, 1]), np.array([1, 2]), np.array([1, 2]))
+    dataset = make_dataset([3] * 4, [1, 0, 1, 1])
+    (step,) = make_sampler(dataset, draw=draw)
+    assert sorted(texts_of(dataset, step)) == [0, 2, 3]
+    assert draw.share.tolist() == [1, 1, 1, 1]
 
 
 def test_batches_of_a_step_are_even_and_sorted_by_length():

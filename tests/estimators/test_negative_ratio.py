@@ -1,0 +1,301 @@
+"""negative_ratio: what an epoch has, what each text counts for, and what is corrected."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+
+from skdice import DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+from skdice.estimators._lesson import Lesson, choose_ratio, draw_of, prior_shift
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
+from skdice.nn._batching import Draw
+
+from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
+from ..io.conftest import CASES
+from ..nn.toy import make_dataset
+from .test_span import easy_questions
+
+FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 4, "random_state": 0, "verbose": 0}
+
+
+def rare_entities(n=48, every=8):
+    """Sentences of which one in so many has an entity."""
+    X, y = easy_corpus(n)
+    tags = [row if i % every == 0 else ["O"] * len(row) for i, row in enumerate(y)]
+    words = [
+        row if i % every == 0 else [FILLERS[len(word) % 8] for word in row]
+        for i, row in enumerate(X)
+    ]
+    return words, tags
+
+
+def rare_rows(case, n=48):
+    """Rows of an estimator of CASES, one in eight with a positive."""
+    if case in ("tagger", "queries"):
+        return rare_entities(n)
+    if case == "questions":
+        X, y = easy_questions(n)
+        return X, [row if i % 8 == 0 else "" for i, row in enumerate(y)]
+    if case == "pairs":
+        return easy_pairs(n)[0], [int(i % 8 == 0) for i in range(n)]
+    X, y = easy_texts(n, n_classes=3)
+    if case == "texts":
+        return X, ["rare" if i % 8 == 0 else "usual" for i in range(n)]
+    return X, np.array([[i % 8 == 0, i % 16 == 0] for i in range(n)], dtype=int)
+
+
+class Seen(Callback):
+    """Keeps the texts and weights of every step."""
+
+    def __init__(self):
+        self.steps = []
+
+    def on_batch_begin(self, net, batch=None, training=True, **kwargs):
+        self.steps.append(batch)
+
+
+def weights_of(estimator):
+    return torch.cat([w.flatten() for w in estimator.net_.module_.state_dict().values()])
+
+
+class TestWhatAnEpochHas:
+    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("ratio, n_drawn", [(None, 48), (1, 12), (3.0, 24), (100, 48)])
+    def test_of_every_estimator(self, case, ratio, n_drawn, tiny_bert):
+        cls = CASES[case][0]
+        X, y = rare_rows(case)
+        more = {"queries": {"PER": "who ?", "LOC": "where ?"}} if case == "queries" else {}
+        estimator = cls(tiny_bert, negative_ratio=ratio, **more, **FAST).fit(X, y)
+        assert estimator.history_["n_texts"].tolist() == [n_drawn]
+        is_all = ratio is None or ratio == 100
+        assert estimator.negative_ratio_ == (None if is_all else ratio)
+
+    @pytest.mark.parametrize(
+        "group, expected",
+        [
+            ([0] * 10 + [1] * 40, None),
+            ([0] * 10 + [1] * 41, 2.0),
+            ([0] * 40 + [1] * 2, None),  # Few texts without positives are not rare positives.
+            ([0] * 40, None),
+            ([0] * 10 + [1] * 10 + [2] * 81, 2.0),  # The largest class to all others.
+            ([0] * 5 + [1] * 20 + [2] * 80, None),
+        ],
+    )
+    def test_auto(self, group, expected):
+        dataset = make_dataset([3] * len(group))
+        lesson = Lesson(dataset, [0, 1], np.ones(2), 0, True, group=np.array(group))
+        assert choose_ratio("auto", lesson) == expected
+        assert choose_ratio("auto", replace(lesson, group=None)) is None
+
+    def test_classes_are_capped_from_the_rarest_on(self):
+        group = np.repeat([0, 1, 2], [10, 300, 900])
+        lesson = Lesson(make_dataset([3] * 1210), [], np.ones(3), None, False, group=group)
+        assert draw_of(2.0, lesson).n_drawn.tolist() == [10, 20, 60]
+
+    def test_parts_of_speech_and_frequent_entities_stay_as_they_are(self, tiny_bert):
+        X, y = easy_corpus(16)
+        tags = [["NOUN" if tag == "O" else "NAME" for tag in row] for row in y]
+        for rows in ((X, y), (X, tags)):
+            fits = [DiceTokenTagger(tiny_bert, **FAST).fit(*rows)]
+            fits.append(DiceTokenTagger(tiny_bert, negative_ratio=None, **FAST).fit(*rows))
+            assert torch.equal(*map(weights_of, fits))
+            assert fits[0].negative_ratio_ is None
+
+    def test_every_step_has_positives_and_epochs_differ(self, tiny_bert):
+        X, y = rare_entities(160, every=16)
+        seen = Seen()
+        DiceTokenTagger(
+            tiny_bert, negative_ratio=3, callbacks=[seen], **{**FAST, "max_epochs": 2}
+        ).fit(X, y)
+        background = 2  # classes_ is B-LOC, B-PER, O.
+        has_positive = [
+            any((batch["target"] != background).any() for batch in step) for step in seen.steps
+        ]
+        assert all(has_positive)
+        items = [{int(i) for b in step for i in b["item"]} for step in seen.steps]
+        assert len(items) == 20
+        assert set.union(*items[:10]) != set.union(*items[10:])
+
+
+class TestSums:
+    """Over all draws, sums are those of all texts, and so is the gradient."""
+
+    def lesson(self):
+        dataset = make_dataset([4, 3, 5, 6, 3, 4], weighted=True)
+        dataset = replace(dataset, target=np.random.default_rng(1).integers(0, 3, dataset.n_items))
+        group = np.array([0, 1, 0, 1, 1, 1])
+        lesson = Lesson(dataset, [0, 1, 2], np.ones(3), 0, False, group=group)
+        return replace(lesson, draw=Draw(group, np.array([2, 4]), np.array([2, 2])))
+
+    @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
+    @pytest.mark.parametrize(
+        "more",
+        [{}, {"average": "macro"}, {"class_weight": [1.0, 2.0, 3.0]}, {"ce_weight": 0.3}],
+        ids=str,
+    )
+    def test_mean_of_all_draws(self, loss, more):
+        loss, lesson = loss(background=0, **more), self.lesson()
+        data, weighted = lesson.dataset, lesson.weighted().dataset
+        target = torch.from_numpy(data.target)
+        logits = torch.randn(len(target), 3, dtype=torch.float64, requires_grad=True)
+
+        def sums(dataset, texts):
+            items = np.concatenate([np.arange(*dataset.item_offsets[i : i + 2]) for i in texts])
+            weight = torch.from_numpy(dataset.weight.astype(np.float64))
+            of_items = np.repeat(np.arange(dataset.n_texts), np.diff(dataset.item_offsets))[items]
+            return loss.sums(logits[items], target[items], weight[of_items])
+
+        whole = sums(data, range(6))
+        parts = [sums(weighted, [0, 2, *pair]) for pair in itertools.combinations([1, 3, 4, 5], 2)]
+        torch.testing.assert_close(torch.stack(parts).mean(0), whole, rtol=1e-6, atol=1e-6)
+
+        # A memory that knows the sums of all gives the gradient of the loss over all.
+        (expected,) = torch.autograd.grad(loss.value(whole), logits, retain_graph=True)
+        found = []
+        for part in parts:
+            memory = SumsMemory(1e12)
+            memory.load_state_dict({"count": 10**12, "mean": whole.detach()})
+            (gradient,) = torch.autograd.grad(loss.value(memory(part)), logits, retain_graph=True)
+            found.append(gradient)
+        torch.testing.assert_close(torch.stack(found).mean(0), expected, rtol=1e-5, atol=1e-8)
+
+
+class TestPriorShift:
+    def test_is_bayes_for_classes(self):
+        """Logits of all rows and the shift make the logits of the drawn ones."""
+        rng = np.random.default_rng(0)
+        target, x = rng.integers(0, 3, 5000), rng.integers(0, 4, 5000)
+        weight = rng.uniform(0.5, 2, 5000)
+        share = np.array([1.0, 0.5, 0.1])[target]
+        shift = prior_shift(target, 3, weight, share)
+        joint = np.zeros((2, 4, 3))
+        np.add.at(joint[0], (x, target), weight)
+        np.add.at(joint[1], (x, target), weight * share)
+        shifted = joint[0] * np.exp(shift)
+        np.testing.assert_allclose(
+            shifted / shifted.sum(1, keepdims=True),
+            joint[1] / joint[1].sum(1, keepdims=True),
+            rtol=1e-5,
+        )
+
+    def test_is_of_odds_for_columns(self):
+        target = np.array([[1, 0], [0, 0], [0, 0], [0, 0]])
+        share = np.array([1, 1 / 3, 1 / 3, 1 / 3])
+        shift = prior_shift(target, 2, np.ones(4), share)
+        np.testing.assert_allclose(shift, [np.log(3), 0], rtol=1e-6)
+
+    def test_probabilities_are_those_of_all_rows(self, tiny_bert):
+        """One row in 12 is positive, and texts only tell how probably: .25 or .025."""
+        rng = np.random.default_rng(0)
+        named = rng.random(600) < 0.25
+        X = ["mary mary" if name else "the the" for name in named]
+        y = (rng.random(600) < np.where(named, 0.25, 0.025)).astype(int)
+        params = {**FAST, "max_epochs": 12, "batch_size": 16, "loss": "ce"}
+        rates = [y[named].mean(), y[~named].mean()]
+        for ratio in (None, 1.0):
+            fitted = DiceTextClassifier(tiny_bert, negative_ratio=ratio, **params).fit(X, y)
+            found = fitted.predict_proba(["mary mary", "the the"])[:, 1]
+            np.testing.assert_allclose(found, rates, atol=0.1)
+            assert abs(found @ [named.mean(), 1 - named.mean()] - y.mean()) < 0.05
+
+    @pytest.mark.parametrize("case", CASES)
+    def test_of_every_estimator(self, case, tiny_bert):
+        """With nothing learned yet, sampled and other fits give about the same probabilities."""
+        cls = CASES[case][0]
+        X, y = rare_rows(case)
+        more = {"queries": {"PER": "who ?", "LOC": "where ?"}} if case == "queries" else {}
+        for loss in ("ce", "focal"):
+            estimator = cls(tiny_bert, negative_ratio=1, loss=loss, **more, **FAST).fit(X, y)
+            assert np.isfinite(estimator.history_["train_loss"]).all()
+
+
+class TestExact:
+    @pytest.mark.parametrize("loss", ["dice", "ce"])
+    def test_accumulated_is_one_large_batch(self, loss, tiny_bert):
+        X, y = rare_entities()
+        params = {"loss": loss, "negative_ratio": 2, "n_frozen_layers": None}
+        cut, whole = (
+            DiceTokenTagger(tiny_bert, **{**FAST, **params, **how}).fit(X, y)
+            for how in ({"batch_size": 3, "accumulate": 2}, {"batch_size": 6})
+        )
+        assert cut.history_["n_texts"].equals(whole.history_["n_texts"])
+        np.testing.assert_allclose(cut.history_["train_loss"], whole.history_["train_loss"], 0.1)
+
+    @pytest.mark.parametrize("loss", ["dice", "ce"])
+    def test_weight_zero_is_absence(self, loss, tiny_bert):
+        X, y = rare_entities()
+        weight = np.ones(48)
+        weight[[0, 1, 2, 3]] = 0
+        tagger = DiceTokenTagger(tiny_bert, negative_ratio=2, loss=loss, **FAST)
+        with_zeros = weights_of(tagger.fit(X, y, sample_weight=weight))
+        assert torch.equal(
+            with_zeros, weights_of(tagger.fit(X[4:], y[4:], sample_weight=weight[4:]))
+        )
+
+    @pytest.mark.parametrize(
+        "params",
+        [
+            {"validation_fraction": 0.25, "patience": 1},
+            {"n_members": 2},
+            {"crf": True, "loss": "ce"},
+            {"word_shapes": True},
+            {"loss": DiceLoss(ohem_ratio=1.0)},
+            {"loss": "dsc-official"},
+        ],
+        ids=str,
+    )
+    def test_goes_with_what_else_there_is(self, params, tiny_bert):
+        X, y = rare_entities()
+        tagger = DiceTokenTagger(tiny_bert, negative_ratio=2, **{**FAST, **params})
+        tagger.fit(X, y, groups=[i // 2 for i in range(48)])
+        assert tagger.negative_ratio_ == 2
+        assert len(tagger.predict(X)) == 48
+
+    def test_a_killed_fit_goes_on(self, tiny_bert, tmp_path):
+        class Stop(Callback):
+            def on_epoch_end(self, net, **kwargs):
+                if len(net.history) == 2:
+                    raise RuntimeError
+
+        X, y = rare_entities()
+        params = {**FAST, "max_epochs": 4, "negative_ratio": 2}
+        whole = DiceTokenTagger(tiny_bert, **params).fit(X, y)
+        tagger = DiceTokenTagger(tiny_bert, checkpoint_dir=tmp_path, callbacks=[Stop()], **params)
+        with pytest.raises(RuntimeError):
+            tagger.fit(X, y)
+        assert torch.equal(
+            weights_of(tagger.set_params(callbacks=None).fit(X, y)), weights_of(whole)
+        )
+
+
+def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
+    X, y = rare_entities()
+    tagger = DiceTokenTagger(tiny_bert, **FAST).fit(X, y)
+    tagger.save_pretrained(tmp_path / "saved")
+    card = (tmp_path / "saved" / "README.md").read_text("utf-8")
+    assert "18 texts" in card
+    assert "entities are rare: 6 of 48 sentences have one" in card
+    loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
+    assert (loaded.negative_ratio_, loaded.loss_reason_) == (2.0, tagger.loss_reason_)
+
+
+def test_progress_says_what_was_drawn(tiny_bert, capsys):
+    DiceTokenTagger(tiny_bert, **{**FAST, "verbose": 1}).fit(*rare_entities())
+    assert "18 of 48 texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [0, -1, "all", True, np.nan])
+def test_not_allowed(value, tiny_bert):
+    with pytest.raises(ValueError, match="'negative_ratio'"):
+        DiceTokenTagger(tiny_bert, negative_ratio=value).fit(*rare_entities())
+
+
+def test_query_tagger_learns_from_fewer_questions(quick_bert):
+    queries = {"PER": "john mary", "LOC": "oslo paris"}
+    params = {**FAST, "loss": "dice", "max_epochs": 10, "lr": 5e-3, "queries": queries}
+    tagger = DiceQueryTagger(quick_bert, negative_ratio=0.5, **params).fit(*easy_corpus(80))
+    assert tagger.history_["n_texts"].iloc[0] == 120  # Of 160, of which 80 have an answer.
+    assert tagger.score(*easy_corpus(30, seed=1)) > 0.5
