@@ -1,21 +1,23 @@
 """Token tagging: part-of-speech tags and named entities."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from torch import Tensor
 
 from .._inputs import Span, check_tags, check_token_lists, list_some
-from .._parameters import Parameter, check_number, flag, number, option, parametrised
+from .._parameters import Parameter, check_bool, check_number, flag, number, option, parametrised
 from .._typing import TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._chain import TagChain
+from ..nn._loading import has_token_types
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
@@ -47,11 +49,21 @@ that load a saved model know the network alone.
 """
 _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
-as its token type: for entities, and encoders that do not see case ("uncased"). The encoder must
-have a table of token types (BERT, ELECTRA, MiniLM), which is trained with the head, so
-``n_frozen_layers`` must be None or 0. Texts to tag must be written like those to learn from: in
-lower case little is found. Other programs do not know the shapes when they load a saved model.
+as its token type. "auto" does so where most entities of the training data are capitalised and the
+encoder does not see case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM), which
+is trained with the head, so ``n_frozen_layers`` must be None or 0. A fifth of the training
+sentences are then shown in lower case, so that such texts are tagged as well. Other programs do not
+know the shapes when they load a saved model.
 """
+# Share of the training sentences that are shown in lower case with word shapes.
+_LOWER_CASE = 0.2
+
+
+def _check_word_shapes(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, str) or value != "auto":
+        check_bool(owner, name, value)
+
+
 _BIAS = """
 Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
 validation part. "cv" tunes it on the training rows: five more models are fitted, and each predicts
@@ -156,7 +168,9 @@ class DiceTokenTagger(WordTagger):
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
     crf: Annotated[bool, flag(_CRF)] = False
-    word_shapes: Annotated[bool, flag(_WORD_SHAPES)] = False
+    word_shapes: Annotated[
+        bool | Literal["auto"], Parameter('bool or "auto"', _WORD_SHAPES, _check_word_shapes)
+    ] = "auto"
     background_bias: Annotated[
         float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias, in_folds=0.0)
     ] = 0.0
@@ -184,15 +198,33 @@ class DiceTokenTagger(WordTagger):
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(rows.y) if are_chunk_tags(classes) else None
         self.stride_ = shared_pieces(self, self.max_length_, self._frame())
-        self.crf_, self.word_shapes_ = self.crf, self.word_shapes
+        self.crf_ = self.crf
+        shapes = self.word_shapes
+        self.word_shapes_ = self._gains_by_shapes(rows) if shapes == "auto" else bool(shapes)
         self._learn_splitter(rows.X)
         bias = self.background_bias
         self.background_bias_: float | dict[str, float]
         self.background_bias_ = 0.0 if isinstance(bias, str) else float(bias)
         self.threshold_: float | dict[str, float] = 0.0
 
+    def _gains_by_shapes(self, rows: Rows) -> bool:
+        """Whether most entities are capitalised, and the network has to be told."""
+        if self.scheme_ is None or self.n_frozen_layers or self.peft_config is not None:
+            return False
+        if self.tokenizer_.sees_case or not has_token_types(os.fspath(self.model)):
+            return False
+        first = [x[start] for x, y in zip(rows.X, rows.y) for start, _, _ in get_entities(y)]
+        return 2 * sum(word[:1].isupper() for word in first) > len(first)
+
     def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
-        dataset = self._encode(rows.X, rows.y, rows.weight)
+        sentences = rows.X
+        if self.word_shapes_:
+            is_lower = rng.random(len(rows)) < _LOWER_CASE
+            sentences = [
+                [word.lower() for word in words] if lower else words
+                for words, lower in zip(sentences, is_lower)
+            ]
+        dataset = self._encode(sentences, rows.y, rows.weight)
         counts, background = self._count(dataset), self._background()
         labels = self.classes_.tolist()
         lesson = Lesson(dataset, labels, counts, background, binary=False)
@@ -376,7 +408,8 @@ class DiceTokenTagger(WordTagger):
         super()._check_parameters()
         for name, others in (("n_frozen_layers", "None or 0"), ("peft_config", "None")):
             value = getattr(self, name)
-            if self.word_shapes and value is not None and value != 0:
+            is_asked_for = self.word_shapes and self.word_shapes != "auto"
+            if is_asked_for and value is not None and value != 0:
                 raise ValueError(
                     f"The {name!r} parameter of {type(self).__name__} must be {others} with "
                     f"word_shapes=True, whose table lies below all layers and is trained. Got "

@@ -159,7 +159,7 @@ def check_weights(directory: Path, auto_class: str) -> None:
 
     Nothing is allocated for it: transformers would make room for all that the weights lack.
     """
-    n_needed, n_layers, _ = size_of_network(str(directory), auto_class)
+    n_needed, n_layers, *_ = size_of_network(str(directory), auto_class)
     with loading(str(directory)), safe_open(directory / WEIGHTS, "pt") as file:
         names = file.keys()
         n_saved = sum(math.prod(file.get_slice(name).get_shape()) for name in names)

@@ -27,11 +27,14 @@ class Size(NamedTuple):
     n_positions : int or None
         Special tokens included; None if unlimited. Models of the RoBERTa family count positions
         from ``padding_idx + 1`` on.
+    has_token_types : bool
+        Whether :func:`replace_token_types` finds a table of them.
     """
 
     n_parameters: int
     n_layers: int | None
     n_positions: int | None
+    has_token_types: bool
 
 
 def load_transformer(
@@ -137,6 +140,7 @@ def _size(auto_class: str, config_class: Any, settings: str) -> Size:
         sum(parameter.numel() for parameter in network.parameters()),
         getattr(config, "num_hidden_layers", None),
         min((n for n in limits if isinstance(n, int) and n > 0), default=None),
+        len(_tables_of_token_types(network)) == 1,
     )
 
 
@@ -149,13 +153,22 @@ def _check_is_model(model: str) -> None:
         )
 
 
-def replace_token_types(transformer: Any, n_types: int) -> list[str]:
-    """Give the table of token types so many rows, each its first one; return its name."""
-    tables = {
+def has_token_types(model: str) -> bool:
+    """Whether an encoder has one table of token types."""
+    return size_of_network(model, "AutoModel").has_token_types
+
+
+def _tables_of_token_types(transformer: Any) -> dict[str, nn.Embedding]:
+    return {
         name: table
         for name, table in transformer.named_modules()
         if name.endswith("token_type_embeddings") and isinstance(table, nn.Embedding)
     }
+
+
+def replace_token_types(transformer: Any, n_types: int) -> list[str]:
+    """Give the table of token types so many rows, each its first one; return its name."""
+    tables = _tables_of_token_types(transformer)
     if len(tables) != 1:
         raise ValueError(
             f"The 'word_shapes' parameter must be False for {type(transformer).__name__}: it has "

@@ -128,6 +128,13 @@ class WordTokenizer:
         """Whether the model wants the padding before the text."""
         return bool(self.tokenizer.padding_side == "left")
 
+    @property
+    def sees_case(self) -> bool:
+        """Whether words in upper and lower case are other pieces."""
+        words = ["Anna", "Paris", "NATO"]
+        lower = self.encode([word.lower() for word in words])
+        return not np.array_equal(self.encode(words).values, lower.values)
+
     def encode(self, words: Sequence[str]) -> Ragged:
         """Return the piece ids of each word, at least one each; a word is looked at once."""
         distinct, order = distinct_texts(words)

@@ -29,8 +29,42 @@ def table(tagger):
 
 def test_only_the_shapes_tell(quick_bert, fitted):
     assert fitted.score(X, Y) == 1.0
-    plain = DiceTokenTagger(quick_bert, max_epochs=8, **PARAMETERS).fit(X, Y)
+    plain = DiceTokenTagger(quick_bert, max_epochs=8, word_shapes=False, **PARAMETERS).fit(X, Y)
     assert plain.score(X, Y) < 0.7
+
+
+CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
+LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
+
+
+@pytest.mark.parametrize(
+    "family, rows, more, expected",
+    [
+        ("bert", CAPITALISED, {}, True),
+        ("bert", LOWER, {}, False),
+        ("bert", (CAPITALISED[0], [["NOUN", "NAME", "NOUN"]] * 8), {}, False),
+        ("bert", CAPITALISED, {"n_frozen_layers": 1}, False),
+        ("bert", CAPITALISED, {"word_shapes": False}, False),
+        ("electra", CAPITALISED, {}, True),
+        ("distilbert", CAPITALISED, {}, False),
+        ("roberta", CAPITALISED, {}, False),
+    ],
+)
+def test_auto(family, rows, more, expected, tiny_models):
+    tagger = DiceTokenTagger(tiny_models(family), max_epochs=1, **(PARAMETERS | more))
+    assert tagger.fit(*rows).word_shapes_ is expected
+
+
+def test_lower_case_is_tagged_as_well(quick_bert):
+    """A fifth of the sentences are shown in lower case."""
+    rng = np.random.default_rng(0)
+    names, others = ["Rome", "John", "Oslo", "Mary"], ["the", "saw", "house", "went"]
+    X = [[*rng.choice(others, 2), rng.choice(names), *rng.choice(others, 2)] for _ in range(80)]
+    X = [[str(word) for word in words] for words in X]
+    y = [["O", "O", "B-X", "O", "O"]] * 80
+    tagger = DiceTokenTagger(quick_bert, max_epochs=6, **PARAMETERS).fit(X, y)
+    assert tagger.word_shapes_
+    assert tagger.score([[word.lower() for word in words] for words in X], y) > 0.9
 
 
 def test_shapes_begin_alike(quick_bert):
