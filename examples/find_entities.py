@@ -18,7 +18,6 @@ X_test, y_test = X[500:], y[500:]
 
 tagger = DiceTokenTagger(
     get_model_path(),
-    loss="recommended",
     max_epochs=5,
     lr=2e-4,
     head_lr=1e-3,

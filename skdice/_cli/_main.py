@@ -83,14 +83,14 @@ def make_parser() -> argparse.ArgumentParser:
     _add_data(report)
     _add_format(report, "tsv", "json", "markdown")
 
-    example = "skdice fit train.conll --model bert-base-cased --loss recommended --out tagger"
+    example = "skdice fit train.conll --model bert-base-cased --out tagger"
     fit = _add(commands, run_fit, "train an estimator and save it", example)
     fit.add_argument("data", metavar="DATA", help=DATA)
     fit.add_argument("--out", metavar="DIR", required=True, help="directory to save to")
     fit.add_argument("--valid", metavar="FILE", help="the same to score after every epoch")
     _add_data(fit)
     _add_parameters(fit)
-    fit.add_argument("--loss", help="name of the loss, such as ce, dice or recommended")
+    fit.add_argument("--loss", help="name of the loss, such as ce, dice or auto")
     fit.add_argument(
         "--seed", metavar="N", dest="random_state", type=literal, help="repeatable fit"
     )

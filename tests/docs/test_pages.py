@@ -87,7 +87,14 @@ def workplace(tmp_path, monkeypatch):
     plt.close("all")
 
 
+@pytest.fixture
+def short_fits(monkeypatch):
+    for name in ("_FEWEST_EPOCHS", "_MOST_EPOCHS", "_FEWEST_STEPS"):
+        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", 1)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.usefixtures("short_fits")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_the_code_of_a_page_runs(page, tiny_model, workplace, traced_once):
     for block, printed in run(page, tiny_model):
