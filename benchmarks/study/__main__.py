@@ -53,7 +53,7 @@ def carry_out(
             # Asked again after every run: what comes next may depend on it.
             left = [run for run in pending(done, parts) if run not in running.values()]
             for run in left[: jobs - len(running)] if time.monotonic() < end else []:
-                running[pool.submit(execute, run, data, precision)] = run
+                running[pool.submit(execute, run, data, precision, file.with_suffix(".rows"))] = run
             if not running:
                 return
             wait(running, return_when=FIRST_COMPLETED)

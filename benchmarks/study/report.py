@@ -31,7 +31,7 @@ CONTROL = re.compile(r"ce(, resampled|, \d+ epochs)?")
 # What else is compared over the corpora of A and C: the control, and what is compared with it.
 COMPARISONS = {
     "Differences to tuned cross-entropy": (CONTROL, ".*"),
-    "To cross-entropy as called": (re.compile("ce, as called"), "recommended(, crf)?"),
+    "To cross-entropy as called": (re.compile("ce, as called"), "auto|recommended(, crf)?"),
     '"recommended" with `crf` to without': (re.compile("recommended"), "recommended, crf"),
     "With `crf`, dice to cross-entropy": (re.compile("ce, crf"), "dice, crf"),
 }

@@ -65,21 +65,26 @@ class Contender(NamedTuple):
     dropout: float | None = None
 
 
+ALL_ROWS = {"negative_ratio": None, "word_shapes": False}
+SAMPLED = {"word_shapes": False}
 CONTENDERS = {
-    "ce": Contender({"loss": "ce"}),
-    "wce": Contender({"loss": "wce", "K": 3.0}),
-    "dice": Contender({"loss": "dice", "memory": 0}),
-    "dice, memory": Contender({"loss": "dice", "memory": 10}),
-    "recommended": Contender({"loss": "recommended"}, as_called=True),
-    "ce, as called": Contender({"loss": "ce"}, as_called=True),
-    "recommended, crf": Contender({"loss": "recommended", "crf": True}, as_called=True),
-    "ce, crf": Contender({"loss": "ce", "crf": True}),
-    "ce, word_shapes": Contender({"loss": "ce", "word_shapes": True}),
-    "dice, crf": Contender({"loss": "dice", "memory": 0, "crf": True}),
-    "ce, resampled": Contender({"loss": "ce"}, resamples=True),
-    "ce, dropout .2": Contender({"loss": "ce"}, dropout=0.2),
-    "dice, dropout .2": Contender({"loss": "dice", "memory": 0}, dropout=0.2),
-    "dice, macro": Contender({"loss": DiceLoss(average="macro", memory=0)}),
+    "ce": Contender({"loss": "ce", **ALL_ROWS}),
+    "wce": Contender({"loss": "wce", "K": 3.0, **ALL_ROWS}),
+    "dice": Contender({"loss": "dice", "memory": 0, **ALL_ROWS}),
+    "dice, memory": Contender({"loss": "dice", "memory": 10, **ALL_ROWS}),
+    "auto": Contender({}, as_called=True),
+    "ce, as called": Contender({"loss": "ce", **ALL_ROWS}, as_called=True),
+    "dice, sampled": Contender({"loss": "dice", **SAMPLED}, as_called=True),
+    "dsc, sampled": Contender({"loss": "dsc", **SAMPLED}, as_called=True),
+    "ce, sampled": Contender({"loss": "ce", **SAMPLED}, as_called=True),
+    "wce, sampled": Contender({"loss": "wce", **SAMPLED}, as_called=True),
+    "ce, crf": Contender({"loss": "ce", "crf": True, **ALL_ROWS}),
+    "ce, word_shapes": Contender({"loss": "ce", **ALL_ROWS, "word_shapes": True}),
+    "dice, crf": Contender({"loss": "dice", "memory": 0, "crf": True, **ALL_ROWS}),
+    "ce, resampled": Contender({"loss": "ce", **ALL_ROWS}, resamples=True),
+    "ce, dropout .2": Contender({"loss": "ce", **ALL_ROWS}, dropout=0.2),
+    "dice, dropout .2": Contender({"loss": "dice", "memory": 0, **ALL_ROWS}, dropout=0.2),
+    "dice, macro": Contender({"loss": DiceLoss(average="macro", memory=0), **ALL_ROWS}),
 }
 
 
@@ -106,18 +111,19 @@ class Run(NamedTuple):
     seed: int
 
 
-def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
+def execute(run: Run, data: Path, precision: str, rows: Path | None = None) -> dict[str, Any]:
     """Do a run and return its row; fits and predictions are in one precision.
 
     Returns
     -------
     dict
-        The fields of the run, ``precision``, ``device``, ``seconds``, ``own`` and ``tuned``: the
-        score in percent with the decision as fitted and with one tuned on 100 dev rows (``bias``
-        is that of "O"). Where a ratio makes positives rare, also the score as fitted on test rows
-        weighted so that they are as rare (``own, as rare``); the dev rows have the usual share of
-        positives, so a decision tuned on them is for such rows. The first draws are scored on the
-        other dev rows, the later ones on test rows.
+        The fields of the run, ``precision``, ``device``, ``seconds`` and ``cpu_seconds`` of the
+        fit, ``own`` and ``tuned``: the score in percent with the decision as fitted and with one
+        tuned on 100 dev rows (``bias`` is that of "O"). Where a ratio makes positives rare, also
+        the score as fitted on test rows weighted so that they are as rare (``own, as rare``); the
+        dev rows have the usual share of positives, so a decision tuned on them is for such rows.
+        The first draws are scored on the other dev rows, the later ones on test rows. What each
+        test row has (right, predicted and gold entities) is written to the directory ``rows``.
     """
     torch.set_num_threads(1)
     corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
@@ -131,19 +137,24 @@ def execute(run: Run, data: Path, precision: str) -> dict[str, Any]:
         # Fits that find nothing are results.
         warnings.simplefilter("ignore", UserWarning)
         estimator = make_estimator(run, model, precision)
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         estimator.fit(train.X, train.y)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     row = run._asdict() | {"precision": precision, "device": _device_name()}
-    row |= {"seconds": round(seconds, 1), "n_train": len(train.y)}
-    row["own"] = score(estimator, corpus, scored)
+    row |= {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1), "n_train": len(train.y)}
+    predicted = list(estimator.predict(scored.X))
+    row["own"] = score(corpus, scored, predicted)
     if (ratio := REGIMES[run.regime].ratio) is not None:
         row["own, as rare"] = score(
-            estimator, corpus, scored, rarity_weights(corpus, scored.y, ratio)
+            corpus, scored, predicted, rarity_weights(corpus, scored.y, ratio)
         )
+    if rows is not None and corpus.task == "entities":
+        rows.mkdir(parents=True, exist_ok=True)
+        name = "_".join(map(str, run)).replace(" ", "")
+        np.savez_compressed(rows / f"{name}.npz", counts=count(scored.y, predicted))
     if corpus.has_decision:
         tuned = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
-        row["tuned"] = score(tuned, corpus, scored)
+        row["tuned"] = score(corpus, scored, list(tuned.predict(scored.X)))
         row["bias"] = getattr(tuned, "background_bias_", None)
     return row
 
@@ -199,11 +210,12 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
     return lambda y_true, y_pred: float(f1_score(y_true, y_pred, pos_label=corpus.positive))
 
 
-def score(estimator: Any, corpus: Corpus, part: Part, weight: np.ndarray | None = None) -> float:
+def score(
+    corpus: Corpus, part: Part, predicted: list[Any], weight: np.ndarray | None = None
+) -> float:
     """Return the corpus's metric in percent; weights of rows count for entities."""
-    predicted = list(estimator.predict(part.X))
     if corpus.task == "entities":
-        found = entity_f1(part.y, predicted, np.ones(len(part.y)) if weight is None else weight)
+        found = entity_f1(count(part.y, predicted), weight)
     elif corpus.task == "questions":
         found = squad_f1_score(part.y, predicted, version="1.1")
     elif corpus.metric == "macro_f1":
@@ -215,9 +227,15 @@ def score(estimator: Any, corpus: Corpus, part: Part, weight: np.ndarray | None 
     return round(100 * float(found), 3)
 
 
-def entity_f1(y_true: list[Any], y_pred: list[Any], weight: np.ndarray) -> float:
-    """Return the micro F1 of the entities of weighted rows."""
+def count(y_true: list[Any], y_pred: list[Any]) -> np.ndarray:
+    """Return the right, predicted and gold entities of each row, uint8 of shape (n_rows, 3)."""
     rows = [(set(get_entities(a)), set(get_entities(b))) for a, b in zip(y_true, y_pred)]
-    n_both = weight @ [len(true & found) for true, found in rows]
-    n_all = weight @ [len(true) + len(found) for true, found in rows]
-    return float(2 * n_both / n_all) if n_all else 0.0
+    counts = [(len(true & found), len(found), len(true)) for true, found in rows]
+    return np.array(counts, dtype=np.uint8)
+
+
+def entity_f1(counts: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return the micro F1 of the entities of weighted rows, from :func:`count`."""
+    weight = np.ones(len(counts)) if weight is None else weight
+    right, predicted, actual = weight @ counts
+    return float(2 * right / (predicted + actual)) if predicted + actual else 0.0
