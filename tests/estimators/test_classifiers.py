@@ -1,15 +1,12 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
-import pickle
 from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -72,7 +69,7 @@ class TestLearning:
     def test_pairs(self, pairs_with, loss):
         assert pairs_with(loss).score(*easy_pairs(40, seed=1)) > 0.75
 
-    @pytest.mark.parametrize("loss", LEARNING)
+    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
     def test_three_classes(self, three_classes_with, loss):
         assert three_classes_with(loss).score(*easy_texts(42, seed=1, n_classes=3)) > 0.75
 
@@ -92,29 +89,6 @@ class TestLearning:
         both = pairs.decision_function([("in oslo", "in paris")])
         assert both > pairs.decision_function([("in oslo", "the saw")])
         assert both > pairs.decision_function([("the saw", "in paris")])
-
-    def test_every_family_takes_pairs(self, tiny_models, family):
-        classifier = make_pairs(tiny_models(family), loss="ce", max_epochs=2)
-        X, y = easy_pairs(32)
-        classifier.fit(X, y)
-        alone = np.concatenate([classifier.decision_function([pair]) for pair in X[:5]])
-        np.testing.assert_allclose(alone, classifier.decision_function(X)[:5], atol=1e-4)
-
-    @pytest.fixture(
-        params=["bert", "roberta", "distilbert", "electra", "deberta_v2", "modernbert", "xlnet"]
-    )
-    def family(self, request):
-        return request.param
-
-    def test_frozen_layers_stay(self, tiny_bert):
-        X, y = easy_texts(16)
-        classifiers = [
-            make_texts(tiny_bert, n_frozen_layers=1, max_epochs=n).fit(X, y) for n in (1, 2)
-        ]
-        one, two = (c.net_.module_.transformer.bert.state_dict() for c in classifiers)
-        same = {name for name in one if torch.equal(one[name], two[name])}
-        assert {name for name in one if name.startswith(("embeddings", "encoder.layer.0."))} <= same
-        assert not {name for name in one if name.startswith("encoder.layer.1.att")} & same
 
     def test_a_new_pooler_belongs_to_the_head(self, texts):
         module = texts.net_.module_
@@ -298,40 +272,6 @@ class TestPrediction:
         np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), decision)
         np.testing.assert_array_equal(texts.predict(X), texts.classes_[(decision > 0).astype(int)])
 
-    def test_batch_size_and_order_do_not_matter(self, pairs):
-        X, _ = easy_pairs(30, seed=5)
-        X.append(("", ""))
-        X.append(("the saw " * 8, "oslo"))
-        expected = pairs.predict_proba(X)
-        for batch_size in (1, 64):
-            other = pickle.loads(pickle.dumps(pairs)).set_params(batch_size=batch_size)
-            np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-5)
-        np.testing.assert_allclose(pairs.predict_proba(X[::-1]), expected[::-1], atol=1e-5)
-
-    def test_empty_and_strange_texts(self, texts, pairs):
-        strange = ["", " ", "\u200b", "\x00", "\ud800", "[SEP] [CLS]", "😀", "日本"]
-        assert len(texts.predict(strange)) == len(strange)
-        X = [(a, b) for a in strange for b in strange]
-        assert np.isfinite(pairs.predict_proba(X)).all()
-
-    def test_no_rows(self, texts, pairs, labels):
-        assert texts.predict([]).shape == (0,)
-        assert texts.predict_proba([]).shape == (0, 2)
-        assert texts.decision_function([]).shape == (0,)
-        assert pairs.predict([]).shape == (0,)
-        assert pairs.predict(np.empty((0, 2), dtype=object)).shape == (0,)
-        assert labels.predict([]).shape == (0, 2)
-
-    def test_not_fitted(self):
-        with pytest.raises(NotFittedError):
-            DicePairClassifier().predict(17)
-
-    def test_pickle_and_clone(self, pairs):
-        X, _ = easy_pairs(10, seed=1)
-        again = pickle.loads(pickle.dumps(pairs))
-        np.testing.assert_array_equal(again.predict_proba(X), pairs.predict_proba(X))
-        assert not hasattr(clone(pairs), "net_")
-
     def test_is_classifier(self):
         assert is_classifier(DicePairClassifier())
         assert is_classifier(DiceTextClassifier())
@@ -396,11 +336,3 @@ class TestValidation:
             train, valid = split_rows(6, 0.8, np.random.default_rng(seed), classes)
             assert set(classes[train]) == {0, 1, 2}
             assert len(valid) == 3
-
-    def test_early_stopping_scores_the_task_metric(self, tiny_bert):
-        X, y = easy_pairs(60)
-        classifier = make_pairs(tiny_bert, validation_fraction=0.3, patience=2, max_epochs=30)
-        classifier.fit(X, y)
-        scores = classifier.history_["valid_score"]
-        assert len(scores) < 30
-        assert classifier.best_epoch_ == scores.idxmax()

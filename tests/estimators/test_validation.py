@@ -81,6 +81,17 @@ def test_rows_of_x(case, kind):
     assert estimator.history_["valid_score"].tolist() == history
 
 
+def test_patience(case):
+    """The fit ends after so many epochs without a better score, and the best weights stay."""
+    estimator, (X, y), valid = case
+    estimator.set_params(max_epochs=20, patience=1, lr=3e-2).fit(X, y, validation=valid)
+    scores = estimator.history_["valid_score"]
+    assert len(scores) < 20
+    assert estimator.best_epoch_ == scores.idxmax()
+    assert len(scores) == estimator.best_epoch_ + 1
+    assert estimator.score(*valid) == pytest.approx(scores.max())
+
+
 def test_early_stopping_and_decisions(tiny_bert, tmp_path):
     X, y = easy_corpus(16)
     X_valid, y_valid = easy_corpus(24, seed=1)
