@@ -280,9 +280,12 @@ def test_a_row_does_not_depend_on_others(case, index):
 
 
 def test_micro_batches_are_one_large_batch(case):
-    """Here without dropout, of which each micro-batch draws its own."""
+    """Here without what each micro-batch draws for itself: dropout, and candidates of matches."""
+    estimator = clone(case.estimator)
+    if hasattr(estimator, "match_candidates"):
+        estimator.set_params(match_candidates="pred_and_gold")
     whole, cut = (
-        clone(case.estimator).set_params(batch_size=size, accumulate=n).fit(case.X, case.y)
+        clone(estimator).set_params(batch_size=size, accumulate=n).fit(case.X, case.y)
         for size, n in ((8, 1), (2, 4))
     )
     np.testing.assert_allclose(cut.history_["train_loss"], whole.history_["train_loss"], rtol=1e-4)

@@ -20,7 +20,7 @@ from skdice.losses import (
     WeightedCrossEntropyLoss,
 )
 from skdice.losses import _query as query_module
-from skdice.losses._query import MATCH_CANDIDATES, QueryLoss, match_scores
+from skdice.losses._query import MATCH_CANDIDATES, QueryLoss
 from skdice.nn._accumulation import accumulate_gradient
 
 from ..nn.toy import ToyModule, forward_of, make_batcher, make_dataset
@@ -175,18 +175,6 @@ def test_random_candidates_are_about_one_in_a_hundred():
     first = loss(logits, target)
     torch.manual_seed(0)
     assert loss(logits, target) == first
-
-
-def test_several_ends_for_one_start():
-    logits = torch.randn(4, 2 + 2 * SIZE, dtype=torch.float64)
-    target = torch.tensor([[1, 0, 9, 2, 4], [0, 1, 9, 0, 0], [0, 0, 9, 0, 0], [0, 1, 9, 0, 0]])
-    _, gold, _ = QueryLoss(DiceLoss(), match_candidates="gold")._matches(logits, target, None)
-    assert gold.tolist() == [1, 1]
-    scores, gold, _ = QueryLoss(DiceLoss(), match_candidates="all")._matches(logits, target, None)
-    # Pairs row by row: (0, 0), (0, 1), (0, 2), (0, 3), (1, 1), ...
-    assert gold.tolist() == [0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
-    vectors = logits[0, 2 : 2 + SIZE], logits[:, 2 + SIZE :]
-    torch.testing.assert_close(scores[:4], vectors[1] @ vectors[0] / SIZE**0.5)
 
 
 @pytest.mark.parametrize("numbers", [[7, 3, 900, 0, 5], [5, 0, 5, 0, 5]], ids=str)
@@ -349,14 +337,6 @@ def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     expected = torch.autograd.grad(expected_value, list(module.parameters()))
     torch.testing.assert_close(value, expected_value.detach(), rtol=1e-6, atol=0)
     torch.testing.assert_close(gradients, list(expected), rtol=1e-6, atol=1e-9)
-
-
-def test_scores_of_matches():
-    start, end = torch.randn(2, 2, 5, SIZE, dtype=torch.float64)
-    scores = match_scores(start, end)
-    assert scores.shape == (2, 5, 5)
-    expected = start[1, 2] @ end[1, 4] / SIZE**0.5
-    torch.testing.assert_close(scores[1, 2, 4], expected)
 
 
 def peak_memory(loss, n_windows, n_words, size=64):

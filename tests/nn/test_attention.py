@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from skdice import DiceTokenTagger
 from skdice.nn._attention import dropout_after_attention
@@ -76,6 +77,17 @@ def test_nothing_else_changes(tiny_models, family):
         found.append([logits.detach(), *gradients])
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_the_share_is_that_of_the_configuration(tiny_bert):
+    config = TokenModule(tiny_bert, N_CLASSES).transformer.config
+    before = AutoConfig.from_pretrained(tiny_bert)
+    assert config.attention_probs_dropout_prob == before.attention_probs_dropout_prob == 0.1
+
+
+def test_no_share_to_set(tiny_models):
+    with pytest.raises(ValueError, match=r"'attention_dropout' .* must be None for 'xlnet'"):
+        TokenModule(tiny_models("xlnet"), N_CLASSES, attention_dropout=0.0)
 
 
 def test_own_attention_is_left_alone(tiny_models):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Checkpoint
 from torch import nn
 
 from skdice import DiceTokenTagger
@@ -113,22 +112,6 @@ def test_the_state_is_that_of_the_whole_matrix():
         with pytest.raises(RuntimeError, match=r"embedding\.used"):
             model.load_state_dict({"head.weight": saved["head.weight"]})
     assert torch.equal(model.embedding.weight, other.embedding.weight)
-
-
-def test_what_a_callback_saves_loads_into_a_fitted_model(tiny_bert, tmp_path):
-    X, y = easy_corpus(12)
-    checkpoint = Checkpoint(monitor=None, dirname=tmp_path, f_optimizer=None, f_history=None)
-    tagger = DiceTokenTagger(
-        tiny_bert, max_epochs=2, lr=1e-3, batch_size=4, random_state=0, verbose=0,
-        callbacks=[checkpoint],
-    )  # fmt: skip
-    tagger.fit(X, y)
-    module = tagger.net_.module_
-    last = {name: weight.clone() for name, weight in module.state_dict().items()}
-    saved = torch.load(tmp_path / "params.pt", weights_only=True)
-    assert saved.keys() == last.keys()
-    for name, weight in last.items():
-        assert torch.equal(saved[name], weight), name
 
 
 class Scaled(nn.Embedding):
