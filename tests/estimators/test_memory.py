@@ -64,6 +64,7 @@ def rare_positives(n):
         (DiceTextClassifier, "dice", easy_texts(80, n_classes=3), 0),
         (DiceTextClassifier, DiceLoss(average="macro"), easy_texts(80, n_classes=3), 10),
         (DiceTextClassifier, "dice", easy_labels(80), 10),
+        (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
         (DiceSpanExtractor, "dice", easy_questions(80), 10),
         (DiceQueryTagger, "dice", easy_corpus(80), 10),
     ],
@@ -73,13 +74,6 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     assert fitted.loss_.memory == expected
     if not isinstance(loss, str):
         assert fitted.get_params()["loss"].memory == loss.memory
-
-
-def test_common_positives_need_none(quick_bert):
-    X = [["mary", "saw"] * 15] * 64
-    y = [["B-PER", "O"] * 15] * 64
-    size = {**FAST, "batch_size": 8}
-    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 0
 
 
 def test_steps_are_those_of_the_optimiser(quick_bert):

@@ -214,11 +214,8 @@ def check_probabilities(estimator, X):
 class TestCalibration:
     """scikit-learn's calibration on top of a classifier that is fitted."""
 
-    @pytest.fixture(params=["pairs", "texts"])
-    def fitted(self, request, tiny_bert):
-        if request.param == "pairs":
-            X, y = easy_pairs(60)
-            return DicePairClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y)
+    @pytest.fixture
+    def fitted(self, tiny_bert):
         X, y = easy_texts(60)
         return DiceTextClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y, dtype=object)
 

@@ -403,18 +403,3 @@ def scores_by_threshold(extractor, X, y, metric=squad_f1_score):
         other.null_threshold_ = threshold
         scores[float(threshold)] = metric(y, other.predict(X))
     return scores
-
-
-class TestValidation:
-    @pytest.mark.parametrize("seed", range(5))
-    def test_questions_of_one_context_stay_together(self, seed):
-        contexts = [f"context {i}" for i in np.random.default_rng(seed).integers(0, 12, 60)]
-        train, valid = split_rows(len(contexts), 0.25, np.random.default_rng(seed), groups=contexts)
-        assert sorted([*train, *valid]) == list(range(60))
-        in_train, in_valid = ({contexts[i] for i in rows} for rows in (train, valid))
-        assert not in_train & in_valid
-        assert len(in_valid) == round(0.25 * len(set(contexts)))
-
-    def test_one_context_alone_is_split(self):
-        train, valid = split_rows(8, 0.25, np.random.default_rng(0), groups=["a"] * 8)
-        assert (len(train), len(valid)) == (6, 2)

@@ -1,6 +1,7 @@
 """DiceTokenTagger: what it learns and gives back, and its place among scikit-learn's tools."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -68,17 +69,22 @@ class TestPrediction:
         assert found[0] > found[1] > found[2] == 0
 
     def test_constrained_decoding_is_well_formed(self, tiny_bert):
+        """Of a network to which all tags are as likely, and "O" is not."""
         X, y = easy_corpus(24)
-        y = [[tag.replace("B-LOC", "I-PER") for tag in row] for row in y]
         y[0] = ["B-PER", "I-PER"] + y[0][2:]
-        tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1})
-        tagger.fit(X, y)
-        tagger.scheme_ = "IOB2"
-        for row in tagger.predict(X):
-            before = "O"
-            for tag in row:
-                assert not tag.startswith("I-") or before != "O"
-                before = tag
+        y[1] = ["B-LOC", "I-LOC"] + y[1][2:]
+        tagger = DiceTokenTagger(tiny_bert, **{**FAST, "max_epochs": 1, "lr": 1e-9}).fit(X, y)
+        assert tagger.scheme_ == "IOB2"
+        tagger.background_bias_ = -20.0
+
+        def is_broken(row):
+            return any(
+                tag.startswith("I-") and before[2:] != tag[2:]
+                for before, tag in pairwise(["O", *row])
+            )
+
+        assert not any(map(is_broken, tagger.predict(X)))
+        assert any(map(is_broken, tagger.set_params(decode="argmax").predict(X)))
 
     def test_spans_agree_with_the_tags(self, fitted, corpus):
         X = corpus[0]

@@ -135,6 +135,10 @@ class TestGroups:
         assert {groups[i] for i in valid}.isdisjoint(groups[i] for i in train)
         assert len(valid) == 8
 
+    def test_one_group_alone_is_parted(self):
+        train, valid = split_rows(8, 0.25, np.random.default_rng(0), groups=["a"] * 8)
+        assert (len(train), len(valid)) == (6, 2)
+
     def test_fit(self, case):
         estimator, (X, y), _ = case
         sizes = {"a": 2, "b": 3, "c": 5, "d": 6}  # A quarter of the rows alone would be 4.

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from torch.autograd import gradcheck
 from torch.profiler import ProfilerActivity, profile
 
 from skdice.losses import (
@@ -257,14 +256,6 @@ def test_nothing_to_learn_from(name, candidates):
         value, gradient = value_and_gradient(loss, *arguments)
         assert value == 0, what
         assert (gradient == 0).all(), what
-
-
-@each_loss
-def test_gradcheck(name):
-    logits, target, _ = make_windows([3, 1, 4])
-    loss = QueryLoss(LOSSES[name], match_candidates="all")
-    weight = torch.tensor([0.5, 2.0, 1.5], dtype=torch.float64)[target[:, 2].long()]
-    assert gradcheck(lambda z: loss(z, target, weight), logits.requires_grad_())
 
 
 @each_loss

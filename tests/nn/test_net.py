@@ -1,6 +1,5 @@
 """The training loop: what it does each step, when it stops, and what it leaves behind."""
 
-import io
 import pickle
 import signal
 
@@ -104,28 +103,17 @@ def groups_by_name(net):
     }
 
 
-def test_no_weight_decay_on_biases_and_norms(tiny_model):
-    net = make_net(
-        TokenModule, module__model=tiny_model, module__n_classes=N_CLASSES, weight_decay=0.3
-    )
+@pytest.mark.parametrize("head_lr", [None, 0.5])
+def test_no_weight_decay_on_biases_and_norms_and_a_rate_of_the_head(tiny_model, head_lr):
+    how = {"weight_decay": 0.3, "lr": 2e-3, "head_lr": head_lr}
+    net = make_net(TokenModule, module__model=tiny_model, module__n_classes=N_CLASSES, **how)
     groups = groups_by_name(net)
     assert groups.keys() == dict(net.module_.named_parameters()).keys()
     for name, group in groups.items():
         without = name.endswith("bias") or "LayerNorm" in name
         assert group["weight_decay"] == (0.0 if without else 0.3), name
-
-
-@pytest.mark.parametrize("head_lr, expected", [(None, 2e-3), (0.5, 0.5)])
-def test_learning_rate_of_the_head(tiny_model, head_lr, expected):
-    net = make_net(
-        TokenModule,
-        module__model=tiny_model,
-        module__n_classes=N_CLASSES,
-        lr=2e-3,
-        head_lr=head_lr,
-    )
-    for name, group in groups_by_name(net).items():
-        assert group["lr"] == (expected if "classifier" in name else 2e-3), name
+        rate = 2e-3 if head_lr is None or "classifier" not in name else head_lr
+        assert group["lr"] == rate, name
 
 
 # -- the schedule ----------------------------------------------------------------------------------
@@ -145,14 +133,6 @@ def test_learning_rates_are_those_of_transformers(schedule, n_warmup, n_steps):
         for optimizer, scheduler in zip(optimizers, (ours, theirs)):
             optimizer.step()
             scheduler.step()
-
-
-@pytest.mark.parametrize("schedule, last", [("linear", 0.0), ("cosine", 0.0), ("constant", 1.0)])
-def test_the_schedule_ends_with_the_last_step(schedule, last):
-    used = rates(schedule=schedule, warmup=0.0)
-    assert used[0] == 1.0
-    assert used[-1] == pytest.approx(last)
-    assert len(used) == 2 * N_STEPS + 1
 
 
 @pytest.mark.parametrize(
@@ -189,16 +169,6 @@ def test_training_learns():
     assert losses[-1] < 0.5 * losses[0]
 
 
-def test_each_step_has_its_own_gradient():
-    """Without learning, steps of the same texts have the same gradient."""
-    gradients = []
-    spy = Spy("on_batch_end", lambda net, _: gradients.append(net.module_.head.weight.grad.clone()))
-    everything = make_sampler(step_size=len(LENGTHS), batch_size=len(LENGTHS))
-    fit(sampler=everything, callbacks=[spy], lr=0.0, max_epochs=3)
-    for gradient in gradients[1:]:
-        torch.testing.assert_close(gradient, gradients[0])
-
-
 @pytest.mark.parametrize("clip_norm", [0.01, None])
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_gradients_are_clipped(clip_norm, precision):
@@ -228,10 +198,14 @@ def test_half_precision_trains_float32_weights(precision):
 
 
 def test_history_has_a_row_per_epoch():
-    scores = iter([0.25, 0.5, 0.75])
+    scores = iter([0.25, 0.5, 0.5])
     net = fit(max_epochs=3, validate=lambda: next(scores), lr=0.01, warmup=0.0)
     assert net.history[:, "epoch"] == [1, 2, 3]
-    assert net.history[:, "valid_score"] == [0.25, 0.5, 0.75]
+    assert net.history[:, "valid_score"] == [0.25, 0.5, 0.5]
+    assert net.history[:, "valid_score_best"] == [True, True, False]
+    losses = net.history[:, "train_loss"]
+    best = [all(loss < other for other in losses[:i]) for i, loss in enumerate(losses)]
+    assert net.history[:, "train_loss_best"] == best
     assert net.history[:, "lr"] == pytest.approx([0.13 / 15, 0.08 / 15, 0.03 / 15])
     assert all(loss > 0 for loss in net.history[:, "train_loss"])
     assert all(seconds > 0 for seconds in net.history[:, "dur"])
@@ -324,18 +298,6 @@ def test_what_is_not_finite_keeps_the_step_before(what, criterion, steps, batch_
     check_is_clean(net)
 
 
-def test_poisoned_weights_are_noticed_in_the_next_step():
-    def poison(net, count):
-        if count == 4:
-            with torch.no_grad():
-                net.module_.head.weight.fill_(torch.nan)
-
-    net = make_net(callbacks=[Spy("on_batch_begin", poison)])
-    with pytest.raises(ValueError, match="The loss is not finite in epoch 1, batch 4 of 5"):
-        train(net, make_sampler())
-    assert net.module_.head.bias.isfinite().all(), "no step was taken with such a gradient"
-
-
 def press_ctrl_c():
     signal.raise_signal(signal.SIGINT)
 
@@ -381,29 +343,14 @@ def test_a_callback_ends_a_fit(event, steps):
     check_is_clean(net)
 
 
-def test_history_says_what_is_best():
-    scores = iter([0.1, 0.3, 0.3, 0.2])
-    net = fit(max_epochs=4, lr=0.5, validate=lambda: next(scores))
-    assert net.history[:, "valid_score_best"] == [True, True, False, False]
-    losses = net.history[:, "train_loss"]
-    best = [all(loss < other for other in losses[:i]) for i, loss in enumerate(losses)]
-    assert net.history[:, "train_loss_best"] == best
-
-
 # -- afterwards ------------------------------------------------------------------------------------
-
-
-def n_bytes(net):
-    with io.BytesIO() as file:
-        pickle.dump(net, file)
-        return file.tell()
 
 
 def test_pickle_is_as_large_as_the_weights(tiny_bert):
     net = make_net(TokenModule, module__model=tiny_bert, module__n_classes=N_CLASSES, max_epochs=1)
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
     train(net, make_sampler())
-    assert n_bytes(net) < 1.5 * fresh  # AdamW's state would be two more times the weights
+    assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights
 
 
 def test_logits_come_in_the_order_of_the_items():
@@ -416,16 +363,3 @@ def test_logits_come_in_the_order_of_the_items():
             items = batch["item"].numpy()
             inputs = {k: v for k, v in batch.items() if k not in ("item", "target")}
             np.testing.assert_allclose(got[items], net.module_.eval()(**inputs), atol=1e-6)
-
-
-def test_prediction_has_no_dropout_and_draws_no_random_numbers():
-    net = fit(module__dropout=0.5)
-    batcher = make_batcher(make_dataset(LENGTHS))
-    state = torch.get_rng_state()
-    first = net.predict_logits(batcher)
-    assert (net.predict_logits(batcher) == first).all()
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_no_windows_no_logits():
-    assert make_net().predict_logits(make_batcher(make_dataset([]))).shape[0] == 0

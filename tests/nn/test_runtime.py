@@ -10,6 +10,7 @@ import torch
 from skdice.nn._runtime import (
     autocast,
     denormals_flushed,
+    resolve_device,
     resolve_precision,
     seeded,
 )
