@@ -19,7 +19,6 @@ from ..corpora import FILLERS, LEARNING, NAMES
 from ..tiny_models import build_bert
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-LEARNS = {**FAST, "max_epochs": 10, "lr": 3e-3}
 ASKED = {"PER": "met ?", "LOC": "city ?"}
 
 
@@ -73,9 +72,9 @@ def answers(quick_bert):
 
 
 @pytest.fixture(scope="module")
-def tuned(tiny_bert):
+def tuned(quick_bert):
     """Learned; three in ten questions have no answer; the threshold is tuned."""
-    extractor = make(tiny_bert, loss="ce", validation_fraction=0.25, max_epochs=16)
+    extractor = make(quick_bert, loss="ce", validation_fraction=0.25, max_epochs=8)
     return extractor.fit(*easy_questions(200, unanswerable=0.3))
 
 
@@ -96,7 +95,7 @@ class TestLearning:
             context = " ".join(words)
             X.append(("city ?", context))
             y.append({"text": [place], "answer_start": [context.index(f"in {place}") + 3]})
-        extractor = make(tiny_bert, loss="ce", **LEARNS).fit(X[:120], y[:120])
+        extractor = make(tiny_bert, loss="ce", max_epochs=10, lr=3e-3).fit(X[:120], y[:120])
         found = [spans[0].start for spans in extractor.predict_spans(X[120:])]
         expected = [row["answer_start"][0] for row in y[120:]]
         assert np.mean(np.equal(found, expected)) > 0.9
@@ -142,7 +141,7 @@ class TestForms:
         X, y = easy_questions(12, unanswerable=0.25)
         texts = [(row["text"] or [""])[0] for row in y]
         assert "" in texts
-        expected = numbers(make(tiny_bert).fit(X, y), X)
+        expected = numbers(make(tiny_bert, max_epochs=1).fit(X, y), X)
         mixed = [
             [row, text, [text], {"text": [text]}][i % 4]
             for i, (row, text) in enumerate(zip(y, texts))
@@ -159,7 +158,7 @@ class TestForms:
             objects,
             mixed,
         ):
-            extractor = make(tiny_bert).fit(X, same)
+            extractor = make(tiny_bert, max_epochs=1).fit(X, same)
             np.testing.assert_array_equal(numbers(extractor, X), expected)
             assert extractor.n_misaligned_ == 0
 
@@ -377,7 +376,7 @@ class TestNullThreshold:
         assert np.isfinite(extractor.null_threshold_)
 
     @pytest.mark.parametrize(
-        "metric", [None, squad_f1_score, squad_exact_match, lambda y, p: np.mean(np.array(p) == "")]
+        "metric", [None, squad_exact_match, lambda y, p: np.mean(np.array(p) == "")]
     )
     def test_tune_decision(self, tuned, metric):
         X, y = easy_questions(30, seed=7, unanswerable=0.5)
