@@ -14,7 +14,6 @@ from skdice.estimators import _query as query_module
 from skdice.estimators._default_queries import default_query
 from skdice.estimators._entity_rows import find_overlap
 from skdice.metrics import entity_f1_score, get_entities
-from skdice.nn._batching import StepSampler
 from skdice.text._entities import Entity
 from skdice.text._queries import encode_queries
 from skdice.text._tokenizer import WordTokenizer
@@ -207,28 +206,6 @@ class TestTraining:
         assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
         assert not hasattr(fitted, "n_features_in_")
 
-    def test_types_of_a_sentence_are_one_step_and_little_is_padded(self, fitted):
-        """Cost grows with pieces: batches hold windows of similar length."""
-        rng = np.random.default_rng(0)
-        X = [["the"] * int(n) for n in rng.integers(1, 56, 300)]
-        dataset = fitted._encode(X).dataset
-        assert len(dataset) == 600
-        sampler = StepSampler(fitted._batcher(dataset, "fp32"), fitted.batch_size, rng)
-        n_pieces = n_cells = 0
-        for step in sampler:
-            assert max(len(batch["input_ids"]) for batch in step) <= 2 * fitted.batch_size
-            windows = np.unique(np.searchsorted(dataset.items.offsets, items_of(step), "right"))
-            n_queries = np.bincount(dataset.text[windows - 1])
-            assert set(n_queries) <= {0, 2}, "all types of a sentence are in one step"
-            n_pieces += sum(int(batch["attention_mask"].sum()) for batch in step)
-            n_cells += sum(batch["attention_mask"].numel() for batch in step)
-        assert n_pieces == len(dataset.input_ids.values)
-        assert n_cells < 1.1 * n_pieces
-        predicted = [
-            batch["attention_mask"] for _, batch in fitted._batcher(dataset, "fp32").by_length()
-        ]
-        assert sum(mask.numel() for mask in predicted) < 1.05 * n_pieces
-
     def test_class_weights_are_about_starts(self, tiny_bert, few):
         def weights(**parameters):
             tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*few)
@@ -279,10 +256,6 @@ class TestTraining:
             assert (is_asked & ~is_answered).sum() == n_more
         assert (asked[0] == asked[1]).all()
         assert (asked[0] != asked[2]).any() == (0 < n_more < 32)
-
-
-def items_of(step):
-    return np.concatenate([batch["item"].numpy() for batch in step])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from transformers import (
     BertForTokenClassification,
 )
 
-from skdice.nn._loading import position_limit
 from skdice.nn._modules import TokenModule
 
 N_CLASSES = 3
@@ -72,26 +71,26 @@ def test_head_parameters(tiny_model):
     assert names == {"transformer.classifier.weight", "transformer.classifier.bias"}
 
 
-def test_encoder_weights_must_be_in_the_checkpoint(tiny_model, tmp_path):
-    name = "encoder.layer.1.output.dense.weight"
-    model = changed_copy(tiny_model, tmp_path, lambda tensors: tensors.pop(name))
-    with pytest.raises(ValueError, match=rf"no weights .* 1 parameters of .*'\w+\.{name}'"):
-        TokenModule(model, N_CLASSES)
+def rename(tensors):
+    for name in list(tensors):
+        tensors[f"other.{name}"] = tensors.pop(name)
 
 
-def test_encoder_weights_must_have_the_shape_of_the_configuration(tiny_model, tmp_path):
-    model = changed_copy(tiny_model, tmp_path, intermediate_size=48)
-    with pytest.raises(ValueError, match="no weights of the right shape for 6 parameters"):
-        TokenModule(model, N_CLASSES)
+LAST = "encoder.layer.1.output.dense.weight"
 
 
-def test_a_checkpoint_of_another_model_is_refused(tiny_model, tmp_path):
-    def rename(tensors):
-        for name in list(tensors):
-            tensors[f"other.{name}"] = tensors.pop(name)
-
-    model = changed_copy(tiny_model, tmp_path, rename)
-    with pytest.raises(ValueError, match="has no weights of the right shape"):
+@pytest.mark.parametrize(
+    "change, config, message",
+    [
+        (lambda tensors: tensors.pop(LAST), {}, rf"no weights .* 1 parameters of .*'\w+\.{LAST}'"),
+        (None, {"intermediate_size": 48}, "no weights of the right shape for 6 parameters"),
+        (rename, {}, "has no weights of the right shape"),
+    ],
+    ids=["missing", "of another shape", "of another model"],
+)
+def test_weights_that_the_checkpoint_does_not_have(tiny_model, tmp_path, change, config, message):
+    model = changed_copy(tiny_model, tmp_path, change, **config)
+    with pytest.raises(ValueError, match=message):
         TokenModule(model, N_CLASSES)
 
 
@@ -108,19 +107,9 @@ def test_a_head_of_another_size_is_replaced(seven_classes, capfd):
     module = TokenModule(seven_classes, N_CLASSES)
     assert capfd.readouterr() == ("", "")
     assert module(**make_inputs()).shape == (3, N_CLASSES)
-
-
-def test_a_head_of_the_right_size_is_kept(seven_classes):
-    module = TokenModule(seven_classes, 7)
     saved = load_file(f"{seven_classes}/model.safetensors")["classifier.weight"]
-    torch.testing.assert_close(module.transformer.classifier.weight.detach(), saved)
-
-
-def test_loading_prints_nothing(tiny_model, capfd):
-    capfd.readouterr()
-    position_limit(tiny_model)
-    TokenModule(tiny_model, N_CLASSES, n_frozen_layers=1)
-    assert capfd.readouterr() == ("", "")
+    kept = TokenModule(seven_classes, 7).transformer.classifier.weight.detach()
+    torch.testing.assert_close(kept, saved)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

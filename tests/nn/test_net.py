@@ -1,5 +1,6 @@
 """The training loop: what it does each step, when it stops, and what it leaves behind."""
 
+import copy
 import pickle
 import signal
 
@@ -125,7 +126,8 @@ SCHEDULES = {"linear": "linear", "cosine": "cosine", "constant": "constant_with_
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("n_warmup, n_steps", [(0, 7), (3, 10), (1, 1), (5, 5), (8, 5)])
 def test_learning_rates_are_those_of_transformers(schedule, n_warmup, n_steps):
-    optimizers = [torch.optim.SGD([torch.zeros(1)], lr=0.3) for _ in range(2)]
+    rates_of_groups = [{"params": [torch.zeros(1)], "lr": lr} for lr in (0.3, 10.0)]
+    optimizers = [torch.optim.SGD(copy.deepcopy(rates_of_groups)) for _ in range(2)]
     ours = make_schedule(optimizers[0], schedule, n_warmup, n_steps)
     theirs = get_scheduler(SCHEDULES[schedule], optimizers[1], n_warmup, n_steps)
     for _ in range(n_steps):

@@ -7,15 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 
-from skdice.losses import DiceLoss
-from skdice.losses._query import QueryLoss
-from skdice.losses._span import SpanLoss
-from skdice.nn._accumulation import accumulate_gradient
-from skdice.nn._batching import StepSampler, _without_items
+from skdice.nn._batching import StepSampler
 from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
 
 from .test_accumulation import LOSSES, make_batches, make_module, run
-from .toy import ToyModule, forward_of, make_batcher, make_dataset
+from .toy import make_batcher, make_dataset
 
 
 class OnlyOneHasWork(Ranks):
@@ -52,20 +48,6 @@ def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count)
         )
         sizes = [sum(len(batch["input_ids"]) for batch in part) for part in parts]
         assert max(sizes) - min(sizes) <= 1
-
-
-@pytest.mark.parametrize("ohem_ratio", [0.0, 1.0])
-@pytest.mark.parametrize(
-    "make_loss, n_outputs, n_columns", [(SpanLoss, 2, 3), (QueryLoss, 6, 4)], ids=str
-)
-def test_nor_does_it_with_several_losses(make_loss, n_outputs, n_columns, ohem_ratio):
-    dataset = make_dataset([4, 3])
-    batch = _without_items(make_batcher(dataset).collate(np.arange(2)))
-    batch["target"] = torch.zeros((0, n_columns), dtype=torch.int64)
-    module, loss = ToyModule(n_outputs), make_loss(DiceLoss(ohem_ratio=ohem_ratio))
-    value = accumulate_gradient(loss, [batch], forward_of(module), ranks=OnlyOneHasWork(0, 2))
-    assert value == 0
-    assert all((parameter.grad == 0).all() for parameter in module.parameters())
 
 
 @pytest.mark.parametrize("name", LOSSES)
