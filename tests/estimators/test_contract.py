@@ -56,7 +56,7 @@ DATA = {
     DiceQueryTagger: TAGGED,
     DiceTextClassifier: unequal(*easy_texts(24)),
     DicePairClassifier: make_pairs(16, positive_share=0.4, random_state=0),
-    DiceSpanExtractor: make_questions(16, ratio=10, unanswerable_share=0.3, random_state=0),
+    DiceSpanExtractor: make_questions(16, ratio=20, unanswerable_share=0.3, random_state=0),
 }
 
 
