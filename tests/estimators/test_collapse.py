@@ -82,9 +82,9 @@ def test_it_says_so(name, tiny_bert):
         (DiceSpanExtractor, easy_questions(32)),
     ],
 )
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_no_warning_where_something_is_found(estimator, rows, accumulate, quick_bert):
-    size = {"accumulate": accumulate, "batch_size": 4 // accumulate}
+def test_no_warning_where_something_is_found(estimator, rows, quick_bert):
+    """In whichever micro-batch."""
+    size = {"accumulate": 2, "batch_size": 2}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator(quick_bert, loss="ce", **{**LEARNS, **size}).fit(*rows)
@@ -98,6 +98,14 @@ def test_labels_of_no_training_row_are_not_expected(quick_bert):
         warnings.simplefilter("always")
         DiceTextClassifier(quick_bert, loss="ce", **LEARNS).fit(X, y)
     assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
+
+
+@pytest.mark.parametrize("name", ["entities", "queries", "questions", "texts"])
+def test_a_preset_that_is_known_to_collapse(name, tiny_bert):
+    estimator, _, X, y = collapsing(name)
+    with pytest.warns(UserWarning, match="known to collapse") as record:
+        estimator(tiny_bert, loss="dsc-paper", **{**FAST, "max_epochs": 1}).fit(X, y)
+    assert len([w for w in record if "known to collapse" in str(w.message)]) == 1
 
 
 def test_a_bias_of_the_user_is_part_of_what_is_predicted(tiny_bert):

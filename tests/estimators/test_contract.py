@@ -267,6 +267,9 @@ def test_one_seed_gives_one_estimator(case):
         warnings.simplefilter("ignore", UserWarning)
         other.set_params(**case.estimator.get_params(deep=False)).fit(case.X, case.y)
     check_same(outputs(other, case.X), case.outputs)
+    weights = case.fitted.net_.module_.head_parameters()
+    others = clone(case.estimator).set_params(random_state=1).fit(case.X, case.y)
+    assert not all(map(torch.equal, weights, others.net_.module_.head_parameters()))
 
 
 @pytest.mark.parametrize("index", [[3], [0, 5, 2], range(15, -1, -1)], ids=["one", "some", "back"])
@@ -274,6 +277,19 @@ def test_a_row_does_not_depend_on_others(case, index):
     index = np.array(index)
     expected = {name: rows[index] for name, rows in case.outputs.items()}
     check_same(outputs(case.fitted, take(case.X, index)), expected, atol=1e-4)
+
+
+def test_micro_batches_are_one_large_batch(case):
+    """Here without what each micro-batch draws for itself: dropout, and candidates of matches."""
+    estimator = clone(case.estimator)
+    if hasattr(estimator, "match_candidates"):
+        estimator.set_params(match_candidates="pred_and_gold")
+    whole, cut = (
+        clone(estimator).set_params(batch_size=size, accumulate=n).fit(case.X, case.y)
+        for size, n in ((8, 1), (2, 4))
+    )
+    np.testing.assert_allclose(cut.history_["train_loss"], whole.history_["train_loss"], rtol=1e-4)
+    check_same(outputs(cut, case.X), outputs(whole, case.X), atol=1e-3)
 
 
 def test_containers_do_not_matter(case):

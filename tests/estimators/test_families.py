@@ -1,275 +1,440 @@
-"""Tagger and extractor on every model family: they differ in tokenizer, padding side, special
-tokens, token types, positions and the names of their parts."""
+"""What is taken for granted of a model, on many families: it holds, or is told and worked around.
 
+Families differ in tokenizer, padding side, special tokens, token types, positions and the names of
+their parts. Models are tiny and random; those without a frame share one tokenizer.
+"""
+
+import functools
 import importlib.util
-import pickle
 import shutil
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
+import transformers as tr
 
-from skdice import DiceSpanExtractor, DiceTokenTagger
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice._pretrained import loading
+from skdice.nn._freezing import find_layers
 from skdice.nn._loading import position_limit
 from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import easy_corpus
-from ..tiny_models import BUILDERS
+from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..tiny_models import BERT_SPECIAL, BUILDERS, build_bert
 from .test_span import easy_questions
 
-FAST = {"max_epochs": 5, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
+N_PIECES = 300
+N_LAYERS = 2
+SMALL = {
+    "vocab_size": N_PIECES,
+    "hidden_size": 16,
+    "num_hidden_layers": N_LAYERS,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+}
+BERT = {**SMALL, "max_position_embeddings": 64}
+# Their positions start after that of the padding.
+ROBERTA = {**SMALL, "max_position_embeddings": 65, "type_vocab_size": 1}
+XLM = {"vocab_size": N_PIECES, "emb_dim": 16, "n_layers": N_LAYERS, "n_heads": 2}
+XLM |= {"max_position_embeddings": 64, "pad_index": 0, "bos_index": 2, "eos_index": 3}
+GPT = {"vocab_size": N_PIECES, "n_positions": 64, "n_embd": 16, "n_layer": N_LAYERS, "n_head": 2}
+GPT |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+T5 = {"vocab_size": N_PIECES, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": N_LAYERS}
+T5 |= {"num_heads": 2, "eos_token_id": 3}
+FUNNEL = {"vocab_size": N_PIECES, "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24}
+GROUPS = ("q_groups", "k_groups", "v_groups", "post_attention_groups", "intermediate_groups")
+SQUEEZE = {"embedding_size": 16, "output_groups": 1, **dict.fromkeys(GROUPS, 1)}
+LAYERS_IN_PARTS = "its layers lie in parts in several lists"
+NO_LAYERS = "its layers were not found"
+FRAME = (["[CLS]"], ["[SEP]"], (0, 0))
 
 
 class Family(NamedTuple):
-    """What is known of a family's tiny model."""
+    """What is expected of a family; the frame is what its own tokenizer puts around a text."""
 
-    prefix: list[str]
-    suffix: list[str]
-    special_types: tuple[int, ...] = (0, 0)
-    n_positions: int | None = 64
-    pads_left: bool = False
+    config: Callable[[], Any] | None = None
+    frame: tuple[list[str], list[str], tuple[int, ...]] | None = None
     takes_types: bool = False
+    limit: int | None = 64
+    masks_padding: bool = True
+    pads_left: bool = False
+    cannot_freeze: str | None = None
+    has_dropout: bool = True
+    keeps_dropout: bool = False
 
 
 FAMILIES = {
-    "bert": Family(["[CLS]"], ["[SEP]"], takes_types=True),
-    "roberta": Family(["<s>"], ["</s>"]),
-    "distilbert": Family(["[CLS]"], ["[SEP]"]),
-    "electra": Family(["[CLS]"], ["[SEP]"], takes_types=True),
-    "deberta_v2": Family(["[CLS]"], ["[SEP]"]),
-    "modernbert": Family(["[CLS]"], ["[SEP]"]),
-    "xlnet": Family([], ["<sep>", "<cls>"], (0, 2), None, pads_left=True, takes_types=True),
+    "bert": Family(frame=FRAME, takes_types=True),
+    "roberta": Family(frame=(["<s>"], ["</s>"], (0, 0))),
+    "distilbert": Family(frame=FRAME),
+    "electra": Family(frame=FRAME, takes_types=True),
+    "deberta_v2": Family(frame=FRAME),
+    "modernbert": Family(frame=FRAME),
+    "xlnet": Family(
+        frame=([], ["<sep>", "<cls>"], (0, 2)), takes_types=True, limit=None, pads_left=True
+    ),
+    "XLM-R": Family(lambda: tr.XLMRobertaConfig(**ROBERTA)),
+    "X-MOD": Family(lambda: tr.XmodConfig(**ROBERTA, default_language="en_XX")),
+    "CamemBERT": Family(lambda: tr.CamembertConfig(**ROBERTA)),
+    "data2vec": Family(lambda: tr.Data2VecTextConfig(**ROBERTA)),
+    "I-BERT": Family(lambda: tr.IBertConfig(**ROBERTA)),
+    "MPNet": Family(lambda: tr.MPNetConfig(**ROBERTA), limit=63),
+    "ESM": Family(lambda: tr.EsmConfig(**ROBERTA, mask_token_id=4)),
+    "LUKE": Family(lambda: tr.LukeConfig(**ROBERTA, entity_vocab_size=9, entity_emb_size=16)),
+    "Longformer": Family(lambda: tr.LongformerConfig(**ROBERTA, attention_window=8)),
+    "DeBERTa": Family(lambda: tr.DebertaConfig(**BERT, relative_attention=True, type_vocab_size=0)),
+    "ERNIE": Family(lambda: tr.ErnieConfig(**BERT), takes_types=True),
+    "RemBERT": Family(
+        lambda: tr.RemBertConfig(**BERT, input_embedding_size=8),
+        takes_types=True,
+        has_dropout=False,
+    ),
+    "RoFormer": Family(lambda: tr.RoFormerConfig(**BERT, embedding_size=16), takes_types=True),
+    "Megatron-BERT": Family(lambda: tr.MegatronBertConfig(**BERT), takes_types=True),
+    "LayoutLM": Family(lambda: tr.LayoutLMConfig(**BERT), takes_types=True),
+    "BigBird": Family(lambda: tr.BigBirdConfig(**BERT), takes_types=True),
+    "ALBERT": Family(
+        lambda: tr.AlbertConfig(**BERT, embedding_size=8), takes_types=True, cannot_freeze=NO_LAYERS
+    ),
+    "ConvBERT": Family(
+        lambda: tr.ConvBertConfig(**BERT, embedding_size=16), takes_types=True, masks_padding=False
+    ),
+    "FNet": Family(lambda: tr.FNetConfig(**BERT), takes_types=True, masks_padding=False),
+    "Nystromformer": Family(
+        lambda: tr.NystromformerConfig(**BERT), takes_types=True, masks_padding=False
+    ),
+    "YOSO": Family(lambda: tr.YosoConfig(**BERT), masks_padding=False),
+    "SqueezeBERT": Family(lambda: tr.SqueezeBertConfig(**BERT, **SQUEEZE), takes_types=True),
+    "Funnel": Family(
+        lambda: tr.FunnelConfig(**FUNNEL, block_sizes=[2, 2], num_decoder_layers=1),
+        takes_types=True,
+        limit=None,
+        masks_padding=False,
+        cannot_freeze=NO_LAYERS,
+    ),
+    "XLM": Family(lambda: tr.XLMConfig(**XLM), cannot_freeze=LAYERS_IN_PARTS),
+    "FlauBERT": Family(lambda: tr.FlaubertConfig(**XLM), cannot_freeze=LAYERS_IN_PARTS),
+    # The first layer hands the relative positions on to the others.
+    "T5": Family(lambda: tr.T5Config(**T5), limit=None),
+    "mT5": Family(lambda: tr.MT5Config(**T5), limit=None),
+    "umT5": Family(lambda: tr.UMT5Config(**T5), limit=None),
+    "GPT-2": Family(lambda: tr.GPT2Config(**GPT)),
+    "GPT-NeoX": Family(lambda: tr.GPTNeoXConfig(**BERT), has_dropout=False),
+    "BioGPT": Family(lambda: tr.BioGptConfig(**BERT), keeps_dropout=True),
+    "Llama": Family(lambda: tr.LlamaConfig(**BERT), has_dropout=False),
+    "Qwen2": Family(lambda: tr.Qwen2Config(**BERT, num_key_value_heads=2), has_dropout=False),
 }
+OWN = [name for name, family in FAMILIES.items() if family.frame]
+FREEZABLE = [name for name, family in FAMILIES.items() if not family.cannot_freeze]
+X, Y = easy_corpus(8)
+FAST = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+FAST |= {"loss": "dice", "precision": "fp32"}
+every_family = pytest.mark.parametrize("name", FAMILIES)
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
-def name(request):
+def save_model(config, auto_class, path, tokenizer):
+    with torch.random.fork_rng(devices=[]), loading(str(path)):
+        torch.manual_seed(0)
+        model = auto_class.from_config(config)
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                torch.nn.init.normal_(parameter, std=0.2)
+        model.save_pretrained(path)
+    shutil.copytree(tokenizer, path, dirs_exist_ok=True)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    """Directory of a tokenizer alone."""
+    path = tmp_path_factory.mktemp("tokenizer")
+    build_bert(path)
+    for file in ("config.json", "model.safetensors"):
+        Path(path, file).unlink()
+    return path
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory, tiny_models, tokenizer):
+    """Return the directory of the tiny model of a family, built when first asked for."""
+
+    @functools.cache
+    def model(name):
+        if FAMILIES[name].frame:
+            return tiny_models(name)
+        auto_class = tr.AutoModelForTokenClassification
+        config = FAMILIES[name].config()
+        return save_model(config, auto_class, tmp_path_factory.mktemp("m"), tokenizer)
+
+    return model
+
+
+def fit(model, n_frozen_layers=None):
+    """Return a fitted tagger and the warnings of its fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tagger = DiceTokenTagger(model, n_frozen_layers=n_frozen_layers, **FAST).fit(X, Y)
+    return tagger, [str(warning.message) for warning in caught]
+
+
+@functools.cache
+def load(model, n_frozen_layers=None):
+    """Return a module, which tests may not change."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TokenModule(model, 3, n_frozen_layers)
+
+
+def hidden_states(module, types=None):
+    ids = torch.tensor([[2, 20, 30, 40, 50, 3]])
+    inputs = {} if types is None else {"token_type_ids": torch.tensor([types])}
+    return module.transformer(
+        input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True, **inputs
+    ).hidden_states
+
+
+def parameters_behind(module, hidden):
+    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    gradients = torch.autograd.grad(hidden.sum(), [p for _, p in named], allow_unused=True)
+    return {name for (name, _), gradient in zip(named, gradients) if gradient is not None}
+
+
+@every_family
+def test_scores_do_not_depend_on_the_batch(models, name, capfd):
+    model = models(name)
+    capfd.readouterr()
+    tagger, messages = fit(model)
+    told = [m for m in messages if "scores a text differently if it is padded" in m]
+    assert len(told) == len(messages) == (0 if FAMILIES[name].masks_padding else 1)
+    together = tagger.predict_proba(X)
+    for words, p in zip(X, together):
+        np.testing.assert_allclose(tagger.predict_proba([words])[0], p, atol=1e-5)
+    assert capfd.readouterr() == ("", "")
+
+
+@every_family
+def test_token_types(models, name):
+    """They are read, or not passed: a text of type 0 is one without types."""
+    module = load(models(name)).eval()
+    assert module._takes_types == FAMILIES[name].takes_types
+    if module._takes_types:
+        given = (None, [0] * 6, [0, 0, 0, 1, 1, 1])
+        none, one, two = (hidden_states(module, types)[-1] for types in given)
+        torch.testing.assert_close(none, one)
+        assert not torch.equal(one, two)
+
+
+@every_family
+def test_longest_text(models, name):
+    model, limit = models(name), FAMILIES[name].limit
+    assert position_limit(model) == limit
+    if limit is not None:
+        ids = torch.full((1, limit), 20)
+        module = load(model).eval()
+        with torch.no_grad():
+            scores = module(ids, torch.ones_like(ids), ids * 0, ids[0] * 0, torch.arange(limit))
+        assert scores.isfinite().all()
+
+
+@pytest.mark.parametrize("name", FREEZABLE)
+@pytest.mark.parametrize("n_frozen_layers", [0, 1, N_LAYERS])
+def test_what_is_below_is_frozen_and_what_is_above_is_not(models, name, n_frozen_layers):
+    """Against the gradients of the hidden states."""
+    k, whole = n_frozen_layers, load(models(name)).eval()
+    module = load(models(name), k)
+    frozen = {name for name, p in module.named_parameters() if not p.requires_grad}
+    # The last state may be that after a norm.
+    assert parameters_behind(whole, hidden_states(whole)[min(k, N_LAYERS - 1)]) <= frozen
+    layers = find_layers(module.transformer)
+    assert not any(p.requires_grad for layer in layers[:k] for p in layer.parameters())
+    assert all(p.requires_grad for layer in layers[k:] for p in layer.parameters())
+    assert all(p.requires_grad for p in module.head_parameters())
+
+
+@pytest.mark.parametrize("name", FREEZABLE)
+def test_frozen_layers_have_no_dropout_and_others_have(models, name):
+    for k in range(N_LAYERS):
+        module = load(models(name), k).train()
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            one, two = hidden_states(module), hidden_states(module)
+        assert torch.equal(one[k], two[k]) != FAMILIES[name].keeps_dropout
+        assert torch.equal(one[-1], two[-1]) != FAMILIES[name].has_dropout
+
+
+@pytest.mark.parametrize("name", sorted(set(FAMILIES) - set(FREEZABLE)))
+@pytest.mark.parametrize("n_frozen_layers", [0, 1, N_LAYERS])
+def test_layers_that_cannot_be_told_apart(models, name, n_frozen_layers):
+    message = f"'n_frozen_layers' parameter must be None for .*{FAMILIES[name].cannot_freeze}"
+    with pytest.raises(ValueError, match=message):
+        TokenModule(models(name), 3, n_frozen_layers)
+
+
+@pytest.fixture(scope="module", params=OWN)
+def own(request):
+    """The name of a family with its own tokenizer."""
     return request.param
 
 
 @pytest.fixture(scope="module")
-def family(name):
-    return FAMILIES[name]
+def family(own):
+    return FAMILIES[own]
 
 
 @pytest.fixture(scope="module")
-def model(name, tiny_models):
-    return tiny_models(name)
+def tagger(own, tiny_models):
+    how = {**FAST, "lr": 1e-2, "max_epochs": 5}
+    return DiceTokenTagger(tiny_models(own), **how).fit(*easy_corpus(96))
 
 
-@pytest.fixture(scope="module")
-def fitted(model):
-    return DiceTokenTagger(model, **FAST).fit(*easy_corpus(96))
+class TestOwnTokenizers:
+    """Our tokenizer, padding and batches must not show beside transformers alone."""
 
+    X = (["john", "saw", "oslo"], ["mary"], ["the", "small", "company", "near", "rome"])
 
-@pytest.fixture(scope="module")
-def extractor(model):
-    parameters = {**FAST, "max_epochs": 2, "lr": 3e-3, "max_length": 40}
-    return DiceSpanExtractor(model, loss="ce", n_best=1000, **parameters).fit(*easy_questions(32))
+    def test_special_tokens(self, own, family, tiny_models):
+        tokenizer = WordTokenizer(tiny_models(own))
+        to_tokens = tokenizer.tokenizer.convert_ids_to_tokens
+        prefix, suffix, special_types = family.frame
+        assert [to_tokens(group) for group in tokenizer.frame.special] == [prefix, suffix]
+        assert sum(tokenizer.frame.special_types, ()) == special_types
+        assert tokenizer.frame.text_types == (0,)
+        assert tokenizer.pads_left is family.pads_left
+        assert tokenizer.pad_id == tokenizer.tokenizer.pad_token_id
 
+    def test_learns(self, tagger):
+        assert tagger.score(*easy_corpus(40, seed=1)) > 0.9
 
-def test_every_tiny_model_is_tested():
-    assert set(FAMILIES) == set(BUILDERS)
+    def test_one_tag_per_word(self, family, tagger):
+        assert tagger.max_length_ == (family.limit or 512)
+        longest = tagger.max_length_ - tagger.tokenizer_.frame.n_special
+        strange = ["", "\u200b", "\x00", "\ud800", "<sep>", "[SEP]", "</s>", "😀", "x" * 500]
+        X = [[], strange, ["the"] * longest, ["the"] * 600, ["john"], [""]]
+        assert [len(tags) for tags in tagger.predict(X)] == [len(words) for words in X]
+        assert all(np.isfinite(p).all() for p in tagger.predict_proba(X))
 
-
-def test_special_tokens(family, model):
-    tokenizer = WordTokenizer(model)
-    to_tokens = tokenizer.tokenizer.convert_ids_to_tokens
-    frame = tokenizer.frame
-    assert [to_tokens(group) for group in frame.special] == [family.prefix, family.suffix]
-    assert sum(frame.special_types, ()) == family.special_types
-    assert frame.text_types == (0,)
-    assert tokenizer.pads_left is family.pads_left
-    assert tokenizer.pad_id == tokenizer.tokenizer.pad_token_id
-
-
-def test_same_as_with_transformers_alone(family, fitted):
-    """Its tokenizer, its padding, its batch: all that is ours in between must not show."""
-    X = [["john", "saw", "oslo"], ["mary"], ["the", "small", "company", "near", "rome"]]
-    tokenizer, transformer = fitted.tokenizer_.tokenizer, fitted.net_.module_.transformer.eval()
-    texts = [" " + " ".join(words) for words in X]
-    inputs = tokenizer(
-        texts, padding=True, return_token_type_ids=family.takes_types, return_tensors="pt"
-    )
-    with torch.inference_mode():
-        logits = transformer(**inputs).logits
-    batch = fitted._batcher(fitted._encode(X)).collate(np.arange(len(X)))
-    assert torch.equal(batch["input_ids"], inputs["input_ids"])
-    assert torch.equal(batch["attention_mask"], inputs["attention_mask"])
-    for i, (words, p) in enumerate(zip(X, fitted.predict_proba(X))):
-        starts = [1 + sum(len(word) + 1 for word in words[:j]) for j in range(len(words))]
-        first_pieces = [inputs.char_to_token(i, start) for start in starts]
-        expected = logits[i, first_pieces].softmax(-1).numpy()
-        np.testing.assert_allclose(p, expected, atol=1e-5)
-
-
-def test_answers_are_those_of_transformers_alone(family, extractor):
-    """All spans of a context, from the logits of all positions and the offsets of its pieces."""
-    tokenizer, transformer = extractor.tokenizer_.tokenizer, extractor.net_.module_.transformer
-    X, _ = easy_questions(4, seed=1)
-    no_answer_score = extractor.no_answer_score(X)
-    for i, (found, (question, context)) in enumerate(zip(extractor.predict_spans(X), X)):
-        texts = (context, question) if family.pads_left else (question, context)
+    def test_tagger(self, family, tagger):
+        tokenizer, transformer = tagger.tokenizer_.tokenizer, tagger.net_.module_.transformer.eval()
         inputs = tokenizer(
-            *texts,
-            return_offsets_mapping=True,
+            [" " + " ".join(words) for words in self.X],
+            padding=True,
             return_token_type_ids=family.takes_types,
             return_tensors="pt",
         )
-        offsets = inputs.pop("offset_mapping")[0].tolist()
-        which = [None if text is None else texts[text] for text in inputs.sequence_ids()]
-        # The mark of a word's beginning may be a piece of its own, which covers no letter.
-        pieces = [
-            j
-            for j, (text, (first, last)) in enumerate(zip(which, offsets))
-            if text == context and text[first:last].strip()
-        ]
         with torch.inference_mode():
-            output = transformer.eval()(**inputs)
-        start, end = output.start_logits[0].double(), output.end_logits[0].double()
-        logits = {(a, b): float(start[a] + end[b]) for a in pieces for b in pieces if a <= b}
-        is_null = inputs["input_ids"][0] == tokenizer.cls_token_id
-        null = float((start + end)[is_null])
-        total = sum(map(np.exp, logits.values())) + np.exp(null)
-        assert no_answer_score[i] == pytest.approx(null - max(logits.values()), abs=1e-4)
-        expected = sorted((np.exp(value) / total for value in logits.values()), reverse=True)
-        np.testing.assert_allclose([span.score for span in found], expected, atol=1e-5)
-        a, b = max(logits, key=logits.get)
-        best = context[offsets[a][0] : offsets[b][1]].strip()
-        assert found[0].text == best == extractor.predict(X)[i]
+            logits = transformer(**inputs).logits
+        batch = tagger._batcher(tagger._encode(self.X)).collate(np.arange(len(self.X)))
+        assert torch.equal(batch["input_ids"], inputs["input_ids"])
+        assert torch.equal(batch["attention_mask"], inputs["attention_mask"])
+        for i, (words, p) in enumerate(zip(self.X, tagger.predict_proba(self.X))):
+            pieces = [inputs.char_to_token(i, start) for start in starts_of(words)]
+            np.testing.assert_allclose(p, logits[i, pieces].softmax(-1).numpy(), atol=1e-5)
+
+    def test_extractor(self, own, family, tiny_models):
+        """All spans of a context, from the logits of all positions and the offsets of pieces."""
+        how = {**FAST, "loss": "ce", "max_length": 40, "n_best": 1000}
+        extractor = DiceSpanExtractor(tiny_models(own), **how).fit(*easy_questions(16))
+        X, _ = easy_questions(4, seed=1)
+        no_answer_score = extractor.no_answer_score(X)
+        for i, (found, (question, context)) in enumerate(zip(extractor.predict_spans(X), X)):
+            logits, null, offsets = span_logits(extractor, family, question, context)
+            total = sum(map(np.exp, logits.values())) + np.exp(null)
+            assert no_answer_score[i] == pytest.approx(null - max(logits.values()), abs=1e-4)
+            expected = sorted((np.exp(value) / total for value in logits.values()), reverse=True)
+            np.testing.assert_allclose([span.score for span in found], expected, atol=1e-5)
+            a, b = max(logits, key=logits.get)
+            best = context[offsets[a][0] : offsets[b][1]].strip()
+            assert found[0].text == best == extractor.predict(X)[i]
+
+    def test_query_tagger(self, own, family, tiny_models):
+        queries = {"PER": "john mary", "LOC": "oslo paris"}
+        tagger = DiceQueryTagger(tiny_models(own), queries=queries, **FAST).fit(X, Y)
+        tokenizer, module = tagger.tokenizer_.tokenizer, tagger.net_.module_.eval()
+        expected = []
+        for words in self.X:
+            for label in tagger.labels_:
+                texts = [queries[label], " " + " ".join(words)]
+                inputs = tokenizer(
+                    *(reversed(texts) if family.pads_left else texts),
+                    return_token_type_ids=family.takes_types,
+                    return_tensors="pt",
+                )
+                which = 0 if family.pads_left else 1
+                pieces = [inputs.char_to_token(0, start, which) for start in starts_of(words)]
+                with torch.inference_mode():
+                    hidden = module.transformer(**inputs).last_hidden_state
+                    expected.append(module.head(hidden[0, pieces]).numpy())
+        found = tagger._predict_logits(tagger._encode(self.X).dataset)
+        np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-5)
+
+    def test_pairs(self, own, tiny_models):
+        pairs, y = easy_pairs(16)
+        classifier = DicePairClassifier(tiny_models(own), **FAST).fit(pairs, y)
+        alone = np.concatenate([classifier.decision_function([pair]) for pair in pairs])
+        np.testing.assert_allclose(alone, classifier.decision_function(pairs), atol=1e-4)
 
 
-def test_batch_size_and_order_of_questions_do_not_matter(extractor):
-    X = easy_questions(10, seed=2)[0] + [("city ?", "the saw " * 30), ("a ? " * 8, "in " * 9)]
-    expected = extractor.no_answer_score(X)
-    copy = pickle.loads(pickle.dumps(extractor))
-    for batch_size in (1, 64):
-        copy.set_params(batch_size=batch_size)
-        np.testing.assert_allclose(copy.no_answer_score(X), expected, atol=1e-5)
-        np.testing.assert_allclose(copy.no_answer_score(X[::-1])[::-1], expected, atol=1e-5)
-        assert copy.predict(X).tolist() == extractor.predict(X).tolist()
+def starts_of(words):
+    """Return where the words begin in a text that begins with a space."""
+    return [1 + sum(len(word) + 1 for word in words[:j]) for j in range(len(words))]
 
 
-def test_number_of_positions(family, model, fitted):
-    assert position_limit(model) == family.n_positions
-    assert fitted.max_length_ == (family.n_positions or 512)
-
-
-def test_longest_window_runs(fitted):
-    longest = fitted.max_length_ - fitted.tokenizer_.frame.n_special
-    X = [["the"] * longest, ["john"]]
-    assert [len(tags) for tags in fitted.predict(X)] == [longest, 1]
-
-
-def test_token_types_are_read(family, model):
-    module = TokenModule(model, 3).eval()
-    inputs = {
-        "input_ids": torch.full((1, 4), 9),
-        "attention_mask": torch.ones(1, 4, dtype=torch.int64),
-        "row": torch.zeros(4, dtype=torch.int64),
-        "column": torch.arange(4),
-    }
-    with torch.inference_mode():
-        one = module(token_type_ids=torch.tensor([[0, 0, 0, 0]]), **inputs)
-        two = module(token_type_ids=torch.tensor([[0, 0, 1, 1]]), **inputs)
-    assert torch.equal(one, two) != family.takes_types
-
-
-def test_learns(fitted):
-    assert fitted.score(*easy_corpus(40, seed=1)) > 0.9
-
-
-def test_one_tag_per_word(fitted):
-    X = [
-        [],
-        ["", "\u200b", "\x00", "\ud800", "<sep>", "[SEP]", "</s>", "😀", "x" * 500, "日本"],
-        ["john"],
-        [""],
-        ["\u200b"] * 3,
+def span_logits(extractor, family, question, context):
+    """Return the logits of all spans by pieces, that of "no answer", and the pieces' offsets."""
+    tokenizer, transformer = extractor.tokenizer_.tokenizer, extractor.net_.module_.transformer
+    texts = (context, question) if family.pads_left else (question, context)
+    inputs = tokenizer(
+        *texts,
+        return_offsets_mapping=True,
+        return_token_type_ids=family.takes_types,
+        return_tensors="pt",
+    )
+    offsets = inputs.pop("offset_mapping")[0].tolist()
+    which = [None if text is None else texts[text] for text in inputs.sequence_ids()]
+    # The mark of a word's beginning may be a piece of its own, which covers no letter.
+    pieces = [
+        j
+        for j, (text, (first, last)) in enumerate(zip(which, offsets))
+        if text == context and text[first:last].strip()
     ]
-    predicted = fitted.predict(X)
-    assert [len(tags) for tags in predicted] == [len(words) for words in X]
-    assert {tag for tags in predicted for tag in tags} <= set(fitted.classes_)
-    for p in fitted.predict_proba(X):
-        assert np.isfinite(p).all()
+    with torch.inference_mode():
+        output = transformer.eval()(**inputs)
+    start, end = output.start_logits[0].double(), output.end_logits[0].double()
+    logits = {(a, b): float(start[a] + end[b]) for a in pieces for b in pieces if a <= b}
+    is_null = inputs["input_ids"][0] == tokenizer.cls_token_id
+    return logits, float((start + end)[is_null]), offsets
 
 
-def test_batch_size_and_order_do_not_matter(fitted):
-    X = easy_corpus(30, seed=2)[0] + [["john"], ["the"] * 40, ["anna", "saw"] * 10]
-    expected = np.concatenate(fitted.predict_proba(X))
-    copy = pickle.loads(pickle.dumps(fitted))
-    for batch_size in (1, 5, 64):
-        copy.set_params(batch_size=batch_size)
-        np.testing.assert_allclose(np.concatenate(copy.predict_proba(X)), expected, atol=1e-5)
-        backwards = np.concatenate(copy.predict_proba(X[::-1])[::-1])
-        np.testing.assert_allclose(backwards, expected, atol=1e-5)
-        assert copy.predict(X).tolist() == fitted.predict(X).tolist()
-
-
-def test_sentences_longer_than_the_window(model):
-    X, y = easy_corpus(80)
+@pytest.mark.parametrize("name", ["bert", "xlnet"])
+def test_sentences_longer_than_the_window(tiny_models, name):
     long_X, long_y = (
         [[word for row in rows[i : i + 10] for word in row] for i in range(0, 80, 10)]
-        for rows in (X, y)
+        for rows in easy_corpus(80)
     )
-    tagger = DiceTokenTagger(
-        model, max_length=16, stride=4, **{**FAST, "max_epochs": 6, "batch_size": 4}
-    )
-    tagger.fit(long_X, long_y)
+    how = {**FAST, "lr": 1e-2, "max_epochs": 6, "batch_size": 4, "max_length": 16, "stride": 4}
+    tagger = DiceTokenTagger(tiny_models(name), **how).fit(long_X, long_y)
     assert len(tagger._encode(long_X)) > 3 * len(long_X)
     assert tagger.score(long_X, long_y) > 0.9
     assert [len(tags) for tags in tagger.predict(long_X)] == [len(words) for words in long_X]
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision(model, precision):
-    tagger = DiceTokenTagger(model, precision=precision, **{**FAST, "max_epochs": 2})
-    history = tagger.fit(*easy_corpus(24)).history_
-    assert history.train_loss.iloc[1] < history.train_loss.iloc[0]
-
-
-@pytest.mark.parametrize("n_frozen_layers", [0, 1, 2])
-def test_frozen_part_stays_as_it_was(model, n_frozen_layers):
-    """What the hidden states below layer k depend on, and only that."""
-    corpus = easy_corpus(16)
-    tagger = DiceTokenTagger(model, n_frozen_layers=n_frozen_layers, **{**FAST, "max_epochs": 1})
-    module = tagger.fit(*corpus).net_.module_
-    before = TokenModule(model, len(tagger.classes_))
-    hidden = [_hidden_states(m.eval(), n_frozen_layers) for m in (before, module)]
-    torch.testing.assert_close(*hidden, rtol=0, atol=0)
-    layers = _layers(module)
-    for i, (old, new) in enumerate(zip(_layers(before), layers)):
-        same = all(torch.equal(a, b) for a, b in zip(old.parameters(), new.parameters()))
-        assert same == (i < n_frozen_layers)
-    assert all(p.requires_grad for p in module.head_parameters())
-
-
-def test_frozen_part_runs_without_dropout(model):
-    module = TokenModule(model, 3, n_frozen_layers=1).train()
-    torch.testing.assert_close(_hidden_states(module, 1), _hidden_states(module, 1), rtol=0, atol=0)
-    assert not torch.equal(_hidden_states(module, 2), _hidden_states(module, 2))
-
-
-def test_pickle(fitted):
-    X = easy_corpus(10, seed=3)[0]
-    copy = pickle.loads(pickle.dumps(fitted))
-    for p, q in zip(fitted.predict_proba(X), copy.predict_proba(X)):
-        np.testing.assert_array_equal(p, q)
-
-
-def test_nothing_is_printed(model, capfd):
-    tagger = DiceTokenTagger(model, **{**FAST, "max_epochs": 1}).fit(*easy_corpus(8))
-    tagger.predict([["john"] * 200])
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("name", ["bert", "roberta", "deberta_v2", "xlnet"], indirect=True)
-def test_directory_without_a_vocabulary(model, tmp_path):
+@pytest.mark.parametrize("name", ["bert", "roberta", "deberta_v2", "xlnet"])
+def test_directory_without_a_vocabulary(tiny_models, name, tmp_path):
     """transformers makes up a tokenizer that knows the special tokens only."""
-    shutil.copytree(model, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(tiny_models(name), tmp_path, dirs_exist_ok=True)
     for file in ("tokenizer.json", "vocab.txt"):
         Path(tmp_path, file).unlink(missing_ok=True)
     with pytest.raises(ValueError, match="has no pieces but the special tokens"):
@@ -279,35 +444,79 @@ def test_directory_without_a_vocabulary(model, tmp_path):
 @pytest.mark.skipif(
     importlib.util.find_spec("sentencepiece") is not None, reason="sentencepiece is installed"
 )
-@pytest.mark.parametrize(
-    "name, file", [("deberta_v2", "spm.model"), ("xlnet", "spiece.model")], indirect=["name"]
-)
-def test_sentencepiece_file_alone_needs_more_packages(model, tmp_path, file):
-    shutil.copytree(model, tmp_path, dirs_exist_ok=True)
+@pytest.mark.parametrize("name, file", [("deberta_v2", "spm.model"), ("xlnet", "spiece.model")])
+def test_sentencepiece_file_alone_needs_more_packages(tiny_models, name, tmp_path, file):
+    shutil.copytree(tiny_models(name), tmp_path, dirs_exist_ok=True)
     Path(tmp_path, "tokenizer.json").rename(tmp_path / file)
     with pytest.raises(ValueError, match="pip install sentencepiece protobuf"):
         WordTokenizer(str(tmp_path))
 
 
-def _layers(module):
-    (layers,) = [
-        part
-        for part in module.modules()
-        if isinstance(part, torch.nn.ModuleList) and len(part) == 2
-    ]
-    return layers
+class TestTryingOut:
+    """A model is tried out before the fit: on texts that are padded, and on several at once."""
+
+    def test_does_not_change_the_fit(self, models, monkeypatch):
+        expected, _ = fit(models("bert"), 1)
+        monkeypatch.setattr("skdice.estimators._network.padding_is_masked", lambda *_: True)
+        tagger, _ = fit(models("bert"), 1)
+        for p, q in zip(expected.net_.module_.parameters(), tagger.net_.module_.parameters()):
+            assert torch.equal(p, q)
+
+    def test_leaves_the_parts_of_a_model_alone(self, models):
+        """BigBird changes to full attention for good when it meets a short text."""
+        module = TokenModule(models("BigBird"), 3, 1)
+        assert module.transformer.bert.attention_type == "block_sparse"
+        assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
+
+    def test_a_loaded_model_that_does_not_mask_padding(self, models, tmp_path):
+        tagger, _ = fit(models("FNet"))
+        tagger.save_pretrained(tmp_path)
+        loaded = DiceTokenTagger.from_pretrained(tmp_path)
+        for words, p in zip(X, loaded.predict_proba(X)):
+            np.testing.assert_allclose(loaded.predict_proba([words])[0], p, atol=1e-5)
+        batches = list(loaded._batcher(loaded._encode(X), loaded.net_.pads).by_length())
+        assert sorted(i for windows, _ in batches for i in windows) == list(range(len(X)))
+        assert all(batch["attention_mask"].all() for _, batch in batches)
+
+    def classifier(self, config, path, tokenizer):
+        auto_class = tr.AutoModelForSequenceClassification
+        return DiceTextClassifier(save_model(config, auto_class, path, tokenizer), **FAST)
+
+    def test_gpt2_without_padding_scores_one_text_at_a_time_only(self, tmp_path, tokenizer):
+        """Its head looks for the last piece that is no padding."""
+        config = tr.GPT2Config(**{**GPT, "pad_token_id": None})
+        with pytest.raises(ValueError, match=r"GPT2.* cannot score two short texts at once"):
+            self.classifier(config, tmp_path, tokenizer).fit(*easy_texts(8))
+
+    @pytest.mark.parametrize("eos, is_taken", [("sep_token", True), ("mask_token", False)])
+    def test_bart_needs_its_end_of_text(self, tmp_path, tokenizer, eos, is_taken):
+        sizes = {"vocab_size": N_PIECES, "d_model": 16, "max_position_embeddings": 64}
+        for side in ("encoder", "decoder"):
+            sizes |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 24}
+        eos_token_id = list(BERT_SPECIAL.values()).index(BERT_SPECIAL[eos])
+        config = tr.BartConfig(**sizes, pad_token_id=0, eos_token_id=eos_token_id)
+        X, y = easy_texts(8)
+        classifier = self.classifier(config, tmp_path, tokenizer)
+        if not is_taken:
+            with pytest.raises(ValueError, match="cannot score two short texts at once"):
+                classifier.fit(X, y)
+            return
+        classifier.fit(X, y)
+        one = np.concatenate([classifier.predict_proba([text]) for text in X])
+        np.testing.assert_allclose(classifier.predict_proba(X), one, atol=1e-5)
+
+    def test_scores_that_depend_on_more_than_padding_are_refused(self, models, monkeypatch):
+        forward = TokenModule.forward
+
+        def with_neighbours(self, input_ids, *args, **kwargs):
+            return forward(self, input_ids, *args, **kwargs) + input_ids.float().mean()
+
+        monkeypatch.setattr(TokenModule, "forward", with_neighbours)
+        tagger = DiceTokenTagger(models("bert"), **FAST)
+        with pytest.raises(ValueError, match="depends on the other texts of the batch"):
+            tagger.fit(X, Y)
+        assert not hasattr(tagger, "net_")
 
 
-def _hidden_states(module, n_layers):
-    """Return what the layer after the first ``n_layers`` reads, or what the last one gives."""
-    found = []
-    layers = _layers(module)
-    if n_layers < len(layers):
-        hook = layers[n_layers].register_forward_pre_hook(lambda _, args: found.append(args[0]))
-    else:
-        hook = layers[-1].register_forward_hook(lambda *call: found.append(call[2]))
-    ids = torch.arange(9, 21).reshape(2, 6)
-    with torch.no_grad():
-        module.transformer(ids, attention_mask=torch.ones_like(ids))
-    hook.remove()
-    return found[0][0] if isinstance(found[0], tuple) else found[0]
+def test_every_tiny_model_is_tested():
+    assert set(OWN) == set(BUILDERS)

@@ -62,14 +62,11 @@ def test_parameter_of_a_fitted_tagger(fitted, option):
     np.testing.assert_array_equal(scores(plain.set_params(**{option: True}), option), before)
 
 
-def test_runtime(fitted, option):
+def test_onnx(fitted, option, traced_once, tmp_path):
+    onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     other = pickle.loads(pickle.dumps(fitted)).set_params(runtime="onnx")
     np.testing.assert_allclose(scores(other, option), scores(fitted, option), atol=1e-4)
-
-
-def test_exported(fitted, option, tmp_path):
-    onnx = pytest.importorskip("onnx")
     fitted.export_onnx(tmp_path / "tagger.onnx")
     properties = onnx.load(tmp_path / "tagger.onnx").metadata_props
     assert {entry.key: entry.value for entry in properties}[option] == PROPERTIES[option]

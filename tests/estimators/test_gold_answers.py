@@ -200,10 +200,6 @@ class TestExtractor:
             wrong.no_answer_score(self.X), right.no_answer_score(self.X), atol=1e-5
         )
 
-    def test_raise(self, tiny_bert):
-        with pytest.raises(ValueError, match="row 1, 'anna', must lie at its answer_start=3"):
-            self.fit(tiny_bert, self.WRONG, "raise")
-
 
 @pytest.mark.parametrize("on_misaligned", ["repair", "skip"])
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_the_first_member_is_the_fit_of_that_seed(joined):
 
 def test_fits_repeat_also_side_by_side(joined, tmp_path):
     estimator, X, y = joined("texts")
-    with parallel_config(n_jobs=2):
+    with parallel_config("multiprocessing", n_jobs=2):
         same = clone(estimator).fit(X, y)
     np.testing.assert_allclose(logits(same, X), logits(estimator, X), atol=1e-6)
     assert not same.interrupted_
@@ -159,21 +159,20 @@ def test_half_a_member_is_an_error(joined, tmp_path):
         _load_head(module, tmp_path)
 
 
-def test_an_onnx_file_has_all_members(shallow_models, tmp_path):
+def test_onnx_runtime_has_all_members(shallow_models, traced_once, tmp_path):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     tagger, X, y = make("queries", shallow_models("bert"), n_members=2)
     tagger.fit(X, y).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
     names = [output.name for output in ort.InferenceSession(tmp_path / "net.onnx").get_outputs()]
     assert names == ["start_logits", "end_logits", "match_logits"]
-
-
-def test_onnx_runtime_has_all_members(shallow_models):
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    two, X, y = make("texts", shallow_models("bert"), n_members=2)
-    with_onnx = copy.copy(two.fit(X, y)).set_params(runtime="onnx")
-    np.testing.assert_allclose(logits(with_onnx, X), logits(two, X), atol=1e-4)
+    tagger.threshold_ = -5.0  # All spans, of a network that has hardly learned.
+    expected, found = (
+        [entity.score for row in one.predict_spans(X) for entity in row]
+        for one in (tagger, copy.copy(tagger).set_params(runtime="onnx"))
+    )
+    assert len(found) > 0
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_a_query_tagger_goes_on_from_the_first_member(joined, tmp_path):
@@ -259,10 +258,3 @@ def test_an_interrupted_first_member_can_be_used(shallow_models):
     assert tagger.interrupted_
     with pytest.warns(UserWarning, match="did not come to its end"):
         tagger.predict(X)
-
-
-@pytest.mark.parametrize("value", [0, 1.5, None])
-def test_not_allowed(shallow_models, value):
-    tagger, X, y = make("tagger", shallow_models("bert"), n_members=value)
-    with pytest.raises(ValueError, match="n_members"):
-        tagger.fit(X, y)

@@ -64,6 +64,7 @@ def rare_positives(n):
         (DiceTextClassifier, "dice", easy_texts(80, n_classes=3), 0),
         (DiceTextClassifier, DiceLoss(average="macro"), easy_texts(80, n_classes=3), 10),
         (DiceTextClassifier, "dice", easy_labels(80), 10),
+        (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
         (DiceSpanExtractor, "dice", easy_questions(80), 10),
         (DiceQueryTagger, "dice", easy_corpus(80), 10),
     ],
@@ -73,13 +74,6 @@ def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
     assert fitted.loss_.memory == expected
     if not isinstance(loss, str):
         assert fitted.get_params()["loss"].memory == loss.memory
-
-
-def test_common_positives_need_none(quick_bert):
-    X = [["mary", "saw"] * 15] * 64
-    y = [["B-PER", "O"] * 15] * 64
-    size = {**FAST, "batch_size": 8}
-    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 0
 
 
 def test_steps_are_those_of_the_optimiser(quick_bert):
@@ -100,31 +94,3 @@ def test_it_matters_and_starts_empty(quick_bert):
     assert all(map(torch.equal, first, again))
     alone = weights(tagger.set_params(memory=0), X, y)
     assert not all(map(torch.equal, first, alone))
-
-
-def test_a_fit_in_micro_batches_is_that_of_whole_steps(quick_bert):
-    """4 x 4 = 1 x 16, without dropout of its own for each cut: at so small a rate, nearly."""
-    X, y = sparse(48, 3)
-    losses = [
-        DiceTokenTagger(
-            quick_bert,
-            loss="dice",
-            memory=3,
-            **{**FAST, "lr": 1e-7, "max_epochs": 2, "batch_size": size, "accumulate": n},
-        )
-        .fit(X, y)
-        .history_["train_loss"]
-        for size, n in ((16, 1), (4, 4))
-    ]
-    assert losses[0].tolist() == pytest.approx(losses[1].tolist(), rel=2e-2)
-
-
-@pytest.mark.parametrize("loss", ["ce", "wce", "focal", "dsc-paper", "recommended"])
-def test_losses_that_take_none(loss, quick_bert):
-    with pytest.raises(ValueError, match=rf"memory=5 cannot be used with loss='{loss}'"):
-        DiceTokenTagger(quick_bert, loss=loss, memory=5).fit(*easy_corpus(8))
-
-
-def test_a_loss_object_has_its_own(quick_bert):
-    with pytest.raises(ValueError, match="'memory' must be None with a loss object"):
-        DiceTokenTagger(quick_bert, loss=DiceLoss(), memory=5).fit(*easy_corpus(8))

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from scipy.special import logit
-from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss
 
 from skdice import (
@@ -23,7 +22,7 @@ from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
 
 # RoBERTa has byte-level pieces, XLNet is padded on the left.
-FAMILIES = ["bert", "roberta", "xlnet"]
+FAMILIES = ["roberta", "xlnet"]
 FAST = {"max_epochs": 2, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 # Longer than a window of each estimator.
 LONG = "the city of oslo was near rome and anna met john in paris today " * 3
@@ -120,10 +119,6 @@ def assert_same(got, expected):
         np.testing.assert_allclose(values_of(one), values_of(other), rtol=0, atol=1e-5)
 
 
-def take(rows, order):
-    return [rows[i] for i in order]
-
-
 class TestRowsAreIndependent:
     def test_scores_differ_between_rows(self, case):
         """All that follows would hold of a constant, too."""
@@ -133,19 +128,12 @@ class TestRowsAreIndependent:
         assert len(np.unique(values.round(4))) > len(X)
 
     @pytest.mark.parametrize("batch_size", [1, 64])
-    def test_batch_size(self, case, batch_size):
-        estimator, X = case
-        assert_same(row_scores(estimator, X, batch_size), row_scores(estimator, X))
-
-    def test_order(self, case):
+    def test_order_and_batch_size(self, case, batch_size):
         estimator, X = case
         order = np.random.default_rng(0).permutation(len(X))
-        assert_same(row_scores(estimator, take(X, order)), take(row_scores(estimator, X), order))
-
-    def test_row_alone(self, case):
-        estimator, X = case
-        alone = [row_scores(estimator, [row])[0] for row in X]
-        assert_same(alone, row_scores(estimator, X, batch_size=64))
+        expected = row_scores(estimator, X)
+        got = row_scores(estimator, [X[i] for i in order], batch_size)
+        assert_same(got, [expected[i] for i in order])
 
     def test_row_among_longer_ones(self, case):
         estimator, X = case
@@ -226,11 +214,8 @@ def check_probabilities(estimator, X):
 class TestCalibration:
     """scikit-learn's calibration on top of a classifier that is fitted."""
 
-    @pytest.fixture(params=["pairs", "texts"])
-    def fitted(self, request, tiny_bert):
-        if request.param == "pairs":
-            X, y = easy_pairs(60)
-            return DicePairClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y)
+    @pytest.fixture
+    def fitted(self, tiny_bert):
         X, y = easy_texts(60)
         return DiceTextClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y, dtype=object)
 
@@ -247,20 +232,3 @@ class TestCalibration:
         is_positive = y == classifier.classes_[1]
         raw = classifier.predict_proba(X)[:, 1]
         assert brier_score_loss(is_positive, p[:, 1]) < brier_score_loss(is_positive, raw)
-
-    def test_isotonic_is_that_of_scikit_learn(self, fitted):
-        classifier, X, y = fitted
-        calibrated = CalibratedClassifierCV(FrozenEstimator(classifier), method="isotonic")
-        p = calibrated.fit(X, y).predict_proba(X)[:, 1]
-        scores = classifier.decision_function(X)
-        isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, y == classifier.classes_[1])
-        np.testing.assert_allclose(p, isotonic.predict(scores), atol=1e-6)
-
-    def test_display(self, fitted):
-        classifier, X, y = fitted
-        positive = classifier.classes_[1]
-        display = CalibrationDisplay.from_estimator(classifier, X, y, n_bins=5, pos_label=positive)
-        raw = classifier.predict_proba(X)[:, 1]
-        same = CalibrationDisplay.from_predictions(y, raw, n_bins=5, pos_label=positive)
-        np.testing.assert_array_equal(display.prob_true, same.prob_true)
-        np.testing.assert_array_equal(display.prob_pred, same.prob_pred)

@@ -1,30 +1,22 @@
 """DiceQueryTagger: what it learns and gives back, and its place among scikit-learn's tools."""
 
-import pickle
 import warnings
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DiceQueryTagger
-from skdice.estimators import _query as query_module
+from skdice.estimators._default_queries import default_query
 from skdice.estimators._entity_rows import find_overlap
-from skdice.losses import DiceLoss
 from skdice.metrics import entity_f1_score, get_entities
-from skdice.nn._batching import StepSampler
 from skdice.text._entities import Entity
-from skdice.text._queries import encode_queries
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import FILLERS, LEARNING, NAMES, easy_corpus, equal_length_corpus
+from ..corpora import FILLERS, LEARNING, NAMES, easy_corpus
 from .hypothesis_inputs import cases, sentences, words
 
 FAST = {
@@ -101,11 +93,6 @@ class TestLearning:
     def test_every_loss_learns(self, fitted_with, loss):
         assert fitted_with(loss).score(*easy_corpus(30, seed=1)) > 0.5
 
-    def test_paper_preset_warns_that_it_collapses(self, tiny_bert, few):
-        with pytest.warns(UserWarning, match="known to collapse") as record:
-            make(tiny_bert, loss="dsc-paper", max_epochs=1).fit(*few)
-        assert len(record) == 1
-
     @pytest.mark.parametrize("match_candidates", ["all", "gold"])
     def test_candidates_of_matches(self, quick_bert, corpus, match_candidates):
         tagger = make(quick_bert, match_candidates=match_candidates).fit(*corpus)
@@ -163,15 +150,6 @@ class TestPrediction:
             tagger.fit(X, y)
         assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
 
-    def test_no_sentences(self, fitted):
-        assert fitted.predict([]).shape == (0,)
-        assert fitted.predict_spans([]).shape == (0,)
-        assert fitted.predict([[], []]).tolist() == [[], []]
-
-    def test_equal_lengths_do_not_become_a_matrix(self, fitted):
-        X, _ = equal_length_corpus(4)
-        assert fitted.predict(X).shape == fitted.predict_spans(X).shape == (4,)
-
     def test_spans_agree_with_the_tags(self, fitted, corpus):
         X = corpus[0]
         assert plain(fitted.predict_spans(X)) == spans_of(fitted.predict(X))
@@ -215,22 +193,6 @@ class TestPrediction:
         tagger = make(tiny_bert, max_epochs=1).fit(few[0], spans_of(few[1]))
         assert tagger.scheme_ == fitted.scheme_ == "IOB2"
 
-    def test_entities_of_raw_text(self, fitted):
-        texts = ["John  went to the", "", "   ", "\u200bthe PARIS said"]
-        found = fitted.predict_entities(texts)
-        assert [[text[e.start : e.end] for e in row] for text, row in zip(texts, found)] == [
-            ["John"],
-            [],
-            [],
-            ["PARIS"],
-        ]
-
-    def test_stream(self, fitted, corpus):
-        X = corpus[0] * 7
-        assert list(fitted.predict_iter(iter(X))) == fitted.predict(X).tolist()
-        with pytest.raises(ValueError, match="row 515 is the bare string"):
-            list(fitted.predict_iter([["a"]] * 515 + ["bare"]))
-
 
 class TestTraining:
     def test_fitted_attributes(self, fitted):
@@ -241,52 +203,6 @@ class TestTraining:
         assert list(fitted.history_.index) == list(range(1, FAST["max_epochs"] + 1))
         assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
         assert not hasattr(fitted, "n_features_in_")
-
-    def test_random_state(self, tiny_bert, few):
-        first, again, other = (
-            make(tiny_bert, max_epochs=1, random_state=seed).fit(*few) for seed in (0, 0, 1)
-        )
-        assert same_weights(first, again)
-        assert not same_weights(first, other)
-
-    def test_early_stopping_scores_entities(self, quick_bert, corpus):
-        tagger = make(quick_bert, validation_fraction=0.25, patience=2).fit(*corpus)
-        scores = tagger.history_.valid_score
-        assert tagger.best_epoch_ == scores.idxmax()
-        assert scores.max() > 0.3
-        assert len(scores) <= tagger.best_epoch_ + 2
-
-    @pytest.mark.parametrize("loss", ["ce", "dice", DiceLoss(ohem_ratio=1.0)])
-    def test_accumulation_equals_a_large_batch(self, quick_bert, loss):
-        X, y = easy_corpus(48)
-        parameters = {"loss": loss, "match_candidates": "pred_and_gold", "max_epochs": 1}
-        parameters["precision"] = "fp32"
-        one = make(quick_bert, batch_size=16, **parameters).fit(X, y)
-        cut = make(quick_bert, batch_size=4, accumulate=4, **parameters).fit(X, y)
-        logits = [t._predict_logits(t._encode(X).dataset) for t in (one, cut)]
-        np.testing.assert_allclose(*logits, atol=1e-4)
-
-    def test_types_of_a_sentence_are_one_step_and_little_is_padded(self, fitted):
-        """Cost grows with pieces: batches hold windows of similar length."""
-        rng = np.random.default_rng(0)
-        X = [["the"] * int(n) for n in rng.integers(1, 56, 300)]
-        dataset = fitted._encode(X).dataset
-        assert len(dataset) == 600
-        sampler = StepSampler(fitted._batcher(dataset, "fp32"), fitted.batch_size, rng)
-        n_pieces = n_cells = 0
-        for step in sampler:
-            assert max(len(batch["input_ids"]) for batch in step) <= 2 * fitted.batch_size
-            windows = np.unique(np.searchsorted(dataset.items.offsets, items_of(step), "right"))
-            n_queries = np.bincount(dataset.text[windows - 1])
-            assert set(n_queries) <= {0, 2}, "all types of a sentence are in one step"
-            n_pieces += sum(int(batch["attention_mask"].sum()) for batch in step)
-            n_cells += sum(batch["attention_mask"].numel() for batch in step)
-        assert n_pieces == len(dataset.input_ids.values)
-        assert n_cells < 1.1 * n_pieces
-        predicted = [
-            batch["attention_mask"] for _, batch in fitted._batcher(dataset, "fp32").by_length()
-        ]
-        assert sum(mask.numel() for mask in predicted) < 1.05 * n_pieces
 
     def test_class_weights_are_about_starts(self, tiny_bert, few):
         def weights(**parameters):
@@ -312,56 +228,59 @@ class TestTraining:
         without = make(tiny_bert, max_epochs=1).fit([X[i] for i in kept], [y[i] for i in kept])
         assert same_weights(tagger, without)
 
-    @pytest.mark.parametrize("ratio, n_more", [(0, 0), (0.5, 8), (1, 16), (1.4, 22), (9.0, 32)])
-    def test_negative_ratio(self, tiny_bert, monkeypatch, ratio, n_more):
-        """16 of 48 (sentence, type) pairs have an entity."""
-        X = [["john", "saw", "oslo"], ["the", "saw"]] * 8
-        y = [["B-PER", "O", "B-LOC"], ["O", "O"]] * 8
-        y[0] = ["B-ORG", "O", "B-LOC"]
-        asked = []
 
-        def encode(*args, is_asked=None, spans=None, **kwargs):
-            if spans is not None:
-                asked.append(is_asked)
-            return encode_queries(*args, is_asked=is_asked, spans=spans, **kwargs)
-
-        monkeypatch.setattr(query_module, "encode_queries", encode)
-        queries = {"PER": "john", "LOC": "oslo", "ORG": "company"}
-        for seed in (0, 0, 1):
-            make(
-                tiny_bert, negative_ratio=ratio, max_epochs=1, queries=queries, random_state=seed
-            ).fit(X, y)
-        is_answered = np.array([[label in " ".join(row) for label in sorted(queries)] for row in y])
-        assert is_answered.sum() == 16
-        for is_asked in asked:
-            assert (is_asked & is_answered).sum() == 16, "answered pairs are all kept"
-            assert (is_asked & ~is_answered).sum() == n_more
-        assert (asked[0] == asked[1]).all()
-        assert (asked[0] != asked[2]).any() == (0 < n_more < 32)
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda rows: pd.Series(rows, index=range(len(rows), 0, -1)),
+        lambda rows: [[list(span) for span in row] for row in rows],
+        lambda rows: [tuple((np.int64(a), np.int32(b), np.str_(c)) for a, b, c in r) for r in rows],
+        lambda rows: [row * 2 for row in rows],
+        lambda rows: [np.array(row, dtype=object) for row in rows],
+    ],
+    ids=["Series", "lists", "numpy scalars", "twice", "arrays"],
+)
+def test_spans_may_come_in_many_forms(tiny_bert, few, form):
+    X, rows = few[0], spans_of(few[1])
+    losses = [
+        make(tiny_bert, max_epochs=1).fit(X, y).history_.train_loss.tolist()
+        for y in (form(rows), rows)
+    ]
+    assert losses[0] == losses[1]
 
 
-def items_of(step):
-    return np.concatenate([batch["item"].numpy() for batch in step])
+class TestQueries:
+    def fit(self, model, labels, queries):
+        """Return what is asked for the labels, and the warnings."""
+        y = [[(i, i + 1, label) for i, label in enumerate(labels)]] * 4
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tagger = make(model, queries=queries, max_epochs=1).fit([["a", "b", "c"]] * 4, y)
+        return tagger.queries_, [str(w.message) for w in caught if "quer" in str(w.message)]
 
+    def test_given_ones_are_asked(self, tiny_bert):
+        given = {"PER": "john", "UNUSED": "company"}
+        assert self.fit(tiny_bert, ["PER"], given) == ({"PER": "john"}, [])
 
-class TestAmongSklearn:
-    def test_clone_and_pickle(self, fitted, corpus):
-        with pytest.raises(NotFittedError):
-            clone(fitted).predict(corpus[0])
-        assert clone(fitted).get_params() == fitted.get_params()
-        copy = pickle.loads(pickle.dumps(fitted))
-        assert copy.predict_spans(corpus[0]).tolist() == fitted.predict_spans(corpus[0]).tolist()
+    def test_missing_ones_are_warned_of_once(self, tiny_bert):
+        asked, messages = self.fit(tiny_bert, ["AGE_GROUP", "AGE", "PER"], {"PER": "john"})
+        assert asked == {"AGE": "AGE", "AGE_GROUP": "AGE GROUP", "PER": "john"}
+        assert len(messages) == 1
+        assert "'AGE', 'AGE_GROUP'; asked is 'AGE', 'AGE GROUP'" in messages[0]
 
-    def test_grid_search_over_loss_and_decoding(self, tiny_bert, few):
-        grid = {"loss": ["ce", "dice"], "decode": ["flat", "nested"]}
-        search = GridSearchCV(make(tiny_bert, max_epochs=1), grid, cv=2, error_score="raise")
-        search.fit(few[0], spans_of(few[1]))
-        assert len(search.cv_results_["params"]) == 4
-        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-        assert search.best_estimator_.get_params()["loss"] == search.best_params_["loss"]
+    def test_without_queries_defaults_are_asked_silently(self, tiny_bert):
+        assert self.fit(tiny_bert, ["TEAM"], None) == ({"TEAM": "TEAM"}, [])
 
-    def test_cross_validation_in_a_pipeline(self, quick_bert, corpus):
-        lower = FunctionTransformer(lambda rows: [[word.lower() for word in row] for row in rows])
-        pipeline = Pipeline([("lower", lower), ("tagger", make(quick_bert))])
-        scores = cross_val_score(pipeline, *corpus, cv=2, error_score="raise")
-        assert (scores > 0.3).all()
+    @pytest.mark.parametrize(
+        "label, start",
+        [
+            *((label, "Which people are") for label in ("PER", "per", "Person", "PERS", "people")),
+            *((label, "Which ") for label in ("LOC", "ORG", "MISC", "GPE", "Disease", "DATE")),
+            ("blood_test", "blood test"),
+        ],
+    )
+    def test_defaults(self, label, start):
+        """Common types have a question, others are asked by name."""
+        query = default_query(label)
+        assert query.startswith(start)
+        assert query.endswith("?") == (start != "blood test")

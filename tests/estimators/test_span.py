@@ -8,12 +8,10 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.base import is_classifier
 
 from skdice import DiceSpanExtractor
 from skdice.estimators._rows import split_rows
-from skdice.losses import DiceLoss
 from skdice.metrics import squad_exact_match, squad_f1_score
 from skdice.model_selection import tune_decision
 
@@ -21,7 +19,6 @@ from ..corpora import FILLERS, LEARNING, NAMES
 from ..tiny_models import build_bert
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-LEARNS = {**FAST, "max_epochs": 10, "lr": 3e-3}
 ASKED = {"PER": "met ?", "LOC": "city ?"}
 
 
@@ -75,9 +72,9 @@ def answers(quick_bert):
 
 
 @pytest.fixture(scope="module")
-def tuned(tiny_bert):
+def tuned(quick_bert):
     """Learned; three in ten questions have no answer; the threshold is tuned."""
-    extractor = make(tiny_bert, loss="ce", validation_fraction=0.25, max_epochs=16)
+    extractor = make(quick_bert, loss="ce", validation_fraction=0.25, max_epochs=8)
     return extractor.fit(*easy_questions(200, unanswerable=0.3))
 
 
@@ -85,23 +82,6 @@ class TestLearning:
     @pytest.mark.parametrize("loss", LEARNING)
     def test_every_loss(self, quick_bert, loss):
         extractor = make(quick_bert, loss=loss, max_epochs=6).fit(*easy_questions(160))
-        assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9
-
-    def test_loss_object_is_not_changed(self, tiny_bert):
-        loss = DiceLoss(ohem_ratio=5.0)
-        parameters = loss.get_params()
-        extractor = make(tiny_bert, loss=loss, class_weight="balanced").fit(*easy_questions(16))
-        assert loss.get_params() == parameters
-        assert extractor.net_.criterion_.loss is not loss
-
-    def test_paper_preset_warns_that_it_collapses(self, tiny_bert):
-        with pytest.warns(UserWarning, match="known to collapse") as record:
-            make(tiny_bert, loss="dsc-paper").fit(*easy_questions(16))
-        assert len([w for w in record if "collapse" in str(w.message)]) == 1
-
-    @pytest.mark.parametrize("family", ["roberta", "xlnet"])
-    def test_other_families(self, tiny_models, family):
-        extractor = make(tiny_models(family), loss="dice", **LEARNS).fit(*easy_questions(160))
         assert extractor.exact_match(*easy_questions(40, seed=1)) > 0.9
 
     def test_repeated_mentions_are_told_apart_by_their_offsets(self, tiny_bert):
@@ -115,7 +95,7 @@ class TestLearning:
             context = " ".join(words)
             X.append(("city ?", context))
             y.append({"text": [place], "answer_start": [context.index(f"in {place}") + 3]})
-        extractor = make(tiny_bert, loss="ce", **LEARNS).fit(X[:120], y[:120])
+        extractor = make(tiny_bert, loss="ce", max_epochs=10, lr=3e-3).fit(X[:120], y[:120])
         found = [spans[0].start for spans in extractor.predict_spans(X[120:])]
         expected = [row["answer_start"][0] for row in y[120:]]
         assert np.mean(np.equal(found, expected)) > 0.9
@@ -161,7 +141,7 @@ class TestForms:
         X, y = easy_questions(12, unanswerable=0.25)
         texts = [(row["text"] or [""])[0] for row in y]
         assert "" in texts
-        expected = numbers(make(tiny_bert).fit(X, y), X)
+        expected = numbers(make(tiny_bert, max_epochs=1).fit(X, y), X)
         mixed = [
             [row, text, [text], {"text": [text]}][i % 4]
             for i, (row, text) in enumerate(zip(y, texts))
@@ -178,7 +158,7 @@ class TestForms:
             objects,
             mixed,
         ):
-            extractor = make(tiny_bert).fit(X, same)
+            extractor = make(tiny_bert, max_epochs=1).fit(X, same)
             np.testing.assert_array_equal(numbers(extractor, X), expected)
             assert extractor.n_misaligned_ == 0
 
@@ -200,16 +180,6 @@ class TestForms:
         extractor.fit(X, y)
         assert not hasattr(extractor, "feature_names_in_")
 
-    def test_no_rows(self, answers):
-        for empty in (
-            [],
-            np.empty((0, 2), dtype=object),
-            pd.DataFrame(columns=["question", "context"]),
-        ):
-            assert answers.predict(empty).shape == (0,)
-            assert answers.predict_spans(empty).shape == (0,)
-            assert answers.no_answer_score(empty).shape == (0,)
-
 
 class TestWeights:
     def fit_step(self, model, X, y, sample_weight=None, **params):
@@ -217,7 +187,7 @@ class TestWeights:
         parameters = {"max_epochs": 1, "batch_size": 64, "warmup": 0, "precision": "fp32", **params}
         return make(model, **parameters).fit(X, y, sample_weight)
 
-    @pytest.mark.parametrize("loss", ["ce", "wce", "focal", "dice", "tversky", "dsc"])
+    @pytest.mark.parametrize("loss", ["ce", "dice"])
     def test_two_is_repetition(self, exact_bert, loss):
         X, y = easy_questions(12, unanswerable=0.3)
         rows = [*range(12), *range(4)]
@@ -282,20 +252,6 @@ class TestWeights:
         assert answers.net_.criterion_.loss.background == 0
 
 
-@pytest.mark.parametrize("loss", ["ce", "focal", "dice", DiceLoss(ohem_ratio=1.0)])
-def test_accumulation_equals_a_large_batch(exact_bert, loss):
-    X, y = easy_questions(32, unanswerable=0.3)
-    X = [
-        (question, f"{context} {'the ' * (9 * (i % 3))}".strip())
-        for i, (question, context) in enumerate(X)
-    ]
-    params = {"loss": loss, "precision": "fp32", "lr": 1e-3, "max_length": 24}
-    whole = make(exact_bert, batch_size=16, **params).fit(X, y)
-    cut = make(exact_bert, batch_size=4, accumulate=4, **params).fit(X, y)
-    np.testing.assert_allclose(numbers(whole, X), numbers(cut, X), atol=1e-4)
-    np.testing.assert_allclose(whole.history_["train_loss"], cut.history_["train_loss"], rtol=1e-4)
-
-
 class TestSpans:
     X = (*easy_questions(20, seed=3)[0], ("met ?", "Anna-Mary  saw, \t“oslo”! " * 5))
 
@@ -350,26 +306,6 @@ class TestSpans:
         for text, spans in zip(extractor.predict(X), extractor.predict_spans(X, n_best=1)):
             assert text in ("", spans[0].text)
 
-    def test_batch_size_and_order_do_not_matter(self, answers):
-        X = [*self.X, ("city ?", "the saw " * 40 + "oslo")]
-
-        def shares(extractor, X):
-            return [[span.score for span in spans] for spans in extractor.predict_spans(X)]
-
-        expected = shares(answers, X)
-        for batch_size in (1, 64):
-            other = pickle.loads(pickle.dumps(answers)).set_params(batch_size=batch_size)
-            for got in (shares(other, X), shares(other, X[::-1])[::-1]):
-                for one, two in zip(got, expected):
-                    np.testing.assert_allclose(one, two, atol=1e-5)
-            assert other.predict(X).tolist() == answers.predict(X).tolist()
-
-    def test_strange_texts(self, answers):
-        strange = ["\u200b", "\x00", "\ud800", "[SEP] [CLS]", "😀", "日本", "x" * 300, "a\u0301"]
-        X = [(a, b) for a in strange for b in strange if len(a) < 10]
-        for text, (_, context) in zip(answers.predict(X), X):
-            assert text in context
-
 
 class TestLongContexts:
     @pytest.mark.parametrize("n_before", [10, 17, 18, 40, 200])
@@ -413,8 +349,7 @@ class TestNullThreshold:
         extractor = make(tiny_bert, max_epochs=1).fit(*easy_questions(24, unanswerable=0.3))
         assert extractor.null_threshold_ == 0
 
-    @pytest.mark.parametrize("threshold", [-1, 0.0, 2.5, np.inf, -np.inf])
-    @pytest.mark.parametrize("unanswerable", [0.0, 0.3])
+    @pytest.mark.parametrize("threshold, unanswerable", [(-1, 0.3), (2.5, 0.0), (-np.inf, 0.0)])
     def test_given(self, tiny_bert, threshold, unanswerable):
         X, y = easy_questions(16, unanswerable=unanswerable)
         params = {"null_threshold": threshold, "validation_fraction": 0.25, "max_epochs": 1}
@@ -441,7 +376,7 @@ class TestNullThreshold:
         assert np.isfinite(extractor.null_threshold_)
 
     @pytest.mark.parametrize(
-        "metric", [None, squad_f1_score, squad_exact_match, lambda y, p: np.mean(np.array(p) == "")]
+        "metric", [None, squad_exact_match, lambda y, p: np.mean(np.array(p) == "")]
     )
     def test_tune_decision(self, tuned, metric):
         X, y = easy_questions(30, seed=7, unanswerable=0.5)
@@ -467,48 +402,3 @@ def scores_by_threshold(extractor, X, y, metric=squad_f1_score):
         other.null_threshold_ = threshold
         scores[float(threshold)] = metric(y, other.predict(X))
     return scores
-
-
-class TestValidation:
-    @pytest.mark.parametrize("seed", range(5))
-    def test_questions_of_one_context_stay_together(self, seed):
-        contexts = [f"context {i}" for i in np.random.default_rng(seed).integers(0, 12, 60)]
-        train, valid = split_rows(len(contexts), 0.25, np.random.default_rng(seed), groups=contexts)
-        assert sorted([*train, *valid]) == list(range(60))
-        in_train, in_valid = ({contexts[i] for i in rows} for rows in (train, valid))
-        assert not in_train & in_valid
-        assert len(in_valid) == round(0.25 * len(set(contexts)))
-
-    def test_one_context_alone_is_split(self):
-        train, valid = split_rows(8, 0.25, np.random.default_rng(0), groups=["a"] * 8)
-        assert (len(train), len(valid)) == (6, 2)
-
-    def test_early_stopping_scores_the_task_metric(self, tiny_bert):
-        X, y = easy_questions(60)
-        extractor = make(tiny_bert, validation_fraction=0.3, patience=2, max_epochs=30).fit(X, y)
-        scores = extractor.history_["valid_score"]
-        assert len(scores) < 30
-        assert extractor.best_epoch_ == scores.idxmax()
-        assert len(scores) <= extractor.best_epoch_ + 2
-        assert scores.between(0, 1).all()
-
-
-class TestReproducibility:
-    def test_another_seed_differs(self, tiny_bert):
-        X, y = easy_questions(16)
-        one, same, other = (
-            numbers(make(tiny_bert, random_state=seed).fit(X, y), X) for seed in (0, 0, 1)
-        )
-        np.testing.assert_array_equal(one, same)
-        assert not np.array_equal(one, other)
-
-    def test_frozen_layers_stay(self, tiny_bert):
-        X, y = easy_questions(16)
-        one, two = (
-            make(tiny_bert, n_frozen_layers=1, max_epochs=n).fit(X, y).net_.module_.transformer
-            for n in (1, 2)
-        )
-        one, two = one.bert.state_dict(), two.bert.state_dict()
-        same = {name for name in one if torch.equal(one[name], two[name])}
-        assert {name for name in one if name.startswith(("embeddings", "encoder.layer.0."))} <= same
-        assert not {name for name in one if name.startswith("encoder.layer.1.att")} & same

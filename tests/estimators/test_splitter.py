@@ -70,10 +70,6 @@ def test_words_that_would_be_cut(tiny_bert, tmp_path):
         tagger.predict_entities(["@john lives in oslo"], splitter="whitespace")
 
 
-def test_few_cut_words_are_no_matter(of_words):
-    assert of_words.cut_words_ == []
-
-
 def test_names_of_splitters(of_words):
     text = "john,oslo"
     whole = of_words.predict_entities([text], splitter="whitespace")[0]

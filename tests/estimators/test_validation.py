@@ -67,18 +67,28 @@ def test_nothing_is_learned_of_them(case):
         np.testing.assert_array_equal(weight, alone[name])
 
 
-@pytest.mark.parametrize("kind", ["numbers", "mask"])
-def test_rows_of_x(case, kind):
+def test_rows_of_x(case):
+    """By their numbers, or by a mask."""
     estimator, (X, y), valid = case
-    estimator.fit(X, y, validation=valid)
+    estimator.set_params(max_epochs=1).fit(X, y, validation=valid)
     history = estimator.history_["valid_score"].tolist()
-    rows = np.arange(len(X), len(X) + len(valid[0]))
+    numbers = np.arange(len(X), len(X) + len(valid[0]))
     both = concatenate(X, valid[0]), concatenate(y, valid[1])
-    if kind == "mask":
-        rows = np.isin(np.arange(len(both[0])), rows)
     weight = np.ones(len(both[0]))
-    estimator.fit(*both, sample_weight=weight, validation=rows)
-    assert estimator.history_["valid_score"].tolist() == history
+    for rows in (numbers, np.isin(np.arange(len(both[0])), numbers)):
+        estimator.fit(*both, sample_weight=weight, validation=rows)
+        assert estimator.history_["valid_score"].tolist() == history
+
+
+def test_patience(case):
+    """The fit ends after so many epochs without a better score, and the best weights stay."""
+    estimator, (X, y), valid = case
+    estimator.set_params(max_epochs=20, patience=1, lr=3e-2).fit(X, y, validation=valid)
+    scores = estimator.history_["valid_score"]
+    assert len(scores) < 20
+    assert estimator.best_epoch_ == scores.idxmax()
+    assert len(scores) == estimator.best_epoch_ + 1
+    assert estimator.score(*valid) == pytest.approx(scores.max())
 
 
 def test_early_stopping_and_decisions(tiny_bert, tmp_path):
@@ -123,6 +133,10 @@ class TestGroups:
         assert sorted([*train, *valid]) == list(range(40))
         assert {groups[i] for i in valid}.isdisjoint(groups[i] for i in train)
         assert len(valid) == 8
+
+    def test_one_group_alone_is_parted(self):
+        train, valid = split_rows(8, 0.25, np.random.default_rng(0), groups=["a"] * 8)
+        assert (len(train), len(valid)) == (6, 2)
 
     def test_fit(self, case):
         estimator, (X, y), _ = case

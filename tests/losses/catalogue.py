@@ -44,10 +44,19 @@ class Case:
 
 
 def batch(kind, n_items=6, seed=0, ignored=True, dtype=torch.float64):
-    """Return random logits without ties and targets with all classes, one item ignored."""
+    """Return random logits without ties and targets with all classes, one item ignored.
+
+    A further kind is "labels": three columns of 0 and 1, of which some are ignored.
+    """
     generator = torch.Generator().manual_seed(seed)
-    shape = {"classes": (n_items, 3), "flat": (n_items,), "column": (n_items, 1)}[kind]
-    logits = 2 * torch.randn(shape, generator=generator, dtype=dtype)
+    width = {"classes": (3,), "labels": (3,), "flat": (), "column": (1,)}[kind]
+    logits = 2 * torch.randn((n_items, *width), generator=generator, dtype=dtype)
+    if kind == "labels":
+        target = (torch.rand(n_items, 3, generator=generator) < 0.4).long()
+        if ignored:
+            target[1, 0] = target[4, 2] = IGNORED
+            target[2] = IGNORED
+        return logits, target
     target = torch.arange(n_items) % (3 if kind == "classes" else 2)
     target = target[torch.randperm(n_items, generator=generator)]
     if ignored:

@@ -1,28 +1,111 @@
-"""The losses as the paper's tables write them, with 80 digits: plain, slow and independent.
-
-Everything is computed cell by cell. OHEM and ``detach_weight`` are not part of it.
-"""
+"""The losses as the paper's tables write them: plain, slow and independent."""
 
 import mpmath
+import torch
 from mpmath import mpf
+from torch.nn import functional as F
 
 DIGITS = 80
 
 
-def reference_value(loss, logits, target, sample_weight=None):
-    """Return the loss of a batch; logits are numbers (binary) or lists of numbers."""
+def plain_loss(loss, logits, target, sample_weight=None):
+    """Return the loss of a batch, of which autograd gives the gradient.
+
+    Logits are those of a softmax (n_items, n_classes), of one binary column (n_items,) or, with
+    targets of two dimensions, of several labels.
+    """
+    has_columns = logits.ndim == 1 or target.ndim == 2
+    z, target = (x.unsqueeze(1) if x.ndim == 1 else x for x in (logits, target))
+    known = target != loss.ignore_index
+    y = target.masked_fill(~known, 0)
+    if has_columns:
+        p, gold = z.sigmoid(), y == 1
+        entropy = -F.logsigmoid(torch.where(gold, z, -z))
+    else:
+        p, gold = z.softmax(1), F.one_hot(y.squeeze(1), z.shape[1]).bool()
+        entropy = -z.log_softmax(1).gather(1, y)
+    weight = torch.ones(len(z), 1).to(z) if sample_weight is None else sample_weight.unsqueeze(1)
+    items = torch.where(known, weight, 0.0).to(z)
+    weighted = items * gold_weight(loss, y, z)
+    if not hasattr(loss, "level"):
+        p_gold = torch.where(gold, p, 1 - p) if has_columns else p.gather(1, y)
+        losses = (1 - p_gold) ** getattr(loss, "gamma", 0) * entropy
+        return (weighted * losses).sum() / items.sum()
+    is_scored = torch.tensor([c != loss.background for c in range(z.shape[1])])
+    if has_columns and z.shape[1] == 1:  # It is the positive class.
+        is_scored[:] = True
+    takes_part = known & is_scored
+    if loss.ohem_ratio:
+        takes_part = hardest(loss, p, gold, takes_part)
+    terms = [torch.where(takes_part, term, 0.0) for term in cells(loss, p, gold.to(p))]
+    if loss.level == "batch":
+        pooled = [(weighted * term).sum(0, keepdim=True) for term in terms]
+        ratio = averaged(loss, *pooled, is_scored).sum()
+        entropy = (weighted * entropy).sum() / items.sum()
+        return loss.ce_weight * entropy + (1 - loss.ce_weight) * ratio
+    n_known = known.sum(1).clamp_min(1)
+    ratio = averaged(loss, *terms, takes_part)
+    entropy = (known * entropy).sum(1) / n_known
+    values = loss.ce_weight * entropy + (1 - loss.ce_weight) * ratio
+    return (weighted.sum(1) / n_known * values).sum() / items.amax(1).sum()
+
+
+def gold_weight(loss, y, z):
+    """Return the class weight of each target."""
+    if loss.class_weight is None:
+        return torch.ones_like(y).to(z)
+    weight = torch.as_tensor(loss.class_weight, dtype=z.dtype)
+    return weight[y] if weight.ndim == 1 else torch.where(y == 1, weight[:, 1], weight[:, 0])
+
+
+def cells(loss, p, gold):
+    """Return what each cell adds to numerator and denominator."""
+    power = 2 if loss.square_denominator else 1
+    if hasattr(loss, "beta"):
+        wrong = loss.alpha * p**power * (1 - gold) + loss.beta * (1 - p) ** power * gold
+        return p * gold, p * gold + wrong
+    easy = (1 - p) ** getattr(loss, "alpha", 0.0)
+    f = (easy.detach() if getattr(loss, "detach_weight", False) else easy) * p
+    return 2 * f * gold, f**power + gold
+
+
+def averaged(loss, numerator, denominator, takes_part):
+    """Return one loss per row of sums, over the columns that take part."""
+    if loss.average == "micro":
+        numerator, denominator = (x.sum(1, keepdim=True) for x in (numerator, denominator))
+        takes_part = takes_part.any(-1, keepdim=True)
+    losses = (1 - (numerator + loss.gamma) / (denominator + loss.gamma)) * takes_part
+    total = losses.sum(1)
+    return total / takes_part.sum(-1).clamp_min(1) if loss.average == "macro" else total
+
+
+def hardest(loss, p, gold, units):
+    """Return the units that OHEM keeps: positives, and the negatives of highest p."""
+    kept = units & gold
+    every = range(p.shape[1])
+    for group in [every] if loss.average == "micro" else [[c] for c in every]:
+        here = [(i, c) for i, c in units.nonzero().tolist() if c in group]
+        negatives = [(i, c) for i, c in here if not gold[i, c]]
+        k = max(1, round(loss.ohem_ratio * (len(here) - len(negatives))))
+        for i, c in sorted(negatives, key=lambda unit: (-p[unit].item(), unit))[:k]:
+            kept[i, c] = True
+    return kept
+
+
+def reference_value(loss, z, y):
+    """Return the loss of one item with 80 digits; its logits are a number (binary) or a list."""
     with mpmath.workdps(DIGITS):
-        return +_value(loss, logits, target, sample_weight)
+        return +_value(loss, z, y)
 
 
-def reference_gradient(loss, logits, target):
+def reference_gradient(loss, z, y):
     """Return the numeric derivatives of the loss of one item by its logits, a list."""
-    binary = not isinstance(logits, list)
+    is_binary = not isinstance(z, list)
     with mpmath.workdps(DIGITS):
-        point = [mpf(z) for z in ([logits] if binary else logits)]
+        point = [mpf(x) for x in ([z] if is_binary else z)]
         return [
             mpmath.diff(
-                lambda *z: _value(loss, [z[0] if binary else list(z)], [target]),
+                lambda *x: _value(loss, x[0] if is_binary else list(x), y),
                 tuple(point),
                 tuple(int(j == c) for j in range(len(point))),
             )
@@ -30,64 +113,29 @@ def reference_gradient(loss, logits, target):
         ]
 
 
-def _value(loss, logits, target, sample_weight=None):
-    params = loss.get_params()
-    weight = [1] * len(target) if sample_weight is None else sample_weight
-    items = [
-        (_probabilities(z), int(y), mpf(w))
-        for z, y, w in zip(logits, target, weight, strict=True)
-        if y != params["ignore_index"]
-    ]
-    binary = not isinstance(logits[0], list)
-    n_classes = 2 if binary else len(logits[0])
-    scored = [1] if binary else [c for c in range(n_classes) if c != params.get("background")]
-    class_weight = [1] * n_classes if params["class_weight"] is None else params["class_weight"]
-
-    def mean(item_loss):
-        losses = (w * mpf(class_weight[y]) * item_loss(p, y) for p, y, w in items)
-        return sum(losses) / sum(w for _, _, w in items)
-
-    def cross_entropy(p, y):
-        return -mpmath.log(p[y][0])
-
-    if "level" not in params:
-        focusing = mpf(params.get("gamma", 0))
-        return mean(lambda p, y: p[y][1] ** focusing * cross_entropy(p, y))
-    if params["level"] == "batch":
-        weighted = [(p, y, w * mpf(class_weight[y])) for p, y, w in items]
-        set_loss = _set_loss(params, scored, weighted)
-    else:
-        set_loss = mean(lambda p, y: _set_loss(params, scored, [(p, y, 1)]))
-    ce_weight = mpf(params["ce_weight"])
-    return ce_weight * mean(cross_entropy) + (1 - ce_weight) * set_loss
-
-
-def _probabilities(z):
-    """Return (p, 1 - p) of each class; 1 - p is a sum of its own, so that no digit is lost."""
+def _value(loss, z, y):
     powers = [mpmath.exp(mpf(x)) for x in (z if isinstance(z, list) else [0, z])]
     total = sum(powers)
-    rest = [sum(powers[:c] + powers[c + 1 :]) for c in range(len(powers))]
-    return [(power / total, other / total) for power, other in zip(powers, rest)]
-
-
-def _set_loss(params, classes, items):
-    gamma = mpf(params["gamma"])
-    sums = []
-    for c in classes:
-        cells = [(w, _cell(params, *p[c], int(y == c))) for p, y, w in items]
-        sums.append([sum(w * cell[part] for w, cell in cells) for part in (0, 1)])
-    if params["average"] == "micro":
+    # p and 1 - p, which is a sum of its own, so that no digit is lost.
+    p = [
+        (power / total, sum(powers[:c] + powers[c + 1 :]) / total) for c, power in enumerate(powers)
+    ]
+    if not hasattr(loss, "level"):
+        return -(p[y][1] ** mpf(getattr(loss, "gamma", 0))) * mpmath.log(p[y][0])
+    scored = [c for c in range(len(p)) if c != loss.background] if isinstance(z, list) else [1]
+    sums = [_cell(loss, *p[c], int(y == c)) for c in scored]
+    if loss.average == "micro":
         sums = [[sum(part) for part in zip(*sums)]]
+    gamma = mpf(loss.gamma)
     losses = [1 - (n + gamma) / (d + gamma) for n, d in sums]
-    return sum(losses) / len(losses) if params["average"] == "macro" else sum(losses)
+    return sum(losses) / len(losses) if loss.average == "macro" else sum(losses)
 
 
-def _cell(params, p, q, y):
-    """Return what a cell with probability p, q = 1 - p and gold y adds to both sums."""
-    exponent = 2 if params["square_denominator"] else 1
-    if "beta" in params:
-        false_positive = mpf(params["alpha"]) * p**exponent * (1 - y)
-        false_negative = mpf(params["beta"]) * q**exponent * y
-        return p * y, p * y + false_positive + false_negative
-    f = q ** mpf(params.get("alpha", 0)) * p
-    return 2 * f * y, f**exponent + y**exponent
+def _cell(loss, p, q, gold):
+    """Return what a cell with probability p, q = 1 - p, adds to both sums."""
+    power = 2 if loss.square_denominator else 1
+    if hasattr(loss, "beta"):
+        wrong = mpf(loss.alpha) * p**power * (1 - gold) + mpf(loss.beta) * q**power * gold
+        return p * gold, p * gold + wrong
+    f = q ** mpf(getattr(loss, "alpha", 0)) * p
+    return 2 * f * gold, f**power + gold

@@ -58,18 +58,6 @@ def test_dsc_without_adjustment_is_dice(kind, parameters):
     assert_same(almost, DiceLoss(**parameters), kind, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["classes", "flat"])
-@pytest.mark.parametrize("parameters", SETS, ids=str)
-def test_detached_dsc_has_the_value_of_dsc_and_another_gradient(kind, parameters):
-    logits, target = batch(kind)
-    loss = SelfAdjustingDiceLoss(alpha=0.5, **parameters)
-    value, gradient = value_and_gradient(loss, logits, target)
-    detached = clone(loss).set_params(detach_weight=True)
-    detached_value, detached_gradient = value_and_gradient(detached, logits, target)
-    torch.testing.assert_close(detached_value, value)
-    assert not torch.allclose(detached_gradient, gradient)
-
-
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
 )
@@ -105,12 +93,6 @@ def test_shapes_and_types_of_a_binary_column(case):
 
 
 @pytest.mark.parametrize("kind", ["classes", "flat"])
-def test_weighted_cross_entropy_with_unit_weights_is_cross_entropy(kind):
-    weight = [1.0] * (3 if kind == "classes" else 2)
-    assert_same(WeightedCrossEntropyLoss(class_weight=weight), CrossEntropyLoss(), kind)
-
-
-@pytest.mark.parametrize("kind", ["classes", "flat"])
 def test_weighted_cross_entropy_is_cross_entropy_with_class_weight(kind):
     weight = [0.5, 2.0, 3.0][: 3 if kind == "classes" else 2]
     first = WeightedCrossEntropyLoss(class_weight=weight)
@@ -123,29 +105,6 @@ def test_cross_entropy_is_that_of_torch(n_ignored):
     target[:n_ignored] = IGNORED
     expected = value_and_gradient(lambda z, y, w: F.cross_entropy(z, y), logits, target)
     torch.testing.assert_close(value_and_gradient(CrossEntropyLoss(), logits, target), expected)
-
-
-def test_binary_cross_entropy_is_that_of_torch():
-    logits, target = batch("flat", ignored=False)
-    expected = value_and_gradient(
-        lambda z, y, w: F.binary_cross_entropy_with_logits(z, y), logits, target.double()
-    )
-    torch.testing.assert_close(value_and_gradient(CrossEntropyLoss(), logits, target), expected)
-
-
-def test_weighted_cross_entropy_is_that_of_torch_but_for_the_divisor():
-    logits, target = batch("classes", ignored=False)
-    weight = torch.tensor([0.5, 2.0, 3.0], dtype=torch.float64)
-    ours = WeightedCrossEntropyLoss(class_weight=weight)(logits, target)
-    theirs = F.cross_entropy(logits, target, weight=weight)
-    torch.testing.assert_close(ours * len(target), theirs * weight[target].sum())
-
-
-@pytest.mark.parametrize("loss", [DiceLoss(), TverskyLoss(), SelfAdjustingDiceLoss()], ids=repr)
-@pytest.mark.parametrize("level", ["batch", "example"])
-def test_ce_weight_one_is_cross_entropy(loss, level):
-    loss = clone(loss).set_params(ce_weight=1.0, level=level)
-    assert_same(loss, CrossEntropyLoss(), "classes", weight=torch.linspace(0.5, 2, 9))
 
 
 @pytest.mark.parametrize(

@@ -1,118 +1,91 @@
-"""Set losses against their formulas as they read, with plain autograd in float64."""
+"""Losses against their formulas as they read, with plain autograd in float64."""
 
-import itertools
 from functools import partial
 
 import pytest
 import torch
 from sklearn.base import clone
-from torch.nn import functional as F
 
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss, _set
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
 
-from .catalogue import CASES, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .catalogue import CASES, IDS, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .reference import plain_loss
 
-SET_CASES = [case for case in CASES if case.is_set and case.kind == "classes"]
-LOSSES = [
-    DiceLoss(gamma=0.7),
-    TverskyLoss(alpha=0.3, beta=0.6, gamma=0.7),
-    TverskyLoss(alpha=0.0, gamma=0.7),
-    *(SelfAdjustingDiceLoss(alpha=alpha, gamma=0.7) for alpha in (0.01, 0.5, 1.0, 2.0, 2.5)),
-    SelfAdjustingDiceLoss(alpha=0.5, gamma=0.7, detach_weight=True),
-]
-N_CLASSES = 5
-OPTIONS = {
-    "plain": {},
-    "background": {"background": 2},
-    "class_weight": {"class_weight": [0.5, 2.0, 0.0, 1.0, 3.0]},
-    "ce_weight": {"ce_weight": 0.3},
-    "all": {"background": 0, "class_weight": [0.5, 2.0, 1.0, 1.0, 3.0], "ce_weight": 0.3},
-}
+WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
 
 
-def plain_loss(loss, logits, target, sample_weight):
-    """Return a set loss as its formula reads."""
-    valid = target != IGNORED
-    y = target.masked_fill(~valid, 0)
-    item = sample_weight.masked_fill(~valid, 0)
-    class_weight = loss.class_weight or [1.0] * N_CLASSES
-    weight = item * torch.tensor(class_weight, dtype=logits.dtype)[y]
-    p = logits.softmax(1)
-    gold = F.one_hot(y, N_CLASSES).to(p)
-    numerator, denominator = plain_cells(loss, p, gold)
-    scored = [c for c in range(N_CLASSES) if c != loss.background]
-    numerator, denominator = numerator[:, scored], denominator[:, scored]
-    if loss.level == "batch":
-        numerator, denominator = (
-            (weight.unsqueeze(1) * x).sum(0, keepdim=True) for x in (numerator, denominator)
-        )
-    if loss.average == "micro":
-        numerator, denominator = (x.sum(1, keepdim=True) for x in (numerator, denominator))
-    ratios = 1 - (numerator + loss.gamma) / (denominator + loss.gamma)
-    ratios = ratios.mean(1) if loss.average == "macro" else ratios.sum(1)
-    value = ratios.sum() if loss.level == "batch" else (weight * ratios).sum() / item.sum()
-    entropy = (weight * -logits.log_softmax(1).gather(1, y.unsqueeze(1)).squeeze(1)).sum()
-    return loss.ce_weight * entropy / item.sum() + (1 - loss.ce_weight) * value
-
-
-def plain_cells(loss, p, gold):
-    power = 2 if loss.square_denominator else 1
-    if isinstance(loss, TverskyLoss):
-        wrong = loss.alpha * p**power * (1 - gold) + loss.beta * (1 - p) ** power * gold
-        return p * gold, p * gold + wrong
-    alpha = getattr(loss, "alpha", 0.0)
-    weight = (1 - p) ** alpha
-    f = (weight.detach() if getattr(loss, "detach_weight", False) else weight) * p
-    return 2 * f * gold, f**power + gold
-
-
-def items(scale, seed=0):
-    """Return logits, targets with each class, one ignored, and weights, one of them zero."""
-    generator = torch.Generator().manual_seed(seed)
-    logits = scale * torch.randn(23, N_CLASSES, generator=generator, dtype=torch.float64)
-    target = torch.arange(23) % N_CLASSES
-    target[4] = IGNORED
-    weight = torch.linspace(0.5, 2, 23, dtype=torch.float64)
-    weight[7] = 0
-    return logits, target, weight
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_against_plain_autograd(loss, option, monkeypatch):
-    for (level, average), square, scale in itertools.product(
-        LEVELS_AND_AVERAGES, (True, False), (1.0, 6.0)
-    ):
-        loss = clone(loss).set_params(
-            level=level, average=average, square_denominator=square, **OPTIONS[option]
-        )
-        arguments = items(scale)
-        expected = value_and_gradient(partial(plain_loss, loss), *arguments)
-        for n_cells in (2**18, 20):  # one block, and many
-            monkeypatch.setattr(_set, "_CELLS", n_cells)
-            got = value_and_gradient(loss, *arguments)
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_value_and_gradient(case):
+    # Which cells are kept of those that have weights is in test_ohem.
+    weights = [None] if getattr(case.loss, "ohem_ratio", 0) else [None, WEIGHT]
+    for scale in (1, 3):
+        logits, target = batch(case.kind, n_items=10)
+        for weight in weights:
+            arguments = scale * logits, target, weight
+            expected = value_and_gradient(partial(plain_loss, case.loss), *arguments)
+            got = value_and_gradient(case.loss, *arguments)
             torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", SET_CASES, ids=lambda case: case.id)
-def test_saturated_and_ordinary_rows_side_by_side(case, monkeypatch):
-    logits, target = batch("classes", n_items=8)
-    logits[2] = torch.tensor([88.0, -88.0, -87.5])
-    logits[5] = torch.tensor([-88.0, 60.0, -20.0])
-    expected = value_and_gradient(case.loss, logits, target)
-    monkeypatch.setattr(_set, "_CELLS", 3)
-    torch.testing.assert_close(value_and_gradient(case.loss, logits, target), expected)
-    value, gradient = value_and_gradient(case.loss, logits.float(), target)
-    torch.testing.assert_close(value.double(), expected[0], rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(gradient.double(), expected[1], rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize("kind", ["classes", "flat"])
+@pytest.mark.parametrize("square", [True, False])
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 1.0, 2.0, 2.5])
+def test_exponents_and_their_constant_weight(kind, square, alpha):
+    logits, target = batch(kind, n_items=10)
+    found = []
+    for detach in (False, True):
+        loss = SelfAdjustingDiceLoss(
+            alpha=alpha, gamma=0.7, square_denominator=square, detach_weight=detach
+        )
+        expected = value_and_gradient(partial(plain_loss, loss), logits, target, WEIGHT)
+        found.append(value_and_gradient(loss, logits, target, WEIGHT))
+        torch.testing.assert_close(found[-1], expected, rtol=1e-9, atol=1e-12)
+    assert torch.equal(found[0][0], found[1][0])
+    assert not torch.allclose(found[0][1], found[1][1])
+
+
+def test_large_batches():
+    logits, target = batch("classes", n_items=100_000)
+    for loss in (DiceLoss(average="macro"), SelfAdjustingDiceLoss(alpha=0.5, background=0)):
+        expected = value_and_gradient(partial(plain_loss, loss), logits, target)
+        got = value_and_gradient(loss, logits, target)
+        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("level, average", LEVELS_AND_AVERAGES)
 def test_gradient_of_sample_weights(level, average):
-    logits, target, weight = items(2.0)
-    target[4] = 1
+    logits, target = batch("classes", n_items=10, ignored=False)
     loss = SelfAdjustingDiceLoss(alpha=0.5, level=level, average=average, background=0)
-    weight.requires_grad_()
+    weight = WEIGHT.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(loss(logits, target, weight), weight)
     (expected,) = torch.autograd.grad(plain_loss(loss, logits, target, weight), weight)
     torch.testing.assert_close(gradient, expected)
+
+
+LOG_P = torch.tensor([[6, 1, 1], [1, 2, 5]], dtype=torch.float64).div(8).log()
+
+
+@pytest.mark.parametrize(
+    "parameters, expected",
+    [
+        # Linear dice, gamma = 1, targets 0 and 1; per class (N, D): 0 (12/8, 15/8),
+        # 1 (4/8, 11/8), 2 (0, 6/8), which is in no item.
+        ({}, 1 - (16 / 8 + 1) / (32 / 8 + 1)),
+        ({"average": "sum"}, 3 - (20 / 23 + 12 / 19 + 8 / 14)),
+        ({"average": "macro"}, 1 - (20 / 23 + 12 / 19 + 8 / 14) / 3),
+        ({"background": 2}, 1 - (16 / 8 + 1) / (26 / 8 + 1)),
+        ({"background": 0, "average": "macro"}, 1 - (12 / 19 + 8 / 14) / 2),
+        ({"level": "example"}, 1 - ((12 / 8 + 1) / 3 + (4 / 8 + 1) / 3) / 2),
+        (
+            {"level": "example", "average": "sum", "background": 2},
+            2 - ((20 / 22 + 8 / 9) + (8 / 9 + 12 / 18)) / 2,
+        ),
+    ],
+)
+def test_by_hand(parameters, expected):
+    loss = DiceLoss(square_denominator=False, **parameters)
+    target = torch.tensor([0, 1])
+    assert loss(LOG_P, target).item() == pytest.approx(expected, rel=1e-12)
+    assert plain_loss(loss, LOG_P, target).item() == pytest.approx(expected, rel=1e-12)
+    with_ignored = torch.cat([LOG_P, LOG_P[:1]]), torch.tensor([0, 1, IGNORED])
+    assert clone(loss)(*with_ignored).item() == pytest.approx(expected, rel=1e-12)

@@ -97,8 +97,10 @@ def test_the_value_tends_to_that_of_the_corpus(name, kind):
     assert (alone - expected).abs().mean() > 0.02
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SET_LOSSES)
+@pytest.mark.parametrize(
+    "name, kind",
+    [*((name, "classes") for name in SET_LOSSES), ("dice", "column"), ("dsc", "labels")],
+)
 def test_the_gradient_of_an_epoch_tends_to_that_of_the_corpus(name, kind):
     loss = fitting(SET_LOSSES[name], kind)
     logits, target = corpus(kind)
@@ -106,11 +108,11 @@ def test_the_gradient_of_an_epoch_tends_to_that_of_the_corpus(name, kind):
     expected = expected * N_STEPS  # Each step has the gradient of a mean, one of N_STEPS.
     far = [
         distance(of_steps(loss, logits, target, SumsMemory(n), epochs=30)[1], expected)
-        for n in (0, 10, 100, 1000)
+        for n in (0, 10, 1000)
     ]
     assert far[0] > 0.1
-    assert far[3] < 0.02
-    assert far[0] > far[1] > far[2] > far[3]
+    assert far[2] < 0.02
+    assert far[0] > far[1] > far[2]
 
 
 @pytest.mark.parametrize("name", ["dice", "tversky", "dsc"])
@@ -132,23 +134,6 @@ def test_a_step_without_positives(name):
     _, added = loss.sums(z, torch.zeros(3, dtype=torch.int64))
     (of_denominator,) = torch.autograd.grad(added, z)
     torch.testing.assert_close(gradient, slope * of_denominator)
-
-
-def test_a_class_of_one_step_in_fifty_is_pulled_as_by_the_corpus():
-    """Macro dice: alone, its one step is a set full of it, and pulls with a fraction of that."""
-    loss = DiceLoss(average="macro", background=0)
-    logits, target = corpus("classes")
-    is_rare = target == RARE
-    assert is_rare.any(1).sum() == 1
-    _, expected = of_corpus(loss, logits, target)
-    pull = {
-        n: of_steps(loss, logits, target, SumsMemory(n), epochs=30)[1][is_rare][:, RARE].sum()
-        for n in (0, N_STEPS)
-    }
-    wanted = expected[is_rare][:, RARE].sum() * N_STEPS
-    assert wanted < 0
-    assert pull[0] / wanted < 0.3
-    assert pull[N_STEPS] / wanted == pytest.approx(1, abs=0.15)
 
 
 def test_the_first_steps_are_a_plain_mean():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from torch.autograd import gradcheck
 from torch.nn import functional as F
 
 from skdice.losses import (
@@ -125,26 +124,6 @@ def test_long_windows_keep_their_digits():
     assert_float32_is_close(got, value_and_gradient(padded_cross_entropy, logits, target))
 
 
-@each_loss
-def test_float64_keeps_its_digits(name):
-    """As every other loss does: what is computed has the type of the logits, from float32 on."""
-    logits, target = make_windows([3, 1, 7])
-    if name == "ce":
-        expected = value_and_gradient(padded_cross_entropy, logits, target)
-    else:
-        expected = value_and_gradient(mean_of_sides(name), logits, target)
-    got = value_and_gradient(LOSSES[name], logits, target)
-    assert got[0].dtype == torch.float64
-    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-14)
-
-
-@each_loss
-def test_gradcheck(name):
-    logits, target = make_windows([3, 1, 4], ignored=[1])
-    weight = torch.tensor([0.5, 2.0, 1.5], dtype=torch.float64)[target[:, 2].long()]
-    assert gradcheck(lambda z: LOSSES[name](z, target, weight), logits.requires_grad_())
-
-
 def mean_of_sides(name):
     loss = POSITION_LOSSES[name]
 
@@ -163,11 +142,6 @@ def test_other_losses_are_the_mean_of_starts_and_ends(name, lengths):
         got = value_and_gradient(LOSSES[name], logits, target, weight)
         expected = value_and_gradient(mean_of_sides(name), logits, target, weight)
         torch.testing.assert_close(got, expected)
-
-
-def test_only_plain_cross_entropy_is_over_positions():
-    assert CrossEntropyLoss().is_over_positions
-    assert not any(loss.is_over_positions for loss in POSITION_LOSSES.values())
 
 
 def test_cross_entropy_does_not_see_other_windows_or_a_shift():
@@ -350,17 +324,3 @@ def test_copies_are_the_same_function(name, copied):
     assert twin.loss.get_params() == loss.loss.get_params()
     assert repr(twin) == repr(loss)
     assert twin(logits, target) == loss(logits, target)
-
-
-def test_parameters_of_the_loss_inside():
-    loss = SpanLoss(DiceLoss(gamma=2.0))
-    parameters = loss.get_params()
-    assert (parameters["loss"], parameters["loss__gamma"]) == (loss.loss, 2.0)
-    twin = clone(loss).set_params(loss__gamma=0.5)
-    assert (loss.loss.gamma, twin.loss.gamma) == (2.0, 0.5)
-    assert repr(twin) == "SpanLoss(loss=DiceLoss(gamma=0.5))"
-
-
-def test_is_a_module_without_weights():
-    assert list(LOSSES["dsc"].parameters()) == list(LOSSES["dsc"].buffers()) == []
-    assert LOSSES["dsc"].train() is LOSSES["dsc"]

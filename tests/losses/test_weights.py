@@ -53,22 +53,6 @@ def test_class_weight_weighs_items_by_their_gold_class(case):
     torch.testing.assert_close(by_class, by_item)
 
 
-@pytest.mark.parametrize("kind", ["classes", "flat"])
-@pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss()], ids=repr)
-def test_means_divide_by_items_or_by_sample_weights(loss, kind):
-    logits, target = batch(kind, n_items=7)
-    weight = torch.linspace(0.5, 3, 7, dtype=torch.float64)
-    class_weight = torch.tensor([0.5, 2.0, 4.0][: 3 if kind == "classes" else 2]).double()
-    valid = target != IGNORED
-    items = clone(loss).set_params(reduction="none")(logits, target)[valid]
-    gold = class_weight[target[valid]]
-    loss = clone(loss).set_params(class_weight=class_weight)
-    torch.testing.assert_close(loss(logits, target), (gold * items).mean())
-    torch.testing.assert_close(
-        loss(logits, target, weight), (weight[valid] * gold * items).sum() / weight[valid].sum()
-    )
-
-
 @pytest.mark.parametrize("name", SET_LOSSES)
 def test_only_means_are_invariant_to_the_scale_of_weights(name):
     cls, own = SET_LOSSES[name]

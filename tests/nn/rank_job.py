@@ -12,12 +12,10 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from skdice.estimators._rows import split_rows
 from skdice.io._checkpoint import DirectoryCheckpoint
-from skdice.nn._ranks import current_ranks, is_first_process
 
 from .rank_cases import EXACT, OHEM, At, die, query_tagger, resumable, run_exact, tagger, weights_of
 
@@ -88,9 +86,7 @@ def alike(models, directory):
     for name, params in {
         "dropout": LEARNS,
         "no seed": {**LEARNS, "random_state": None},
-        "generator": {**LEARNS, "random_state": np.random.RandomState()},
         "patience": with_patience,
-        "bf16": {**LEARNS, "precision": "bf16"},
         "fp16": {**LEARNS, "precision": "fp16"},
     }.items():
         results[name] = fitted(*tagger(models["dropout"], **params))
@@ -171,14 +167,6 @@ def own_directories(models, directory):
     return {"error": error_of(lambda: unseen.fit(X, y))}
 
 
-def workers(models, directory):
-    """Return how many processes train together in a worker of joblib, and whether it writes."""
-    count = Parallel(n_jobs=2, backend="threading")(
-        delayed(lambda: (current_ranks("cpu").count, is_first_process()))() for _ in range(2)
-    )
-    return {"inside": count, "outside": current_ranks("cpu").count}
-
-
 def launched(models, directory):
     """Return what the launcher says, and accelerate after a fit."""
     estimator, X, y = tagger(models["plain"])
@@ -224,7 +212,6 @@ PARTS = [
     generators,
     validated,
     writes,
-    workers,
     faults,
     own_directories,
     resumed,

@@ -7,14 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
-    AlbertConfig,
-    AlbertModel,
     AutoConfig,
     BertForTokenClassification,
-    XLNetConfig,
 )
 
-from skdice.nn._loading import position_limit
 from skdice.nn._modules import TokenModule
 
 N_CLASSES = 3
@@ -51,72 +47,6 @@ def embeddings_of(module):
     return module.transformer.base_model.embeddings
 
 
-def two_outputs(module, part):
-    """Return what a part of a module gives in two passes in training mode."""
-    outputs = []
-
-    def keep(_, __, output):
-        outputs.append(output[0] if isinstance(output, tuple) else output)
-
-    handle = part.register_forward_hook(keep)
-    module.train()
-    for seed in (0, 1):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            module(**make_inputs())
-    handle.remove()
-    return outputs
-
-
-def test_logits_are_those_of_the_scored_pieces(tiny_model):
-    module = TokenModule(tiny_model, N_CLASSES).eval()
-    inputs = make_inputs()
-    logits = module(**inputs)
-    assert logits.shape == (3, N_CLASSES)
-    assert logits.dtype == torch.float32
-    everything = module.transformer(
-        input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]
-    ).logits
-    expected = torch.stack([everything[0, 1], everything[0, 3], everything[1, 6]])
-    torch.testing.assert_close(logits, expected)
-
-
-def test_token_types_reach_models_that_have_several(tiny_bert, tiny_roberta):
-    inputs = make_inputs()
-    second = {**inputs, "token_type_ids": torch.ones_like(inputs["input_ids"])}
-    bert, roberta = (TokenModule(model, N_CLASSES).eval() for model in (tiny_bert, tiny_roberta))
-    assert not torch.allclose(bert(**inputs), bert(**second))
-    torch.testing.assert_close(roberta(**inputs), roberta(**second))  # it has one type only
-
-
-@pytest.mark.parametrize("n_frozen_layers", [None, 0, 1, 2])
-def test_frozen_parts_get_no_gradient(tiny_model, n_frozen_layers):
-    module = TokenModule(tiny_model, N_CLASSES, n_frozen_layers).train()
-    module(**make_inputs()).square().sum().backward()
-    frozen = [] if n_frozen_layers is None else [embeddings_of(module)]
-    frozen += layers_of(module)[: n_frozen_layers or 0]
-    parameters = {parameter for part in frozen for parameter in part.parameters()}
-    for name, parameter in module.named_parameters():
-        assert parameter.requires_grad == (parameter not in parameters), name
-        assert (parameter.grad is None) == (parameter in parameters), name
-
-
-@pytest.mark.parametrize("n_frozen_layers", [0, 1, 2])
-def test_frozen_parts_have_no_dropout(tiny_model, n_frozen_layers):
-    module = TokenModule(tiny_model, N_CLASSES, n_frozen_layers)
-    last_frozen = [embeddings_of(module), *layers_of(module)][n_frozen_layers]
-    first, second = two_outputs(module, last_frozen)
-    assert torch.equal(first, second)
-    first, second = two_outputs(module, module)
-    assert not torch.equal(first, second)
-
-
-def test_without_freezing_everything_has_dropout(tiny_model):
-    module = TokenModule(tiny_model, N_CLASSES)
-    first, second = two_outputs(module, embeddings_of(module))
-    assert not torch.equal(first, second)
-
-
 def test_training_mode_comes_and_goes(tiny_bert):
     module = TokenModule(tiny_bert, N_CLASSES, n_frozen_layers=1)
     for mode in (True, False, True):
@@ -134,21 +64,6 @@ def test_more_frozen_layers_than_there_are(tiny_model, n_frozen_layers):
         TokenModule(tiny_model, N_CLASSES, n_frozen_layers)
 
 
-def test_models_whose_layers_share_weights_cannot_be_frozen(tmp_path):
-    config = AlbertConfig(
-        vocab_size=60,
-        embedding_size=8,
-        hidden_size=8,
-        num_hidden_layers=3,
-        num_attention_heads=1,
-        intermediate_size=8,
-    )
-    AlbertModel(config, add_pooling_layer=False).save_pretrained(tmp_path)
-    assert TokenModule(str(tmp_path), N_CLASSES)(**make_inputs()).shape == (3, N_CLASSES)
-    with pytest.raises(ValueError, match="'n_frozen_layers' parameter must be None for Albert"):
-        TokenModule(str(tmp_path), N_CLASSES, n_frozen_layers=1)
-
-
 def test_head_parameters(tiny_model):
     module = TokenModule(tiny_model, N_CLASSES)
     head = module.head_parameters()
@@ -156,53 +71,26 @@ def test_head_parameters(tiny_model):
     assert names == {"transformer.classifier.weight", "transformer.classifier.bias"}
 
 
-def test_position_limit(tiny_bert, tiny_roberta):
-    """Both take 64 pieces: the second has 66 positions, and starts at padding_idx + 1 = 2."""
-    assert AutoConfig.from_pretrained(tiny_bert).max_position_embeddings == 64
-    assert AutoConfig.from_pretrained(tiny_roberta).max_position_embeddings == 66
-    assert position_limit(tiny_bert) == 64
-    assert position_limit(tiny_roberta) == 64
+def rename(tensors):
+    for name in list(tensors):
+        tensors[f"other.{name}"] = tensors.pop(name)
 
 
-def test_texts_as_long_as_the_limit_fit_and_longer_ones_do_not(tiny_model):
-    module, limit = TokenModule(tiny_model, N_CLASSES), position_limit(tiny_model)
-    assert module(**make_inputs(length=limit)).isfinite().all()
-    with pytest.raises((IndexError, RuntimeError)):
-        module(**make_inputs(length=limit + 1))
+LAST = "encoder.layer.1.output.dense.weight"
 
 
-def test_models_without_positions_have_no_limit(tmp_path):
-    sizes = {"vocab_size": 20, "d_model": 8, "n_layer": 1, "n_head": 1, "d_inner": 8}
-    XLNetConfig(**sizes).save_pretrained(tmp_path)
-    assert position_limit(str(tmp_path)) is None
-
-
-def test_position_limit_draws_no_random_numbers(tiny_model):
-    state = torch.get_rng_state()
-    position_limit(tiny_model)
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_encoder_weights_must_be_in_the_checkpoint(tiny_model, tmp_path):
-    name = "encoder.layer.1.output.dense.weight"
-    model = changed_copy(tiny_model, tmp_path, lambda tensors: tensors.pop(name))
-    with pytest.raises(ValueError, match=rf"no weights .* 1 parameters of .*'\w+\.{name}'"):
-        TokenModule(model, N_CLASSES)
-
-
-def test_encoder_weights_must_have_the_shape_of_the_configuration(tiny_model, tmp_path):
-    model = changed_copy(tiny_model, tmp_path, intermediate_size=48)
-    with pytest.raises(ValueError, match="no weights of the right shape for 6 parameters"):
-        TokenModule(model, N_CLASSES)
-
-
-def test_a_checkpoint_of_another_model_is_refused(tiny_model, tmp_path):
-    def rename(tensors):
-        for name in list(tensors):
-            tensors[f"other.{name}"] = tensors.pop(name)
-
-    model = changed_copy(tiny_model, tmp_path, rename)
-    with pytest.raises(ValueError, match="has no weights of the right shape"):
+@pytest.mark.parametrize(
+    "change, config, message",
+    [
+        (lambda tensors: tensors.pop(LAST), {}, rf"no weights .* 1 parameters of .*'\w+\.{LAST}'"),
+        (None, {"intermediate_size": 48}, "no weights of the right shape for 6 parameters"),
+        (rename, {}, "has no weights of the right shape"),
+    ],
+    ids=["missing", "of another shape", "of another model"],
+)
+def test_weights_that_the_checkpoint_does_not_have(tiny_model, tmp_path, change, config, message):
+    model = changed_copy(tiny_model, tmp_path, change, **config)
+    with pytest.raises(ValueError, match=message):
         TokenModule(model, N_CLASSES)
 
 
@@ -219,19 +107,9 @@ def test_a_head_of_another_size_is_replaced(seven_classes, capfd):
     module = TokenModule(seven_classes, N_CLASSES)
     assert capfd.readouterr() == ("", "")
     assert module(**make_inputs()).shape == (3, N_CLASSES)
-
-
-def test_a_head_of_the_right_size_is_kept(seven_classes):
-    module = TokenModule(seven_classes, 7)
     saved = load_file(f"{seven_classes}/model.safetensors")["classifier.weight"]
-    torch.testing.assert_close(module.transformer.classifier.weight.detach(), saved)
-
-
-def test_loading_prints_nothing(tiny_model, capfd):
-    capfd.readouterr()
-    position_limit(tiny_model)
-    TokenModule(tiny_model, N_CLASSES, n_frozen_layers=1)
-    assert capfd.readouterr() == ("", "")
+    kept = TokenModule(seven_classes, 7).transformer.classifier.weight.detach()
+    torch.testing.assert_close(kept, saved)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -243,9 +121,3 @@ def test_checkpoints_in_half_precision_become_float32(tiny_bert, tmp_path, dtype
     module = TokenModule(changed_copy(tiny_bert, tmp_path, halve, dtype=dtype), N_CLASSES)
     assert {parameter.dtype for parameter in module.parameters()} == {torch.float32}
     assert module(**make_inputs()).dtype == torch.float32
-
-
-def test_two_modules_share_no_weights(tiny_bert):
-    one, other = TokenModule(tiny_bert, N_CLASSES), TokenModule(tiny_bert, N_CLASSES)
-    shared = {p.data_ptr() for p in one.parameters()} & {p.data_ptr() for p in other.parameters()}
-    assert not shared

@@ -1,6 +1,5 @@
 """A progress bar over a fit, or a line an epoch."""
 
-import pickle
 import re
 
 import numpy as np
@@ -73,9 +72,3 @@ def test_the_line_is_ended_after_errors(is_terminal, capsys):
         fit(validate=validate)
     err = capsys.readouterr().err
     assert err.endswith("\n") if is_terminal else err == ""
-
-
-def test_a_net_with_a_bar_can_be_pickled():
-    net = pickle.loads(pickle.dumps(fit()))
-    progress = dict(net.callbacks_)["progress"]
-    assert vars(progress) == {"description": "dsc", "metric": "F1"}

@@ -7,15 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 
-from skdice.losses import DiceLoss
-from skdice.losses._query import QueryLoss
-from skdice.losses._span import SpanLoss
-from skdice.nn._accumulation import accumulate_gradient
-from skdice.nn._batching import StepSampler, _without_items
+from skdice.nn._batching import StepSampler
 from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
 
 from .test_accumulation import LOSSES, make_batches, make_module, run
-from .toy import ToyModule, forward_of, make_batcher, make_dataset
+from .toy import make_batcher, make_dataset
 
 
 class OnlyOneHasWork(Ranks):
@@ -55,54 +51,12 @@ def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count)
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_process_without_work_adds_nothing(name):
-    (batch,) = make_batches(1, weighted=True)
-    batch = _without_items(batch)
-    assert len(batch["item"]) == len(batch["target"]) == len(batch["weight"]) == 0
-    value, gradients, _ = run(make_module(), LOSSES[name], [batch], ranks=OnlyOneHasWork(0, 2))
-    assert value == 0
-    assert all((gradient == 0).all() for gradient in gradients)
-
-
-@pytest.mark.parametrize("ohem_ratio", [0.0, 1.0])
-@pytest.mark.parametrize(
-    "make_loss, n_outputs, n_columns", [(SpanLoss, 2, 3), (QueryLoss, 6, 4)], ids=str
-)
-def test_nor_does_it_with_several_losses(make_loss, n_outputs, n_columns, ohem_ratio):
-    dataset = make_dataset([4, 3])
-    batch = _without_items(make_batcher(dataset).collate(np.arange(2)))
-    batch["target"] = torch.zeros((0, n_columns), dtype=torch.int64)
-    module, loss = ToyModule(n_outputs), make_loss(DiceLoss(ohem_ratio=ohem_ratio))
-    value = accumulate_gradient(loss, [batch], forward_of(module), ranks=OnlyOneHasWork(0, 2))
-    assert value == 0
-    assert all((parameter.grad == 0).all() for parameter in module.parameters())
-
-
-@pytest.mark.parametrize("name", LOSSES)
 def test_the_only_process_with_work_has_the_whole_gradient(name):
     module, batches = make_module(), make_batches(1, weighted=True)
     value, gradients, _ = run(module, LOSSES[name], batches, ranks=OnlyOneHasWork(0, 2))
     expected_value, expected, _ = run(module, LOSSES[name], batches)
     torch.testing.assert_close(value, expected_value)
     torch.testing.assert_close(gradients, expected)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_single_batch_runs_once(name):
-    module, batches = make_module(), make_batches(1)
-    calls = []
-
-    def forward(batch):
-        calls.append(torch.is_grad_enabled())
-        return forward_of(module)(batch)
-
-    accumulate_gradient(LOSSES[name], batches, forward, ranks=OnlyOneHasWork(0, 2))
-    assert calls == [True]
-
-
-def test_seeds_differ():
-    assert len({Ranks(i, 8).seed(seed) for i in range(8) for seed in (0, 1)}) == 16
-    assert Ranks(3, 8).seed(5) == Ranks(3, 4).seed(5)
 
 
 def test_a_broken_connection(monkeypatch):

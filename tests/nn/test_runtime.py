@@ -52,16 +52,6 @@ def test_seeded_restores_the_generator(error):
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_seeded_blocks_nest():
-    with seeded(1, "cpu"):
-        expected = torch.rand(4)
-    with seeded(1, "cpu"):
-        first = torch.rand(2)
-        with seeded(2, "cpu"):
-            torch.rand(9)
-        assert torch.equal(torch.cat([first, torch.rand(2)]), expected)
-
-
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
 def test_denormals_are_flushed_inside_only(not_flushing, before, error):
@@ -74,25 +64,35 @@ def test_denormals_are_flushed_inside_only(not_flushing, before, error):
     assert flushes_denormals() is before
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps"])
-def test_a_named_device_is_taken_as_it_is(device):
-    assert resolve_device(device) == device
+@pytest.mark.parametrize(
+    "device, cuda, mps, expected",
+    [
+        ("auto", False, False, "cpu"),
+        ("auto", True, True, "cuda"),
+        ("auto", False, True, "mps"),
+        ("cpu", True, True, "cpu"),
+        ("cuda:1", False, False, "cuda:1"),
+    ],
+)
+def test_device(monkeypatch, device, cuda, mps, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert resolve_device(device) == expected
 
 
 @pytest.mark.parametrize(
-    "cuda, mps, expected",
-    [(False, False, "cpu"), (True, False, "cuda"), (True, True, "cuda"), (False, True, "mps")],
+    "precision, device, has_bf16, expected",
+    [
+        ("auto", "cuda", True, "bf16"),
+        ("auto", "cuda:1", False, "fp16"),
+        ("auto", "mps", True, "fp32"),
+        ("fp16", "cpu", True, "fp16"),
+        ("bf16", "cuda", False, "bf16"),
+    ],
 )
-def test_auto_device(monkeypatch, cuda, mps, expected):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert resolve_device("auto") == expected
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-@pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
-def test_a_named_precision_is_taken_as_it_is(precision, device):
-    assert resolve_precision(precision, device) == precision
+def test_precision(monkeypatch, precision, device, has_bf16, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_bf16)
+    assert resolve_precision(precision, device) == expected
 
 
 @pytest.mark.parametrize(
@@ -110,17 +110,6 @@ def test_auto_precision_goes_by_what_the_cpu_has(monkeypatch, capabilities, expe
     if capabilities is not None:
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
     assert resolve_precision("auto", "cpu") == expected
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
-@pytest.mark.parametrize("supported, expected", [(True, "bf16"), (False, "fp16")])
-def test_auto_precision_on_a_gpu(monkeypatch, device, supported, expected):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
-    assert resolve_precision("auto", device) == expected
-
-
-def test_auto_precision_on_mps():
-    assert resolve_precision("auto", "mps") == "fp32"
 
 
 @pytest.mark.parametrize(

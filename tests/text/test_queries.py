@@ -1,5 +1,7 @@
 """Queries and sentences as windows: pieces, positions and targets, in every model family."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -198,16 +200,19 @@ def test_no_words_at_all(family, sentences):
     assert encoded.dataset.target.shape == (0, 3)
 
 
-def test_only_what_is_asked(bert):
+def test_each_sentence_with_each_query_is_a_text(bert):
     sentences = [["john"], [], ["mary"] * 40, ["oslo"]]
-    is_asked = np.array([[1, 0, 1], [1, 1, 1], [0, 1, 0], [0, 0, 0]], dtype=bool)
-    spans = [[(0, 1, 2)], [], [(39, 40, 1)], []]
-    encoded = encode_queries(sentences, QUERIES, bert, 32, spans=spans, is_asked=is_asked)
-    windows = set(zip(encoded.dataset.text.tolist(), encoded.query.tolist()))
-    assert windows == {(0, 0), (0, 2), (2, 1)}
-    assert encoded.dataset.n_texts == 4
-    assert np.diff(encoded.dataset.item_offsets)[[1, 3]].tolist() == [0, 0]
-    assert set(spans_of(encoded)) == {(0, 2), (2, 1)}
+    encoded = encode_queries(sentences, QUERIES, bert, 32, spans=[[(0, 1, 2)], [], [], []])
+    weight = np.array([1, 2, 3, 4], dtype=np.float32)
+    data = replace(encoded.dataset, weight=weight)
+    rows = replace(encoded, dataset=data).by_query()
+    assert rows.n_texts == 3 * len(QUERIES)
+    assert rows.weight.tolist() == np.repeat([1, 3, 4], len(QUERIES)).tolist()
+    assert rows.n_items == data.n_items
+    query = [set(encoded.query[rows.text == text].tolist()) for text in range(rows.n_texts)]
+    assert query == [{i} for i in range(len(QUERIES))] * 3
+    items = np.bincount(rows.text, rows.items.lengths).astype(int)
+    assert np.diff(rows.item_offsets).tolist() == items.tolist()
 
 
 class TestTargets:

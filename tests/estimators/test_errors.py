@@ -1,0 +1,385 @@
+"""What no fit can be made of: an error that names the parameter or the row, before any training.
+
+Rows of junk are in test_bad_input, and the words that users are promised in test_bad_input_table.
+"""
+
+import signal
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import NotFittedError
+from skorch.callbacks import Callback
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.exceptions import TruncationWarning
+from skdice.losses import (
+    CrossEntropyLoss,
+    DiceLoss,
+    SelfAdjustingDiceLoss,
+    WeightedCrossEntropyLoss,
+)
+
+from ..corpora import easy_corpus, easy_pairs, easy_texts
+
+FAST = {"max_epochs": 1, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
+QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
+X, Y = easy_corpus(12)
+SPANS = [[(0, 1, "PER")] for _ in X]
+QUESTIONS = [("city ?", "anna in oslo"), ("met ?", "the mary saw"), ("city ?", "by rome to")]
+ANSWERS = ["oslo", "mary", "rome"]
+ROWS = {
+    DiceTokenTagger: (X, Y),
+    DiceQueryTagger: (X, Y),
+    DiceTextClassifier: (["a", "b", "c"], [0, 1, 0]),
+    DicePairClassifier: ([("a", "b"), ("c", "d"), ("e", "f")], [0, 1, 0]),
+    DiceSpanExtractor: (QUESTIONS, ANSWERS),
+}
+# Loading it would raise another error, as there is no such directory and no hub.
+NO_MODEL = "no/such-model"
+
+
+def make(cls, model, **parameters):
+    defaults = {**FAST, "queries": QUERIES} if cls is DiceQueryTagger else FAST
+    return cls(model, **{**defaults, **parameters})
+
+
+def refuses(parts, call, error=ValueError):
+    """Require an error with all the parts in its message."""
+    with pytest.raises(error) as caught:
+        call()
+    assert all(part in str(caught.value) for part in parts), caught.value
+
+
+def with_row(rows, i, row):
+    return [row if j == i else old for j, old in enumerate(rows)]
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+# Of all estimators: parameters, and what the message names beside the first of them.
+SHARED = [
+    ({"loss": "dise"}, ["'loss'", "'ce'", "'dise'"]),
+    ({"loss": None}, ["'loss'", "None"]),
+    ({"loss": "ce", "gamma": 1.0}, ["gamma=1.0", "'ce'", "[{'loss'"]),
+    ({"loss": "dice", "alpha": 0.1}, ["alpha=0.1", "'tversky'"]),
+    ({"loss": "wce", "alpha": 1.0}, ["alpha=1.0", "'wce'"]),
+    ({"loss": "focal", "ce_weight": 0.5}, ["ce_weight=0.5", "'focal'"]),
+    ({"loss": "dsc-paper", "memory": 5}, ["memory=5", "'dsc-paper'"]),
+    ({"loss": DiceLoss(), "gamma": 1.0}, ["'gamma'", "None", "DiceLoss"]),
+    ({"loss": DiceLoss(), "memory": 5}, ["'memory'", "None", "DiceLoss"]),
+    ({"loss": DiceLoss(), "K": 1.0}, ["'K'", "None", "DiceLoss"]),
+    ({"loss": SelfAdjustingDiceLoss(alpha=-1)}, ["'alpha'", "SelfAdjustingDiceLoss"]),
+    ({"loss": DiceLoss(level="word")}, ["'level'", "DiceLoss"]),
+    ({"loss": DiceLoss(ignore_index=-1.5)}, ["'ignore_index'", "DiceLoss"]),
+    ({"loss": DiceLoss(class_weight=[1.0] * 7)}, ["(7,)"]),
+    ({"loss": WeightedCrossEntropyLoss(class_weight=None)}, ["'class_weight'", "None"]),
+    ({"loss": DiceLoss(level="example", reduction="none")}, ["reduction='mean'", "'none'"]),
+    ({"alpha": -1}, ["{cls}", "-1"]),
+    ({"beta": "a", "loss": "tversky"}, ["{cls}", "'a'"]),
+    ({"gamma": -0.1, "loss": "dice"}, ["{cls}", "[0, inf)", "-0.1"]),
+    ({"memory": "long", "loss": "dice"}, ["{cls}", "'long'"]),
+    ({"ce_weight": 2, "loss": "dice"}, ["{cls}", "[0, 1]", "2"]),
+    ({"K": "x"}, ["'x'"]),
+    ({"class_weight": "x"}, ["'balanced'", "'x'"]),
+    ({"class_weight": {0: -1.0}}, ["-1.0"]),
+    ({"lr": 0, "loss": "focal"}, ["{cls}", "(0, inf)"]),
+    ({"head_lr": -1.0}, ["(0, inf)", "-1.0"]),
+    ({"weight_decay": -1.0}, ["[0, inf)", "-1.0"]),
+    ({"max_epochs": 0}, ["[1, inf)", "0"]),
+    ({"batch_size": 1.5}, ["int", "1.5"]),
+    ({"accumulate": 0}, ["[1, inf)", "0"]),
+    ({"warmup": 1.0}, ["[0, 1)", "1.0"]),
+    ({"warmup": -1}, ["int", "-1"]),
+    ({"schedule": "step"}, ["'linear'", "'step'"]),
+    ({"clip_norm": 0.0}, ["(0, inf)", "0.0"]),
+    ({"validation_fraction": 1.0}, ["(0, 1)", "1.0"]),
+    ({"patience": 2}, ["patience=2"]),
+    ({"precision": "fp8"}, ["'bf16'", "'fp8'"]),
+    ({"device": "gpu"}, ["{cls}", "'auto'", "'gpu'"]),
+    ({"random_state": "x"}, ["{cls}", "'x'"]),
+    ({"n_members": 0}, ["[1, inf)", "0"]),
+    ({"model": 3}, ["3"]),
+]
+
+
+@pytest.mark.parametrize("cls", ROWS)
+@pytest.mark.parametrize("parameters, parts", SHARED, ids=lambda value: str(value)[:50])
+def test_shared_parameters(cls, parameters, parts):
+    """Before the model is loaded."""
+    made = cls(**{"model": NO_MODEL, **parameters})
+    parts = [part.replace("{cls}", cls.__name__) for part in parts]
+    refuses([name for name in parameters if name != "loss"] + parts, lambda: made.fit(*ROWS[cls]))
+    assert not hasattr(made, "net_")
+
+
+@pytest.mark.parametrize(
+    "cls, parameters, parts",
+    [
+        (
+            DiceTokenTagger,
+            {"loss": DiceLoss(class_weight=[1] * 3), "class_weight": "log"},
+            ["class_weight"],
+        ),
+        (DiceTokenTagger, {"K": 3.0, "class_weight": "balanced"}, ["K=3.0", "'log'"]),
+        (DiceTokenTagger, {"K": -5.0}, ["'O'", "K=-5.0"]),
+        (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}, ["'B-XYZ'", "'B-LOC'"]),
+        (DiceTokenTagger, {"max_length": 2}, ["[3, 64]", "2"]),
+        (DiceTokenTagger, {"max_length": 65}, ["[3, 64]", "65"]),
+        (DiceTokenTagger, {"max_length": 16, "stride": 14}, ["'stride'", "14 pieces"]),
+        (DiceTokenTagger, {"n_frozen_layers": 3}, ["[0, 2]"]),
+        (DiceTokenTagger, {"validation_fraction": 0.99}, ["no row to train on"]),
+        (DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
+        (DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
+        (DiceTokenTagger, {"background_bias": "high"}, ["'high'"]),
+        (DiceTokenTagger, {"model": "bert-base-cased"}, ["the hub did not give it"]),
+        (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
+        (DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
+        (DiceQueryTagger, {"queries": {"UNUSED": 3}}, ["'UNUSED'", "3"]),
+        (DiceQueryTagger, {"queries": {1: "john"}}, ["'john'", "1"]),
+        (
+            DiceQueryTagger,
+            {"queries": {"PER": "a " * 70, "LOC": "a"}, "max_length": 64},
+            ["70 pieces", "max_length=64"],
+        ),
+        (DiceQueryTagger, {"max_length": 3}, ["[4, 64]", "3"]),
+        (DiceQueryTagger, {"max_length": 16, "stride": 12}, ["11", "max_length=16", "13"]),
+        (DiceQueryTagger, {"span_weights": (1, 1)}, ["three numbers", "(1, 1)"]),
+        (DiceQueryTagger, {"span_weights": (0, 0, 0)}, ["not all 0"]),
+        (DiceQueryTagger, {"span_weights": (1, 1, -0.1)}, ["-0.1"]),
+        (DiceQueryTagger, {"match_candidates": "some"}, ["'pred_gold_random'", "'some'"]),
+        (DiceQueryTagger, {"negative_ratio": -1}, ["-1"]),
+        (DiceQueryTagger, {"decode": "constrained"}, ["'flat', 'nested'"]),
+        (DiceQueryTagger, {"class_weight": {"PER": 2.0}}, ["0", "1", "'PER'"]),
+        (DiceSpanExtractor, {"null_threshold": float("nan")}, ["'auto'", "nan"]),
+        (DiceSpanExtractor, {"null_threshold": "never"}, ["'never'"]),
+        (DiceSpanExtractor, {"null_threshold": True}, ["True"]),
+        (DiceSpanExtractor, {"n_best": 0}, ["[1, inf)", "0"]),
+        (DiceSpanExtractor, {"max_answer_length": 0}, ["[1, inf)", "0"]),
+        (DiceSpanExtractor, {"on_misaligned": "ignore"}, ["'repair', 'raise', 'skip'"]),
+        (DiceSpanExtractor, {"max_length": 65}, ["[4, 64]", "65"]),
+        (DiceSpanExtractor, {"max_length": 7, "stride": 2}, ["'stride'", "row 0", "3 questions"]),
+        (DiceSpanExtractor, {"max_length": 5}, ["question of row 0", "2 pieces", "1 are allowed"]),
+        (DiceSpanExtractor, {"class_weight": "balanced", "loss": "ce"}, ["cross-entropy"]),
+        (DiceSpanExtractor, {"K": 3.0, "loss": "ce"}, ["K=3.0", "'wce'"]),
+        (DiceSpanExtractor, {"class_weight": "log", "loss": CrossEntropyLoss()}, ["positions"]),
+        (DiceSpanExtractor, {"loss": CrossEntropyLoss(class_weight=[1.0, 2.0])}, ["[1.0, 2.0]"]),
+        (DiceSpanExtractor, {"class_weight": {"PER": 2.0}}, ["'PER'", "0, 1"]),
+        (DicePairClassifier, {"pos_label": "spam"}, ["0, 1", "'spam'"]),
+        (DicePairClassifier, {"truncation": "first"}, ["'longest_first'", "'first'"]),
+        (DicePairClassifier, {"max_length": 3}, ["[4, 64]"]),
+        (DicePairClassifier, {"class_weight": {7: 1.0}}, ["7", "0, 1"]),
+        (DiceTextClassifier, {"truncation": "second"}, ["'longest_first', 'error'", "'second'"]),
+        (DiceTextClassifier, {"max_length": 2}, ["[3, 64]"]),
+    ],
+    ids=lambda value: "" if isinstance(value, list) else str(value)[:60],
+)
+def test_parameters_of_an_estimator(tiny_bert, cls, parameters, parts):
+    made = make(cls, **{"model": tiny_bert, **parameters})
+    name = [next(iter(parameters))] if len(parameters) == 1 else []
+    refuses(name + parts, lambda: made.fit(*ROWS[cls]))
+
+
+def test_loss_parameter_on_a_name(tiny_bert):
+    refuses(
+        ["loss__gamma", "loss=DiceLoss()"],
+        lambda: DiceTokenTagger(tiny_bert, loss="dsc").set_params(loss__gamma=1.0),
+    )
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cls, X, y, parts",
+    [
+        (DiceTokenTagger, [], [], ["no sentence"]),
+        (DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
+        (DiceTokenTagger, X, [["O"] * len(row) for row in X], ["'O'"]),
+        (DiceQueryTagger, X, with_row(Y, 3, [(0, 1, "PER")]), ["row 3", "tuple"]),
+        (DiceQueryTagger, X, with_row(SPANS, 3, "B-PER"), ["row 3", "'B-PER'"]),
+        (DiceQueryTagger, X, [["NOUN"] * len(row) for row in X], ["'NOUN'", "DiceTokenTagger"]),
+        (DiceQueryTagger, X, [["O"] * len(row) for row in X], ["12 rows"]),
+        (DiceQueryTagger, X, with_row(SPANS, 5, [(1, 2, "LOC"), (0, 2, "PER")]), ["Row 5"]),
+        (DiceQueryTagger, X, with_row(SPANS, 5, [(0, 1, "LOC"), (0, 1, "PER")]), ["Row 5"]),
+        (DiceTextClassifier, ["a", "b", "c"], [0, 0.5, 1], ["row 1", "0.5"]),
+        (DiceTextClassifier, ["a", "b", "c"], [True, False, 1], ["row 2"]),
+        (DiceTextClassifier, ["a", "b", "c"], [1, float("nan"), float("nan")], ["rows 1, 2"]),
+        (DiceTextClassifier, ["a", "b", "c"], [[0, 1], [1, 2], [0, 0]], ["row 1, column 1", "2"]),
+        (DiceTextClassifier, ["a", "b", "c"], [[0], [1], [0]], ["two columns or more"]),
+        (DiceTextClassifier, ["a", "b", "c"], np.zeros((3, 2), int), ["no 1"]),
+        (DicePairClassifier, (["a"] * 3, ["b"] * 3), [0, 1, 0], ["list(zip(first, second))"]),
+        (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": ["mary"] * 2, "answer_start": [4]}, ""],
+         ["row 1", "2 texts and 1 starts"]),
+        (DiceSpanExtractor, QUESTIONS, ["oslo", {"text": [" "], "answer_start": [3]}, "rome"],
+         ["row 1", "tokenizer"]),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)  # fmt: skip
+def test_rows(tiny_bert, cls, X, y, parts):
+    refuses(parts, lambda: make(cls, tiny_bert).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    "params, y, parts",
+    [
+        ({"pos_label": 1}, [0, 1, 2], ["'pos_label'", "more than two classes"]),
+        ({"pos_label": 1}, [[0, 1], [1, 0], [1, 1]], ["'pos_label'", "multi-label"]),
+    ],
+)
+def test_pos_label_of_other_labels(tiny_bert, params, y, parts):
+    refuses(parts, lambda: DiceTextClassifier(tiny_bert, **params).fit(["a", "b", "c"], y))
+
+
+def test_a_class_without_weight_is_absent(tiny_bert):
+    fit = make(DiceTextClassifier, tiny_bert).fit
+    refuses(["one class, 0"], lambda: fit(["a", "b", "c"], [0, 1, 0], sample_weight=[1, 0, 1]))
+    fitted = fit(["a", "b", "c", "d"], [0, 1, 0, 5], sample_weight=[1, 1, 1, 0])
+    assert fitted.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("cls", ROWS)
+@pytest.mark.parametrize(
+    "change, part",
+    [
+        (lambda weight: weight[:-1], "sample_weight"),
+        (lambda weight: [*weight[:-1], np.nan], "has nan"),
+        (lambda weight: [0.0] * len(weight), "zero"),
+    ],
+)
+def test_weights(tiny_bert, cls, change, part):
+    rows, y = ROWS[cls]
+    refuses([part], lambda: make(cls, tiny_bert).fit(rows, y, change([1.0] * len(rows))))
+
+
+class TestQuestions:
+    def test_longest_that_is_allowed(self, tiny_bert):
+        fitted = make(DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
+        assert fitted.predict([("in " * 60, "by rome")]).shape == (1,)
+        refuses(["row 0", "61 pieces", "60 are"], lambda: fitted.predict([("in " * 61, "by rome")]))
+
+    @pytest.mark.parametrize("n_best", [0, -1, 1.5, "all"])
+    def test_n_best(self, tiny_bert, n_best):
+        fitted = make(DiceSpanExtractor, tiny_bert).fit(QUESTIONS, ANSWERS)
+        refuses(["'n_best'", repr(n_best)], lambda: fitted.predict_spans(QUESTIONS, n_best=n_best))
+
+    def test_nothing_is_left_to_train_on(self, tiny_bert):
+        nowhere = {"text": ["berlin"], "answer_start": [0]}
+        extractor = make(DiceSpanExtractor, tiny_bert, on_misaligned="skip")
+        with pytest.warns(UserWarning, match="3 questions without another answer"):
+            refuses(["no question", "3 rows"], lambda: extractor.fit(QUESTIONS, [nowhere] * 3))
+        y = with_row(ANSWERS, 1, nowhere)
+        with pytest.warns(UserWarning, match="1 questions without another answer"):
+            refuses(["no question"], lambda: extractor.fit(QUESTIONS, y, sample_weight=[0, 1, 0]))
+
+    def test_answers_longer_than_what_windows_share(self, tiny_bert):
+        long = [("city ?", "the " * 20 + "saw " * 14 + "by oslo"), QUESTIONS[0]]
+        y = [("saw " * 14).strip(), ANSWERS[0]]
+        extractor = make(DiceSpanExtractor, tiny_bert, max_length=20, stride=2)
+        with pytest.warns(UserWarning, match=r"1 questions .*: row 0\."):
+            extractor.fit(long, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            extractor.set_params(max_length=32, stride=24).fit(long, y)
+
+
+class TestTruncation:
+    LONG = (("the", "saw"), ("the saw in was by " * 20, "by " * 9), ("in " * 70, "by"))
+
+    def test_warning_counts_the_rows(self, tiny_bert, recwarn):
+        classifier = make(DicePairClassifier, tiny_bert).fit(*easy_pairs(8))
+        assert not [w for w in recwarn if w.category is TruncationWarning]
+        with pytest.warns(TruncationWarning, match="2 of 3 pairs .*max_length=64.*rows 1, 2"):
+            classifier.fit(self.LONG, [0, 1, 0])
+        with pytest.warns(TruncationWarning, match="1 of 1 pairs"):
+            classifier.predict(self.LONG[1:2])
+        texts, y = easy_texts(8)
+        with pytest.warns(TruncationWarning, match="1 of 9 texts .*max_length=8.*row 8"):
+            make(DiceTextClassifier, tiny_bert, max_length=8).fit([*texts, "a " * 9], [*y, "place"])
+
+    def test_error(self, tiny_bert):
+        classifier = make(DicePairClassifier, tiny_bert, truncation="error")
+        refuses(["Row 1", "61 are", "2 rows"], lambda: classifier.fit(self.LONG, [0, 1, 0]))
+        classifier.fit(*easy_pairs(8))
+        refuses(["Row 0", "61 are allowed"], lambda: classifier.predict(self.LONG[1:]))
+
+    def test_second(self, tiny_bert):
+        classifier = make(DicePairClassifier, tiny_bert, truncation="second")
+        refuses(["row 1", "100 pieces"], lambda: classifier.fit(self.LONG, [0, 1, 0]))
+        classifier.fit(*easy_pairs(8))
+        with pytest.warns(TruncationWarning, match="1 of 2 pairs"):
+            cut, short = classifier.decision_function(
+                [("the saw", "by " * 80 + "oslo"), ("the saw", "by " * 59)]
+            )
+        assert cut == pytest.approx(short, abs=1e-5)
+
+
+# -- fits that fail --------------------------------------------------------------------------------
+
+
+class At(Callback):
+    """Calls a function in one batch of a fit."""
+
+    def __init__(self, batch, function):
+        self.batch = batch
+        self.function = function
+        self.n_batches = 0
+
+    def on_batch_begin(self, net, **kwargs):
+        self.n_batches += 1
+        if self.n_batches == self.batch:
+            self.function(net)
+
+
+def test_a_loss_that_is_not_finite_keeps_the_weights(tiny_bert):
+    kept = []
+
+    def poison(net):
+        kept.append(net.module_.transformer.classifier.bias.detach().clone())
+        value = net.criterion_.value
+        net.criterion_.value = lambda sums: value(sums) * float("nan")
+
+    tagger = make(DiceTokenTagger, tiny_bert, max_epochs=3, callbacks=[At(4, poison)])
+    refuses(["loss", "epoch 2, batch 2 of 2", "nan"], lambda: tagger.fit(X, Y))
+    assert torch.equal(tagger.net_.module_.transformer.classifier.bias, kept[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert np.isfinite(np.concatenate(tagger.predict_proba(X))).all()
+
+
+def test_ctrl_c_is_not_swallowed(tiny_bert):
+    press = At(2, lambda net: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        make(DiceTokenTagger, tiny_bert, callbacks=[press]).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "cls, parameters",
+    [
+        (DiceTokenTagger, {"class_weight": {"B-XYZ": 2.0}}),
+        (DiceTokenTagger, {"model": NO_MODEL}),
+        (DiceQueryTagger, {"queries": {"PER": "a " * 70, "LOC": "oslo"}}),
+        (DiceSpanExtractor, {"max_length": 3}),
+    ],
+)
+def test_a_failed_refit_is_not_half_of_two(tiny_bert, cls, parameters):
+    fitted = make(cls, tiny_bert).fit(*ROWS[cls]).set_params(**parameters)
+    with pytest.raises(ValueError):
+        fitted.fit(*ROWS[cls])
+    with pytest.raises(NotFittedError):
+        fitted.predict(ROWS[cls][0])
+
+
+def test_bad_rows_leave_parameters_and_the_last_fit(tiny_bert):
+    tagger = make(DiceTokenTagger, tiny_bert).fit(X, Y)
+    before, expected = tagger.get_params(), tagger.predict_proba(X)
+    refuses(["row 0"], lambda: tagger.fit(with_row(X, 0, "bare"), Y), (TypeError, ValueError))
+    assert tagger.get_params() == before
+    np.testing.assert_array_equal(tagger.predict_proba(X)[0], expected[0])
