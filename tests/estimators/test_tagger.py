@@ -129,9 +129,7 @@ class TestReproducibility:
         other = DiceTokenTagger(tiny_bert, **{**FAST, "random_state": 1}).fit(*corpus)
         assert not same_weights(fitted, other)
 
-    @pytest.mark.parametrize(
-        "loss, name", [("dsc", "dsc"), ("auto", "dice, as there are few entities")]
-    )
+    @pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("auto", "dice, as there are few")])
     def test_progress_shows_the_metric_and_what_was_chosen(
         self, loss, name, tiny_bert, corpus, capfd
     ):
