@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
 _MOST_LAYERS = 1000
+# Python gives up on a thousand functions in one another.
+_MOST_LEVELS = 100
 # Of all the world's characters, Unicode has 1.1 million; transformers make room up to the last id.
 _HIGHEST_PIECE = 4_000_000
 # All others are, or may fall back to, kernels that are fetched from a hub and run.
@@ -68,16 +70,23 @@ def read_json(path: Path) -> Any:
     Raises
     ------
     ValueError
-        If it is no file, which could be read without end, or no JSON.
+        If it is no file, which could be read without end, or no JSON, or one of too many lists in
+        one another.
     """
     if not os.path.lexists(path):
         return {}
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is no file.")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is no JSON ({error}).") from error
+    level = [content]
+    for _ in range(_MOST_LEVELS):
+        level = [part for value in level for part in _parts(value)]
+    if level:
+        raise ValueError(f"{str(path)!r} has more than {_MOST_LEVELS} levels.")
+    return content
 
 
 def entries(content: Any) -> Iterator[tuple[str, Any]]:
@@ -87,9 +96,12 @@ def entries(content: Any) -> Iterator[tuple[str, Any]]:
         value = waiting.pop()
         if isinstance(value, dict):
             yield from value.items()
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
+        waiting += _parts(value)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return what is in a JSON object or list."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _check_attention(path: Path, key: str, value: Any) -> None:

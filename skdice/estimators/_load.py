@@ -1,11 +1,7 @@
 """Loading of fitted estimators of any class."""
 
 import os
-from pathlib import Path
 
-from ..io._hub import saved_directory
-from ..io._manifest import read_estimator_name
-from ..io._replace import read_one_version
 from ._base import TextEstimator
 from ._pair import DicePairClassifier
 from ._persistence import load_estimator
@@ -69,16 +65,16 @@ def load_pretrained(
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
 
-    def load(place: Path) -> TextEstimator:
-        name = read_estimator_name(place)
+    def find_class(shown: str, name: str) -> type[TextEstimator]:
         if name not in _ESTIMATORS:
             raise ValueError(
-                f"The directory {str(place)!r} holds a {name}, which this skdice does not have; it "
-                f"has {', '.join(_ESTIMATORS)}. Upgrade it, or call {name}.from_pretrained if the "
+                f"The directory {shown} holds a {name}, which this skdice does not have; it has "
+                f"{', '.join(_ESTIMATORS)}. Upgrade it, or call {name}.from_pretrained if the "
                 f"class is your own."
             )
-        estimator: TextEstimator = load_estimator(_ESTIMATORS[name], place, device, model)
-        return estimator
+        return _ESTIMATORS[name]
 
-    with saved_directory(directory, revision) as path:
-        return read_one_version(path, load)
+    estimator: TextEstimator = load_estimator(
+        directory, find_class, device=device, revision=revision, model=model
+    )
+    return estimator

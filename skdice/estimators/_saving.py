@@ -7,8 +7,7 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..io._hub import saved_directory, upload
-from ..io._replace import read_one_version
+from ..io._hub import upload
 from ..nn._ranks import is_first_process
 from ._persistence import export_network, load_estimator, save_estimator
 from ._shared_parameters import SharedParameters
@@ -155,11 +154,20 @@ class SavedEstimator(SharedParameters):
         --------
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
-        with saved_directory(directory, revision) as path:
-            loaded: Self = read_one_version(
-                path, lambda place: load_estimator(cls, place, device, model)
-            )
-            return loaded
+
+        def find_class(shown: str, name: str) -> type[Self]:
+            if name != cls.__name__:
+                raise ValueError(
+                    f"The directory {shown} holds a {name}, not a {cls.__name__}. Call "
+                    f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads "
+                    f"any class."
+                )
+            return cls
+
+        loaded: Self = load_estimator(
+            directory, find_class, device=device, revision=revision, model=model
+        )
+        return loaded
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG, read_json
 from .._version import __version__
 from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ._values import from_json, to_json
@@ -75,8 +75,10 @@ def read_manifest(directory: Path) -> Manifest:
     Raises
     ------
     ValueError
-        If something is missing, damaged or newer than this skdice; it says what to do.
+        If there is no directory of skdice, or something in it is missing, damaged or newer than
+        this skdice; it says what to do.
     """
+    _check_is_saved(directory)
     content = _read_content(directory)
     _check_files(directory, content["files"])
     try:
@@ -89,41 +91,10 @@ def read_manifest(directory: Path) -> Manifest:
                 for entry in _VALUES
             },
         )
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except ImportError:  # peft is not installed.
+        raise
+    except Exception as error:  # Each type of value has errors of its own.
         raise damaged(directory, f"{MANIFEST} has a value that cannot be read ({error})") from error
-
-
-def read_estimator_name(directory: Path) -> str:
-    """Return the name of the class that was saved, without a look at the other files.
-
-    Raises
-    ------
-    ValueError
-        If there is no directory of skdice, or it is damaged or newer than this skdice.
-    """
-    shown = repr(str(directory))
-    if not directory.exists():
-        raise ValueError(
-            f"There is no directory {shown}. Pass a directory that save_pretrained wrote; one on "
-            f"a hub has to be downloaded first."
-        )
-    if not directory.is_dir():
-        raise ValueError(
-            f"{shown} is a file; pass the directory that save_pretrained wrote, with {MANIFEST}."
-        )
-    if not (directory / MANIFEST).is_file():
-        raise ValueError(
-            f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
-            f"transformers is the base of an estimator, for instance DiceTokenTagger(model=...)."
-        )
-    return str(_read_content(directory)["estimator"])
 
 
 def listed_files(directory: Path) -> set[str]:
@@ -139,14 +110,31 @@ def damaged(directory: Path, what: str) -> ValueError:
     )
 
 
+def _check_is_saved(directory: Path) -> None:
+    shown = repr(str(directory))
+    if not directory.exists():
+        raise ValueError(
+            f"There is no directory {shown}. Pass a directory that save_pretrained wrote; one on "
+            f"a hub has to be downloaded first."
+        )
+    if not directory.is_dir():
+        raise ValueError(
+            f"{shown} is a file; pass the directory that save_pretrained wrote, with {MANIFEST}."
+        )
+    if not (directory / MANIFEST).is_file():
+        raise ValueError(
+            f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
+            f"transformers is the base of an estimator, for instance DiceTokenTagger(model=...)."
+        )
+
+
 def _read_content(directory: Path) -> dict[str, Any]:
     _check_inside(directory, MANIFEST)
     try:
-        content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        content = read_json(directory / MANIFEST)
         saved, version = content.pop("sha256", None), content["format_version"]
         is_newer, is_whole = version > FORMAT_VERSION, saved == _content_digest(content)
-    # Also of a list, and of too many lists in one another.
-    except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
+    except (ValueError, AttributeError, TypeError, KeyError) as error:  # Also of a list.
         raise damaged(directory, f"{MANIFEST} cannot be read ({error!r})") from error
     if is_newer:
         raise ValueError(

@@ -9,6 +9,7 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from .._configuration import MODEL_CONFIG
 from ..nn._adapters import describe, is_of_peft
+from ._manifest import Manifest
 
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
@@ -70,32 +71,30 @@ class Run:
     """What a model card tells of a fit."""
 
     texts: CardTexts
-    estimator: str
-    model: str  # hub id or directory of the base model
-    loss: str
+    manifest: Manifest
     parameters: dict[str, Any]  # of the constructor, those that are not the default ones
-    precision: str
-    n_rows: int
-    n_members: int
-    lr: float
-    n_epochs: int
-    best_epoch: int  # 0 if the first one was interrupted
-    interrupted: bool
     metric: str
-    valid_score: float | None
     decision: dict[str, Any]  # what was learned or tuned besides the weights
     classes: list[Any]
-    is_context_first: bool
-    has_adapters: bool = False
-    word_shapes: bool = False
-    crf: bool = False
+    n_members: int = 1
+    is_context_first: bool = False
+
+    @property
+    def model(self) -> str:
+        """Hub id or directory of the base model."""
+        return str(self.manifest.parameters["model"])
+
+    @property
+    def has_adapters(self) -> bool:
+        """Whether the weights are those of adapters and a head."""
+        return bool(self.manifest.network["base_digest"])
 
 
-def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
+def model_card(run: Run, name: str) -> str:
     """Return the text of README.md, of a directory with a name."""
     sections = [
         _header(run, name),
-        f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that "
+        f"# {_heading(name)}\n\nA `{run.manifest.estimator}` of skdice: a transformer that "
         f"{run.texts.summary}, fine-tuned from {_base_model(run.model)}."
         f"{_ADAPTERS if run.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
@@ -104,7 +103,9 @@ def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
         shown = ", ".join(_code(str(label)) for label in run.classes[:_MOST_CLASSES])
         more = len(run.classes) - _MOST_CLASSES
         sections.append(f"## Classes\n\n{shown}" + (f", and {more} more" if more > 0 else ""))
-    packages = "\n".join(f"- {package} {version}" for package, version in versions.items())
+    packages = "\n".join(
+        f"- {package} {version}" for package, version in run.manifest.versions.items()
+    )
     sections += [
         f"## Use\n\n{_usage(run, name)}",
         f"## What the scores mean\n\n{run.texts.scores} {_RANK}",
@@ -122,7 +123,8 @@ def _header(run: Run, name: str) -> str:
         pipeline_tag=task.pipeline_tag,
         tags=["skdice", "scikit-learn", "transformers", task.pipeline_tag, "imbalanced-data"],
     )
-    if run.valid_score is not None:
+    score = run.manifest.metrics.get("valid_score")
+    if score is not None:
         # Hubs list a result only with a data set, and only the user knows its name.
         result = EvalResult(
             task_type=task.pipeline_tag,
@@ -131,10 +133,15 @@ def _header(run: Run, name: str) -> str:
             dataset_split="validation",
             metric_type=run.metric.lower(),
             metric_name=run.metric,
-            metric_value=run.valid_score,
+            metric_value=score,
         )
         data.model_name, data.eval_results = _line(name), [result]
     return f"---\n{data.to_yaml()}\n---"
+
+
+def loss_of(criterion: Any) -> Any:
+    """Return the loss of the parameters, of which a criterion may form several."""
+    return getattr(criterion, "loss", criterion)
 
 
 def _base_model(model: str) -> str:
@@ -148,22 +155,27 @@ def _is_hub_id(model: str) -> bool:
 
 
 def _training(run: Run) -> str:
-    epochs = f"{run.n_epochs}"
-    if run.interrupted:
+    state, network = run.manifest.state, run.manifest.network
+    best_epoch, n_epochs = state["best_epoch_"], len(state["history_"])
+    epochs = f"{n_epochs}"
+    if state["interrupted_"]:
         epochs += "; the fit did not come to its end"
-    if run.best_epoch == 0:
+    if best_epoch == 0:
         epochs = "interrupted in the first one"
-    elif run.best_epoch != run.n_epochs:
-        epochs += f", of which the weights of epoch {run.best_epoch} are kept"
+    elif best_epoch != n_epochs:
+        epochs += f", of which the weights of epoch {best_epoch} are kept"
     score = "none: no rows were held out"
-    if run.valid_score is not None:
-        score = f"{run.metric} {run.valid_score:.4f} (epoch {run.best_epoch})"
+    if "valid_score" in run.manifest.metrics:
+        score = f"{run.metric} {run.manifest.metrics['valid_score']:.4f} (epoch {best_epoch})"
+    loss = repr(loss_of(network["criterion"]))
+    if isinstance(run.manifest.parameters["loss"], str):
+        loss = f"{run.manifest.parameters['loss']}: {loss}"
     facts = {
-        "Loss": _code(run.loss),
-        "Precision": run.precision,
-        "Training rows": f"{run.n_rows:,}",
+        "Loss": _code(loss),
+        "Precision": network["precision"],
+        "Training rows": f"{state['_n_training_rows']:,}",
         "Epochs": epochs,
-        "Learning rate": f"{run.lr:g}",
+        "Learning rate": f"{state['lr_']:g}",
         "Validation score": score,
         **{f"`{key}`": _code(repr(value)) for key, value in run.decision.items()},
         **{f"Parameter `{key}`": _code(_shown(part)) for key, part in run.parameters.items()},
@@ -173,10 +185,10 @@ def _training(run: Run) -> str:
 
 
 def _usage(run: Run, name: str) -> str:
-    task = run.texts
+    task, estimator, state = run.texts, run.manifest.estimator, run.manifest.state
     own = (
-        f"```python\nfrom skdice import {run.estimator}\n\n"
-        f"model = {run.estimator}.from_pretrained({name!r})\n{task.call}\n```\n\n"
+        f"```python\nfrom skdice import {estimator}\n\n"
+        f"model = {estimator}.from_pretrained({name!r})\n{task.call}\n```\n\n"
     )
     if task.transformers is None:
         return f"{own}Its head is skdice's own; transformers loads the encoder alone."
@@ -190,12 +202,12 @@ def _usage(run: Run, name: str) -> str:
     same = "That gives the same logits. "
     if run.n_members > 1:
         same = f"That gives the logits of one of {run.n_members} networks. "
-    if run.word_shapes:
+    if state.get("word_shapes_"):
         same = "That gives worse logits: the network is not told the shape of each word. "
     chain = "Tags of a sentence that are scored together, thresholds"
     return (
         f"{own}Without skdice:\n\n```python\n{code}\n```\n\n{same}"
-        f"{chain if run.crf else 'Thresholds'}, "
+        f"{chain if state.get('crf_') else 'Thresholds'}, "
         f"biases, well-formed tag sequences and windows over long texts come with skdice only."
     )
 
