@@ -22,14 +22,9 @@ _ATTENTION = ("eager", "sdpa", "flex_attention")
 
 
 def check_configuration(directory: Path, name: str = CONFIG) -> None:
-    """Raise a ValueError if a configuration has transformers fetch code, or build without end.
+    """Raise a ValueError if a file of a model has transformers fetch code, or build without end.
 
-    Parameters
-    ----------
-    directory : Path
-        Of a model; what it lacks is not checked.
-    name : str
-        Of the file.
+    What the directory lacks is not checked.
     """
     content = read_json(directory / name)
     if not isinstance(content, dict):
@@ -67,11 +62,8 @@ def check_vocabulary(directory: Path) -> None:
 def read_json(path: Path) -> Any:
     """Return what a JSON file has; an empty dict if there is none.
 
-    Raises
-    ------
-    ValueError
-        If it is no file, which could be read without end, or no JSON, or one of too many lists in
-        one another.
+    A ValueError says that it is no file, which could be read without end, or no JSON, or one with
+    too many lists in one another.
     """
     if not os.path.lexists(path):
         return {}

@@ -5,7 +5,7 @@ import inspect
 import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,20 +118,28 @@ def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 def load_estimator(
     directory: str | os.PathLike[str],
-    find_class: Callable[[str, str], Any],
+    classes: Sequence[Any],
     *,
     device: str | None,
     revision: str | None,
     model: str | os.PathLike[str] | None,
 ) -> Any:
-    """Return the estimator that a directory holds, as ``from_pretrained`` says.
+    """Return the estimator of one of some classes that a directory holds.
 
-    ``find_class`` gets how the directory is shown, and the name of the class that was saved.
+    It does and raises what ``from_pretrained`` says.
     """
+    by_name = {cls.__name__: cls for cls in classes}
 
     def load(place: Path) -> Any:
         manifest = read_manifest(place)
-        cls = find_class(repr(str(place)), manifest.estimator)
+        name = manifest.estimator
+        if name not in by_name:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {name}, not a {' or '.join(by_name)}. Call "
+                f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads any "
+                f"class that this skdice has."
+            )
+        cls = by_name[name]
         _check_fit(cls, manifest, place)
         chosen: dict[str, Any] = {} if device is None else {"device": device}
         if model is not None:
@@ -291,13 +299,7 @@ def _decision(estimator: Any) -> dict[str, Any]:
 
 
 def _load_head(module: Any, directory: Path) -> None:
-    """Load the weights beside the transformer, and check that all weights are those saved.
-
-    Raises
-    ------
-    ValueError
-        If a weight is missing, not finite, of another shape or of another network.
-    """
+    """Load the weights beside the transformer, and check that all weights are those saved."""
     shown = repr(str(directory))
     head = read_weights(directory / HEAD)
     if module.base_digest:

@@ -154,18 +154,8 @@ class SavedEstimator(SharedParameters):
         --------
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
-
-        def find_class(shown: str, name: str) -> type[Self]:
-            if name != cls.__name__:
-                raise ValueError(
-                    f"The directory {shown} holds a {name}, not a {cls.__name__}. Call "
-                    f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads "
-                    f"any class."
-                )
-            return cls
-
         loaded: Self = load_estimator(
-            directory, find_class, device=device, revision=revision, model=model
+            directory, [cls], device=device, revision=revision, model=model
         )
         return loaded
 

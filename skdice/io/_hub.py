@@ -11,17 +11,9 @@ _HIDDEN = ".*"  # Of git and of the hub's own; no part of an estimator.
 
 
 def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str | None) -> str:
-    """Replace what a repository of the hub has by a directory; return the URL of the commit.
+    """Replace what a repository of the hub has by a directory, as ``push_to_hub`` says.
 
-    Parameters
-    ----------
-    directory : Path
-    repo_id : str
-        Made if there is none yet.
-    private : bool or None
-        Of a new one; None is the default of the owner.
-    revision : str or None
-        A branch, made if there is none yet; None is the main one.
+    Returns the URL of the commit.
     """
     from huggingface_hub import HfApi
 
@@ -42,19 +34,7 @@ def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str
 def find_saved(directory: str | os.PathLike[str], revision: str | None) -> Path:
     """Return the absolute path of a saved estimator; of one on the hub, that in the hub's cache.
 
-    Parameters
-    ----------
-    directory : str or PathLike
-        A path; or an id of the hub, if there is no directory where it would lie.
-    revision : str or None
-        Branch, tag or commit on the hub.
-
-    Raises
-    ------
-    TypeError
-        If it is no path.
-    ValueError
-        If the hub does not give it, or ``revision`` is given for a path.
+    It is on the hub if it looks like an id, and there is no directory where such a path would lie.
     """
     path = as_path(directory)
     is_here = path.exists() or path.parent.exists()

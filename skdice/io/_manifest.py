@@ -40,17 +40,15 @@ class Manifest:
     network: dict[str, Any]  # what the network is built from
     metrics: dict[str, float]
     versions: dict[str, str] = field(default_factory=installed_versions)  # that saved it
-    has_adapters: bool = False  # and not the weights that they are for
+
+    @property
+    def has_adapters(self) -> bool:
+        """Whether it was saved without the weights that its adapters are for."""
+        return bool(self.network["base_digest"])
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write ``skdice.json`` into a directory in which all other files are.
-
-    Raises
-    ------
-    ValueError
-        If JSON cannot hold a parameter or a part of the state; the message has its name.
-    """
+    """Write ``skdice.json`` into a directory in which all other files are."""
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "estimator": manifest.estimator,
@@ -72,11 +70,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 def read_manifest(directory: Path) -> Manifest:
     """Read ``skdice.json`` and check all files of a directory against it.
 
-    Raises
-    ------
-    ValueError
-        If there is no directory of skdice, or something in it is missing, damaged or newer than
-        this skdice; it says what to do.
+    A ValueError says what is missing, damaged or newer than this skdice, and what to do.
     """
     _check_is_saved(directory)
     content = _read_content(directory)
@@ -85,7 +79,6 @@ def read_manifest(directory: Path) -> Manifest:
         return Manifest(
             estimator=content["estimator"],
             versions=content["versions"],
-            has_adapters=ADAPTER_WEIGHTS in content["files"],
             **{
                 entry: {key: from_json(part) for key, part in content[entry].items()}
                 for entry in _VALUES

@@ -84,11 +84,6 @@ class Run:
         """Hub id or directory of the base model."""
         return str(self.manifest.parameters["model"])
 
-    @property
-    def has_adapters(self) -> bool:
-        """Whether the weights are those of adapters and a head."""
-        return bool(self.manifest.network["base_digest"])
-
 
 def model_card(run: Run, name: str) -> str:
     """Return the text of README.md, of a directory with a name."""
@@ -96,7 +91,7 @@ def model_card(run: Run, name: str) -> str:
         _header(run, name),
         f"# {_heading(name)}\n\nA `{run.manifest.estimator}` of skdice: a transformer that "
         f"{run.texts.summary}, fine-tuned from {_base_model(run.model)}."
-        f"{_ADAPTERS if run.has_adapters else ''}",
+        f"{_ADAPTERS if run.manifest.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
     ]
     if run.classes:
@@ -195,7 +190,7 @@ def _usage(run: Run, name: str) -> str:
     pair = ['"Where does John live?"', '"John lives in Oslo."']
     texts = ", ".join(pair[::-1] if run.is_context_first else pair)
     tag = task.pipeline_tag
-    load = (_LOAD_ADAPTERS if run.has_adapters else _LOAD).format(
+    load = (_LOAD_ADAPTERS if run.manifest.has_adapters else _LOAD).format(
         tag=tag, name=name, config=f"{name}/{MODEL_CONFIG}", auto_class=_AUTO_CLASSES.get(tag)
     )
     code = task.transformers.format(tag=tag, name=name, texts=texts, load=load)

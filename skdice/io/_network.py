@@ -32,29 +32,16 @@ _OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_t
 
 @dataclass(frozen=True)
 class SavedNetwork:
-    """A network and its tokenizer, with what transformers has to know of them.
-
-    Attributes
-    ----------
-    module : TextModule
-        Its layers that are not part of the transformer get a file of their own.
-    tokenizer : transformers.PreTrainedTokenizerFast
-    config : dict
-        Entries of ``config.json`` to set: names of the labels, type of the problem.
-    max_length : int
-        Where the tokenizer cuts when it is asked to.
-    splits_words : bool
-        Whether the model was trained on single words: a byte-level BPE then has to read the first
-        word of a text as all others, after a space.
-    adapter_config : dict or None
-        Of ``adapter_config.json``. Adapters are written in place of all weights of the transformer.
-    """
+    """A network and its tokenizer, with what transformers has to know of them."""
 
     module: TextModule
     tokenizer: Any
-    config: dict[str, Any]
-    max_length: int
+    config: dict[str, Any]  # to set: names of the labels, type of the problem
+    max_length: int  # where the tokenizer cuts when it is asked to
+    # Whether the model was trained on single words: a byte-level BPE then has to read the first
+    # word of a text as all others, after a space.
     splits_words: bool
+    # Of peft. Adapters are written in place of all weights of the transformer.
     adapter_config: dict[str, Any] | None = None
 
 
@@ -156,13 +143,7 @@ def check_weights(directory: Path, auto_class: str) -> None:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Return the weights in a file; none if there is no file.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read.
-    """
+    """Return the weights in a file; none if there is no file."""
     try:
         return load_file(path) if path.exists() else {}
     except SafetensorError as error:

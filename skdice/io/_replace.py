@@ -30,16 +30,7 @@ def replacing(directory: Path) -> Iterator[Path]:
 
     It is flushed to the disk and comes in by renaming. If the block raises, or the process is
     killed in it, everything is as before. Those that replace the same directory do it in turn.
-
-    Parameters
-    ----------
-    directory : Path
-        Absolute; it need not exist, but its parent does.
-
-    Raises
-    ------
-    OSError
-        If the file system does not let us.
+    The path is absolute, and its parent exists.
     """
     place = _beside(directory)
     new = place / "new"
@@ -69,19 +60,8 @@ def current(directory: Path) -> Path:
 def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
     """Return what ``read`` makes of a directory, all of it from one version.
 
-    If the directory was replaced meanwhile, it is read again.
-
-    Parameters
-    ----------
-    directory : Path
-        Absolute.
-    read : callable
-        Gets the path where the content is. Its errors count if nothing changed meanwhile.
-
-    Raises
-    ------
-    ValueError
-        If another process writes there without end.
+    It gets the path where the content is, and reads again if the directory was replaced meanwhile:
+    what it raised then does not count. A ValueError says that others write there without end.
     """
     for _ in range(_READ_ATTEMPTS):
         before = _version(directory)

@@ -12,14 +12,7 @@ from ._replace import as_path, current, explained, replacing
 def save(directory: str | os.PathLike[str], network: SavedNetwork, run: Run) -> None:
     """Write a directory that replaces an older one of skdice as a whole, or not at all.
 
-    Raises
-    ------
-    TypeError
-        If ``directory`` is no path.
-    ValueError
-        If there is something else than a directory of skdice, or a value that JSON cannot hold.
-    OSError
-        If the disk is full, or the file system does not let us; what was there is intact.
+    What it raises is what ``save_pretrained`` says.
     """
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:

@@ -14,13 +14,13 @@ from sklearn.base import clone
 from skorch.callbacks import Callback
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer
 
-from skdice import DiceSearchCV, DiceTextClassifier, DiceTokenTagger
+from skdice import DiceTokenTagger
 from skdice._digest import digest
 from skdice._pretrained import quiet_transformers
 from skdice.estimators import load_pretrained
 from skdice.io._values import from_json, to_json
 
-from ..corpora import easy_corpus, easy_texts
+from ..corpora import easy_corpus
 from ..io.conftest import CASES, FAST, make
 from ..io.test_load_errors import change, content_of, sign
 from ..tiny_models import change_weights
@@ -132,17 +132,6 @@ class TestParameters:
             tagger.set_params(peft_config__rank=3)
         with pytest.raises(ValueError, match="'peft_config__r' needs a configuration of peft"):
             DiceTokenTagger().set_params(peft_config__r=3)
-
-    def test_search(self, tiny_models):
-        X, y = easy_texts(24)
-        classifier = DiceTextClassifier(tiny_models("bert"), **FAST, peft_config=LORA)
-
-        def space(trial):
-            return {"peft_config__r": trial.suggest_categorical("peft_config__r", [2, 8])}
-
-        search = DiceSearchCV(classifier, space, n_trials=2, cv=2, random_state=0, verbose=0)
-        search.fit(X, y)
-        assert search.best_estimator_.peft_config.r == search.best_params_["peft_config__r"]
 
     def test_parts_of_configurations_in_json(self):
         config = peft.LoraConfig(

@@ -91,20 +91,6 @@ def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatc
     assert loaded.predict(X).tolist() == other.predict(X).tolist()
 
 
-def test_replaced_by_another_class(fitted, copied_tagger, monkeypatch):
-    classifier, X, _ = fitted("texts")
-    load_tokenizer = _persistence.WordTokenizer
-
-    def replace_then_load(path):
-        monkeypatch.setattr(_persistence, "WordTokenizer", load_tokenizer)
-        classifier.save_pretrained(copied_tagger)
-        return load_tokenizer(path)
-
-    monkeypatch.setattr(_persistence, "WordTokenizer", replace_then_load)
-    loaded = load_pretrained(copied_tagger)
-    assert loaded.predict(X).tolist() == classifier.predict(X).tolist()
-
-
 def test_a_directory_that_always_changes(tmp_path):
     def read_and_write(place):
         write(tmp_path / "saved", "x")

@@ -330,7 +330,7 @@ def test_an_own_class_loads_by_itself(fitted, tmp_path):
     own.save_pretrained(tmp_path / "own")
     loaded = Tagger.from_pretrained(tmp_path / "own")
     assert loaded.predict(X).tolist() == estimator.predict(X).tolist()
-    with pytest.raises(ValueError, match=r"or call Tagger.from_pretrained"):
+    with pytest.raises(ValueError, match=r"Call Tagger.from_pretrained"):
         load_pretrained(tmp_path / "own")
 
 

@@ -1,19 +1,17 @@
 """The model card says what the run was, and its header and tables are well-formed."""
 
-import ast
 import re
 from dataclasses import replace
 
 import pytest
 from huggingface_hub import ModelCard
 
-from skdice import DiceTokenTagger, estimators
+from skdice import DiceTokenTagger
 from skdice.io._manifest import Manifest
 from skdice.io._model_card import Run, model_card
 from skdice.losses import DiceLoss
 
-from ..corpora import easy_corpus
-from .conftest import CASES, FAST
+from .conftest import CASES
 
 MANIFEST = Manifest(
     estimator="DiceTokenTagger",
@@ -120,18 +118,6 @@ class TestText:
         assert f"\n# {heading}\n" in card
         assert ModelCard(card).data.model_name == " ".join(name.split())
 
-    @pytest.mark.parametrize(
-        "name", [n for n in estimators.__all__ if hasattr(getattr(estimators, n), "_task")]
-    )
-    def test_code_is_code(self, name):
-        texts = getattr(estimators, name)._task.card
-        card = model_card(replace(RUN, texts=texts), "it's")
-        blocks = code_blocks(card)
-        assert len(blocks) == (1 if name == "DiceQueryTagger" else 2)
-        for block in blocks:
-            ast.parse(block)
-            assert '"it\'s"' in block
-
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_code_of_every_estimator_runs(fitted, case, tmp_path, monkeypatch):
@@ -142,26 +128,3 @@ def test_the_code_of_every_estimator_runs(fitted, case, tmp_path, monkeypatch):
         names = {}
         exec(block, names)
         assert "model" in names
-
-
-def test_a_run(tiny_bert, tmp_path):
-    tagger = DiceTokenTagger(
-        tiny_bert,
-        **{**FAST, "max_epochs": 2},
-        loss=DiceLoss(gamma=0.5),
-        validation_fraction=0.25,
-        background_bias="auto",
-    ).fit(*easy_corpus(16))
-    tagger.save_pretrained(tmp_path)
-    card = (tmp_path / "README.md").read_text()
-    facts = table(card)
-    score = tagger.history_.loc[2, "valid_score"]
-    assert ModelCard(card).data.eval_results[0].metric_value == pytest.approx(score)
-    assert facts["Loss"] == "`DiceLoss(background=2, gamma=0.5, memory=0.0)`"
-    assert facts["Training rows"] == "12"
-    assert facts["Epochs"] == "2"
-    assert facts["Validation score"] == f"F1 {score:.4f} (epoch 2)"
-    assert facts["`scheme_`"] == "`'IOB2'`"
-    assert facts["`background_bias_`"] == f"`{tagger.background_bias_!r}`"
-    assert facts["Parameter `batch_size`"] == "`8`"
-    assert "Parameter `weight_decay`" not in facts

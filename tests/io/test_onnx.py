@@ -336,18 +336,3 @@ class TestReplacing:
         with pytest.raises(RuntimeError, match=r"'logits' of onnxruntime differs by 0.0003"):
             changed.export_onnx(old)
         assert old.read_bytes() == b"old"
-
-    def test_without_onnxruntime_and_with_large_weights(self, quick, old, monkeypatch):
-        estimator, program = quick
-        without(monkeypatch, "runtime")
-
-        def save(new):
-            new.write_bytes(b"graph")
-            new.with_name(f"{new.name}.data").write_bytes(b"weights")
-
-        program.save = save
-        estimator.export_onnx(old)
-        assert {path.name: path.read_bytes() for path in old.parent.iterdir()} == {
-            "model.onnx": b"graph",
-            "model.onnx.data": b"weights",
-        }

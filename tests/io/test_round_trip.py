@@ -113,7 +113,7 @@ OPTIONS = {
     "focal": (
         "pairs",
         {
-            "loss": FocalLoss(gamma=np.float64(1.5)),
+            "loss": FocalLoss(gamma=1.5),
             "class_weight": {0: 2.0, 1: 1},
         },
     ),
@@ -145,11 +145,9 @@ def test_parameters(tiny_bert, name, tmp_path):
     loaded = saved_and_loaded(estimator.fit(X, y), tmp_path / "saved")
     assert loaded.model == tiny_bert
     assert set(loaded.get_params(deep=False)) == set(inspect.signature(type(loaded)).parameters)
-    again = saved_and_loaded(loaded, tmp_path / "again")  # Numbers of NumPy have become plain.
-    assert shown(again) == shown(loaded)
     for part in options:
-        assert repr(getattr(loaded, part)).replace("'", "") in repr(options[part]).replace("'", "")
-    assert_same(outputs(again, X), outputs(estimator, X))
+        assert repr(getattr(loaded, part)) == repr(options[part])
+    assert_same(outputs(loaded, X), outputs(estimator, X))
 
 
 @pytest.mark.parametrize(
