@@ -139,12 +139,14 @@ def load_estimator(
                 f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads any "
                 f"class that this skdice has."
             )
-        cls = by_name[name]
-        _check_fit(cls, manifest, place)
         chosen: dict[str, Any] = {} if device is None else {"device": device}
         if model is not None:
             chosen["model"] = os.fspath(model)
-        return _restored(cls(**{**manifest.parameters, **chosen}), manifest, place)
+        try:
+            _check_fit(by_name[name], manifest, place)
+            return _restored(by_name[name](**{**manifest.parameters, **chosen}), manifest, place)
+        except RecursionError as error:  # Losses in one another are copied by many functions.
+            raise damaged(place, "it has values in one another without end") from error
 
     return read_one_version(find_saved(directory, revision), load)
 

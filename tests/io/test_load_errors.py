@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
 
 import pytest
@@ -259,20 +260,35 @@ def test_damaged_heads(damage, fitted, tmp_path):
         load_pretrained(tmp_path / "saved")
 
 
-@pytest.mark.parametrize("kind", ["lists", "objects"])
-@pytest.mark.parametrize("entry", ["parameters", "state", "files", "versions", "unknown"])
-def test_hundreds_of_levels(copied_tagger, entry, kind):
-    """Whatever the number of functions in one another that Python still allows."""
-    for n_levels in (*range(300, 1000, 25), 10_000):
-        deep = "[" * n_levels + "]" * n_levels
-        if kind == "objects":
-            deep = '{"a":' * n_levels + "1" + "}" * n_levels
-        content = json.dumps({**content_of(copied_tagger), entry: "here"})
-        path = copied_tagger.parent / "deep" / "skdice.json"
-        shutil.copytree(copied_tagger, path.parent, dirs_exist_ok=True)
-        path.write_text(content.replace('"here"', deep))
+NESTS = {
+    "lists": lambda inner: [inner],
+    "dicts": lambda inner: {"type": "dict", "items": [["a", inner]]},
+    "losses": lambda inner: {"type": "loss", "class": "SpanLoss", "parameters": {"loss": inner}},
+}
+PLACES = [
+    ("parameters", "loss"),
+    ("network", "criterion"),
+    ("state", "classes_"),
+    ("files", "config.json"),
+    ("versions", "skdice"),
+]
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("entry, name", PLACES)
+def test_hundreds_of_levels(copied_tagger, nest, entry, name):
+    """With a digest that is right."""
+    limit, saved = sys.getrecursionlimit(), content_of(copied_tagger)
+    for n_levels in (100, 200, 450, 900):
+        deep = {"type": "loss", "class": "DiceLoss", "parameters": {}}
+        for _ in range(n_levels):
+            deep = NESTS[nest](deep)
+        sys.setrecursionlimit(50_000)  # To write it.
+        change(copied_tagger, **{entry: {**saved[entry], name: deep}})
+        sys.setrecursionlimit(limit)
         with pytest.raises(ValueError, match="is damaged"):
-            load_pretrained(path.parent)
+            load_pretrained(copied_tagger)
+        (copied_tagger / "skdice.json").write_text(json.dumps(saved))
 
 
 def test_the_cache_of_a_hub_has_links(saved_tagger, tmp_path):
