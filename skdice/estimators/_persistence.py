@@ -5,6 +5,7 @@ import inspect
 import math
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -16,16 +17,12 @@ from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
 from .._parameters import parameters_of
-from ..io._manifest import Manifest, damaged, installed_versions, read_estimator_name, read_manifest
-from ..io._model_card import Run
-from ..io._network import (
-    Adapters,
-    SavedNetwork,
-    check_loads_nothing_else,
-    check_weights,
-    read_weights,
-)
+from ..io._hub import find_saved
+from ..io._manifest import Manifest, damaged, installed_versions, read_manifest
+from ..io._model_card import Run, loss_of
+from ..io._network import SavedNetwork, check_loads_nothing_else, check_weights, read_weights
 from ..io._onnx import export
+from ..io._replace import read_one_version
 from ..io._save import save
 from ..losses import Loss
 from ..losses._query import QueryLoss
@@ -70,16 +67,8 @@ def save_estimator(
 ) -> None:
     """Save a fitted estimator, as ``save_pretrained`` says."""
     parameters = _saved_parameters(estimator)
-    net, module, tokenizer = estimator.net_, estimator.net_.module_, estimator.tokenizer_
-    if merged and module.base_digest:
-        module = module.merged()
-    weights = module.state_dict()
-    adapters = None
-    if module.base_digest:
-        adapters = Adapters(
-            config=module.adapter_config(parameters["model"]),
-            weights={saved: weights[name] for name, saved in module.saved_names().items()},
-        )
+    net, tokenizer = estimator.net_, estimator.tokenizer_
+    module = net.module_.merged() if merged and net.module_.base_digest else net.module_
     manifest = Manifest(
         estimator=type(estimator).__name__,
         parameters=parameters,
@@ -94,18 +83,17 @@ def save_estimator(
         },
         metrics=_metrics(estimator),
     )
+    has_adapters = bool(module.base_digest)
     network = SavedNetwork(
-        transformer=module.transformer,
-        head={name: w for name, w in weights.items() if not name.startswith(TRANSFORMER)},
+        module=module,
         tokenizer=tokenizer.tokenizer,
         config=estimator._model_config(),
         max_length=estimator.max_length_,
         # Where transformers gives a model raw text and skdice gives it words.
         splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
-        takes_token_types=module._takes_types,
-        adapters=adapters,
+        adapter_config=module.adapter_config(parameters["model"]) if has_adapters else None,
     )
-    save(directory, manifest, network, _run(estimator, manifest))
+    save(directory, network, _run(estimator, manifest))
 
 
 def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -132,19 +120,53 @@ def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_estimator(
-    cls: Any, place: Path, device: str | None, model: str | os.PathLike[str] | None = None
+    directory: str | os.PathLike[str],
+    classes: Sequence[Any],
+    *,
+    device: str | None,
+    revision: str | None,
+    model: str | os.PathLike[str] | None,
 ) -> Any:
-    """Return the estimator that a directory holds, which does not change meanwhile.
+    """Return the estimator of one of some classes that a directory holds.
 
-    With ``model``, that is where its base model is.
+    It does and raises what ``from_pretrained`` says.
     """
-    name = read_estimator_name(place)
-    if name != cls.__name__:
-        raise ValueError(
-            f"The directory {str(place)!r} holds a {name}, not a {cls.__name__}. Call "
-            f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads any class."
-        )
-    manifest = read_manifest(place)
+    by_name = {cls.__name__: cls for cls in classes}
+
+    def load(place: Path) -> Any:
+        manifest = read_manifest(place)
+        name = manifest.estimator
+        if name not in by_name:
+            raise ValueError(
+                f"The directory {str(place)!r} holds a {name}, not a {' or '.join(by_name)}. Call "
+                f"{name}.from_pretrained, or skdice.estimators.load_pretrained, which loads any "
+                f"class that this skdice has."
+            )
+        chosen: dict[str, Any] = {} if device is None else {"device": device}
+        if model is not None:
+            chosen["model"] = os.fspath(model)
+        try:
+            _check_fit(by_name[name], manifest, place)
+            return _restored(by_name[name](**{**manifest.parameters, **chosen}), manifest, place)
+        except RecursionError as error:  # Losses in one another are copied by many functions.
+            raise damaged(place, "it has values in one another without end") from error
+
+    return read_one_version(find_saved(directory, revision), load)
+
+
+def _restored(estimator: Any, manifest: Manifest, place: Path) -> Any:
+    """Return an estimator with all that its fit set."""
+    net = _read_net(estimator, place, manifest)
+    tokenizer = WordTokenizer(str(place))
+    # The saved tokenizer may put a space before a text; words are cut as they were in fit.
+    tokenizer._word_prefix = manifest.network["word_prefix"]
+    loss = loss_of(net.criterion_)
+    vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss)
+    return estimator
+
+
+def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:
+    """Raise a ValueError unless an estimator of this class can have been saved so."""
     unknown = sorted(set(manifest.parameters) - set(inspect.signature(cls).parameters))
     if unknown:
         raise ValueError(
@@ -159,16 +181,6 @@ def load_estimator(
         cls(**{**manifest.parameters, "checkpoint_dir": None})._check_parameters()
     except ValueError as error:
         raise damaged(place, f"what it says of the fit cannot be ({error})") from error
-    chosen = {} if device is None else {"device": device}
-    if model is not None:
-        chosen["model"] = os.fspath(model)
-    estimator = cls(**{**manifest.parameters, **chosen})
-    net = _read_net(estimator, place, manifest)
-    tokenizer = WordTokenizer(str(place))
-    # The saved tokenizer may put a space before a text; words are cut as they were in fit.
-    tokenizer._word_prefix = manifest.network["word_prefix"]
-    vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=_loss_of(net))
-    return estimator
 
 
 def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
@@ -263,42 +275,21 @@ def _metrics(estimator: Any) -> dict[str, float]:
 
 
 def _run(estimator: Any, manifest: Manifest) -> Run:
-    parameters = manifest.parameters
-    loss = repr(estimator.loss_)
-    if isinstance(parameters["loss"], str):
-        loss = f"{parameters['loss']}: {loss}"
-    history, drawn = estimator.history_, None
-    if estimator.negative_ratio_ is not None and len(history):
-        drawn = int(history["n_texts"].iloc[-1])
     defaults = inspect.signature(type(estimator)).parameters
     stated = parameters_of(type(estimator))
     return Run(
         texts=estimator._task.card,
-        estimator=type(estimator).__name__,
-        model=parameters["model"],
-        loss=loss,
+        manifest=manifest,
         parameters={
             name: value
-            for name, value in parameters.items()
+            for name, value in manifest.parameters.items()
             if stated[name].on_card and repr(value) != repr(defaults[name].default)
         },
-        precision=estimator.net_.precision,
-        n_rows=estimator._n_training_rows,
-        loss_reason=estimator.loss_reason_,
-        n_drawn=drawn,
-        n_members=1 + len(estimator.net_.module_.members),
-        lr=estimator.lr_,
-        n_epochs=len(estimator.history_),
-        best_epoch=estimator.best_epoch_,
-        interrupted=estimator.interrupted_,
         metric=estimator._metric_name(),
-        valid_score=manifest.metrics.get("valid_score"),
         decision=_decision(estimator),
         classes=estimator._class_names(),
+        n_members=1 + len(estimator.net_.module_.members),
         is_context_first=estimator.tokenizer_.pads_left,
-        has_adapters=bool(manifest.network["base_digest"]),
-        word_shapes=getattr(estimator, "word_shapes_", False),
-        crf=getattr(estimator, "crf_", False),
     )
 
 
@@ -312,20 +303,8 @@ def _decision(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _loss_of(net: TextNet) -> Loss:
-    """Return the loss of the parameters, of which the criterion may form several."""
-    criterion: Any = net.criterion_
-    return getattr(criterion, "loss", criterion)
-
-
 def _load_head(module: Any, directory: Path) -> None:
-    """Load the weights beside the transformer, and check that all weights are those saved.
-
-    Raises
-    ------
-    ValueError
-        If a weight is missing, not finite, of another shape or of another network.
-    """
+    """Load the weights beside the transformer, and check that all weights are those saved."""
     shown = repr(str(directory))
     head = read_weights(directory / HEAD)
     if module.base_digest:

@@ -27,13 +27,7 @@ _FIELDS = ("question", "context")
 
 
 def check_questions(X: Any) -> tuple[list[str], list[str]]:
-    """Return the questions and the contexts of a table, dicts or pairs.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X is of another kind, or a question or context is missing, empty or no str.
-    """
+    """Return the questions and the contexts of a table, dicts or pairs, none of them empty."""
     if is_table(X):
         rows = _table_rows(X)
     else:
@@ -85,24 +79,14 @@ def _read_row(row: Any, i: int) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class GoldAnswers:
-    """The answers to questions, and where they lie in their contexts.
+    """The answers to questions, and where they lie in their contexts."""
 
-    Attributes
-    ----------
-    answers : list of n_rows answers
-        As given.
-    spans : list of (start, end) or None
-        Characters of the first answer of each question that is not left out, None if it has none.
-    kept : ndarray, int64
-        The questions to learn from: all but those of which every answer was left out.
-    n_misaligned : int
-        How many answers did not lie where they should.
-    """
-
-    answers: list[Any]
+    answers: list[Any]  # as given
+    # Characters of the first answer of each question that is not left out, None if it has none.
     spans: list[Span | None]
+    # The questions to learn from: all but those of which every answer was left out.
     kept: np.ndarray
-    n_misaligned: int
+    n_misaligned: int  # answers that did not lie where they should
 
     def take(self, index: np.ndarray) -> "GoldAnswers":
         """Return the answers to some questions, all of which are learned from."""
@@ -111,21 +95,10 @@ class GoldAnswers:
 
 
 def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswers:
-    """Find the answers in their contexts.
+    """Find the answers, which are SQuAD dicts, str or lists of str, in their contexts.
 
-    Parameters
-    ----------
-    y : list, Series or object array of answers
-        SQuAD dicts, str or lists of str.
-    contexts : list of str
-    on_misaligned : {"repair", "raise", "skip"}
-        What is done where the context has another text at an ``answer_start``: take the nearest
-        place that has it, raise, or leave the answer out.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a row is of another kind, or none of its answers is in the context; it names the row.
+    Where the context has another text at an ``answer_start``, "repair" takes the nearest place that
+    has it, "raise" raises, and "skip" leaves the answer out.
     """
     if y is None:
         raise ValueError(

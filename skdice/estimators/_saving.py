@@ -7,8 +7,7 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..io._hub import saved_directory, upload
-from ..io._replace import read_one_version
+from ..io._hub import upload
 from ..nn._ranks import is_first_process
 from ._persistence import export_network, load_estimator, save_estimator
 from ._shared_parameters import SharedParameters
@@ -155,11 +154,10 @@ class SavedEstimator(SharedParameters):
         --------
         skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
-        with saved_directory(directory, revision) as path:
-            loaded: Self = read_one_version(
-                path, lambda place: load_estimator(cls, place, device, model)
-            )
-            return loaded
+        loaded: Self = load_estimator(
+            directory, [cls], device=device, revision=revision, model=model
+        )
+        return loaded
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
         """Export the network of the fitted estimator as an ONNX file, for use without torch.

@@ -21,12 +21,7 @@ class DirectoryCheckpoint:
     It is one file of safetensors, with all that is no tensor as JSON in its header. There is no
     pickle in it. A new state replaces the last one as a whole, or not at all.
 
-    Parameters
-    ----------
-    directory : str or PathLike
-        Where the states of all fits are.
-    fingerprint : str
-        Of this fit: its state is found again by it.
+    ``directory`` has the states of all fits; that of this one is found again by ``fingerprint``.
     """
 
     def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:
@@ -34,13 +29,7 @@ class DirectoryCheckpoint:
         self.path = as_path(directory) / fingerprint
 
     def load(self) -> dict[str, Any] | None:
-        """Return the state that was saved last, None if there is none.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged.
-        """
+        """Return the state that was saved last, None if there is none."""
         if not (self.path / _FILE).exists():
             return None
         try:
@@ -62,13 +51,7 @@ class DirectoryCheckpoint:
         )
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write a state, which takes the place of the last one when it is complete.
-
-        Raises
-        ------
-        OSError
-            If the disk is full, or the file system does not let us; the last one is intact.
-        """
+        """Write a state, which takes the place of the last one when it is complete."""
         tensors: dict[str, Tensor] = {}
         text = json.dumps(_split(state, tensors))
         header = {"state": text, "digest": _digest(text, tensors)}

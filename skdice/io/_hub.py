@@ -2,11 +2,7 @@
 
 import os
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ._replace import as_path
 
@@ -15,17 +11,9 @@ _HIDDEN = ".*"  # Of git and of the hub's own; no part of an estimator.
 
 
 def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str | None) -> str:
-    """Replace what a repository of the hub has by a directory; return the URL of the commit.
+    """Replace what a repository of the hub has by a directory, as ``push_to_hub`` says.
 
-    Parameters
-    ----------
-    directory : Path
-    repo_id : str
-        Made if there is none yet.
-    private : bool or None
-        Of a new one; None is the default of the owner.
-    revision : str or None
-        A branch, made if there is none yet; None is the main one.
+    Returns the URL of the commit.
     """
     from huggingface_hub import HfApi
 
@@ -43,47 +31,28 @@ def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str
     return str(commit.commit_url)
 
 
-@contextmanager
-def saved_directory(directory: str | os.PathLike[str], revision: str | None) -> Iterator[Path]:
-    """Yield the absolute path of a saved estimator; of one on the hub, that of a copy.
+def find_saved(directory: str | os.PathLike[str], revision: str | None) -> Path:
+    """Return the absolute path of a saved estimator; of one on the hub, that in the hub's cache.
 
-    Parameters
-    ----------
-    directory : str or PathLike
-        A path; or an id of the hub, if there is no directory where it would lie.
-    revision : str or None
-        Branch, tag or commit on the hub.
-
-    Raises
-    ------
-    TypeError
-        If it is no path.
-    ValueError
-        If the hub does not give it, or ``revision`` is given for a path.
+    It is on the hub if it looks like an id, and there is no directory where such a path would lie.
     """
     path = as_path(directory)
     is_here = path.exists() or path.parent.exists()
-    is_id = isinstance(directory, str) and _HUB_ID.fullmatch(directory) and not is_here
-    if not is_id:
-        if revision is not None:
-            raise ValueError(
-                f"revision is for ids of the hub, and {os.fspath(directory)!r} is a path. Got "
-                f"revision={revision!r}."
-            )
-        yield path
-        return
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        copy = Path(folder, path.name)
-        # The hub's cache has links to files, which a saved estimator may not have.
-        shutil.copytree(_download(str(directory), revision), copy)
-        yield copy
+    if isinstance(directory, str) and _HUB_ID.fullmatch(directory) and not is_here:
+        return _download(directory, revision)
+    if revision is not None:
+        raise ValueError(
+            f"revision is for ids of the hub, and {os.fspath(directory)!r} is a path. Got "
+            f"revision={revision!r}."
+        )
+    return path
 
 
-def _download(repo_id: str, revision: str | None) -> str:
+def _download(repo_id: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return snapshot_download(
+        place = snapshot_download(
             repo_id, revision=revision, ignore_patterns=_HIDDEN, library_name="skdice"
         )
     except Exception as error:  # Each HTTP library has errors of its own.
@@ -92,3 +61,4 @@ def _download(repo_id: str, revision: str | None) -> str:
             f"There is no directory {repo_id!r} here, and the hub did not give one "
             f"({type(error).__name__}): {reason}"
         ) from error
+    return as_path(place)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG, read_json
 from .._version import __version__
 from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ._values import from_json, to_json
@@ -40,17 +40,15 @@ class Manifest:
     network: dict[str, Any]  # what the network is built from
     metrics: dict[str, float]
     versions: dict[str, str] = field(default_factory=installed_versions)  # that saved it
-    has_adapters: bool = False  # and not the weights that they are for
+
+    @property
+    def has_adapters(self) -> bool:
+        """Whether it was saved without the weights that its adapters are for."""
+        return bool(self.network["base_digest"])
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write ``skdice.json`` into a directory in which all other files are.
-
-    Raises
-    ------
-    ValueError
-        If JSON cannot hold a parameter or a part of the state; the message has its name.
-    """
+    """Write ``skdice.json`` into a directory in which all other files are."""
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "estimator": manifest.estimator,
@@ -72,58 +70,24 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 def read_manifest(directory: Path) -> Manifest:
     """Read ``skdice.json`` and check all files of a directory against it.
 
-    Raises
-    ------
-    ValueError
-        If something is missing, damaged or newer than this skdice; it says what to do.
+    A ValueError says what is missing, damaged or newer than this skdice, and what to do.
     """
+    _check_is_saved(directory)
     content = _read_content(directory)
     _check_files(directory, content["files"])
     try:
         return Manifest(
             estimator=content["estimator"],
             versions=content["versions"],
-            has_adapters=ADAPTER_WEIGHTS in content["files"],
             **{
                 entry: {key: from_json(part) for key, part in content[entry].items()}
                 for entry in _VALUES
             },
         )
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except ImportError:  # peft is not installed.
+        raise
+    except Exception as error:  # Each type of value has errors of its own.
         raise damaged(directory, f"{MANIFEST} has a value that cannot be read ({error})") from error
-
-
-def read_estimator_name(directory: Path) -> str:
-    """Return the name of the class that was saved, without a look at the other files.
-
-    Raises
-    ------
-    ValueError
-        If there is no directory of skdice, or it is damaged or newer than this skdice.
-    """
-    shown = repr(str(directory))
-    if not directory.exists():
-        raise ValueError(
-            f"There is no directory {shown}. Pass a directory that save_pretrained wrote; one on "
-            f"a hub has to be downloaded first."
-        )
-    if not directory.is_dir():
-        raise ValueError(
-            f"{shown} is a file; pass the directory that save_pretrained wrote, with {MANIFEST}."
-        )
-    if not (directory / MANIFEST).is_file():
-        raise ValueError(
-            f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
-            f"transformers is the base of an estimator, for instance DiceTokenTagger(model=...)."
-        )
-    return str(_read_content(directory)["estimator"])
 
 
 def listed_files(directory: Path) -> set[str]:
@@ -139,14 +103,31 @@ def damaged(directory: Path, what: str) -> ValueError:
     )
 
 
+def _check_is_saved(directory: Path) -> None:
+    shown = repr(str(directory))
+    if not directory.exists():
+        raise ValueError(
+            f"There is no directory {shown}. Pass a directory that save_pretrained wrote; one on "
+            f"a hub has to be downloaded first."
+        )
+    if not directory.is_dir():
+        raise ValueError(
+            f"{shown} is a file; pass the directory that save_pretrained wrote, with {MANIFEST}."
+        )
+    if not (directory / MANIFEST).is_file():
+        raise ValueError(
+            f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
+            f"transformers is the base of an estimator, for instance DiceTokenTagger(model=...)."
+        )
+
+
 def _read_content(directory: Path) -> dict[str, Any]:
     _check_inside(directory, MANIFEST)
     try:
-        content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        content = read_json(directory / MANIFEST)
         saved, version = content.pop("sha256", None), content["format_version"]
         is_newer, is_whole = version > FORMAT_VERSION, saved == _content_digest(content)
-    # Also of a list, and of too many lists in one another.
-    except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
+    except (ValueError, AttributeError, TypeError, KeyError) as error:  # Also of a list.
         raise damaged(directory, f"{MANIFEST} cannot be read ({error!r})") from error
     if is_newer:
         raise ValueError(

@@ -9,6 +9,7 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from .._configuration import MODEL_CONFIG
 from ..nn._adapters import describe, is_of_peft
+from ._manifest import Manifest
 
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
@@ -70,43 +71,36 @@ class Run:
     """What a model card tells of a fit."""
 
     texts: CardTexts
-    estimator: str
-    model: str  # hub id or directory of the base model
-    loss: str
+    manifest: Manifest
     parameters: dict[str, Any]  # of the constructor, those that are not the default ones
-    precision: str
-    n_rows: int
-    loss_reason: str | None  # of loss="auto"
-    n_drawn: int | None  # texts of an epoch, if those without positives are drawn
-    n_members: int
-    lr: float
-    n_epochs: int
-    best_epoch: int  # 0 if the first one was interrupted
-    interrupted: bool
     metric: str
-    valid_score: float | None
     decision: dict[str, Any]  # what was learned or tuned besides the weights
     classes: list[Any]
-    is_context_first: bool
-    has_adapters: bool = False
-    word_shapes: bool = False
-    crf: bool = False
+    n_members: int = 1
+    is_context_first: bool = False
+
+    @property
+    def model(self) -> str:
+        """Hub id or directory of the base model."""
+        return str(self.manifest.parameters["model"])
 
 
-def model_card(run: Run, name: str, versions: dict[str, str]) -> str:
+def model_card(run: Run, name: str) -> str:
     """Return the text of README.md, of a directory with a name."""
     sections = [
         _header(run, name),
-        f"# {_heading(name)}\n\nA `{run.estimator}` of skdice: a transformer that "
+        f"# {_heading(name)}\n\nA `{run.manifest.estimator}` of skdice: a transformer that "
         f"{run.texts.summary}, fine-tuned from {_base_model(run.model)}."
-        f"{_ADAPTERS if run.has_adapters else ''}",
+        f"{_ADAPTERS if run.manifest.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
     ]
     if run.classes:
         shown = ", ".join(_code(str(label)) for label in run.classes[:_MOST_CLASSES])
         more = len(run.classes) - _MOST_CLASSES
         sections.append(f"## Classes\n\n{shown}" + (f", and {more} more" if more > 0 else ""))
-    packages = "\n".join(f"- {package} {version}" for package, version in versions.items())
+    packages = "\n".join(
+        f"- {package} {version}" for package, version in run.manifest.versions.items()
+    )
     sections += [
         f"## Use\n\n{_usage(run, name)}",
         f"## What the scores mean\n\n{run.texts.scores} {_RANK}",
@@ -124,7 +118,8 @@ def _header(run: Run, name: str) -> str:
         pipeline_tag=task.pipeline_tag,
         tags=["skdice", "scikit-learn", "transformers", task.pipeline_tag, "imbalanced-data"],
     )
-    if run.valid_score is not None:
+    score = run.manifest.metrics.get("valid_score")
+    if score is not None:
         # Hubs list a result only with a data set, and only the user knows its name.
         result = EvalResult(
             task_type=task.pipeline_tag,
@@ -133,10 +128,15 @@ def _header(run: Run, name: str) -> str:
             dataset_split="validation",
             metric_type=run.metric.lower(),
             metric_name=run.metric,
-            metric_value=run.valid_score,
+            metric_value=score,
         )
         data.model_name, data.eval_results = _line(name), [result]
     return f"---\n{data.to_yaml()}\n---"
+
+
+def loss_of(criterion: Any) -> Any:
+    """Return the loss of the parameters, of which a criterion may form several."""
+    return getattr(criterion, "loss", criterion)
 
 
 def _base_model(model: str) -> str:
@@ -150,22 +150,27 @@ def _is_hub_id(model: str) -> bool:
 
 
 def _training(run: Run) -> str:
-    epochs = f"{run.n_epochs}"
-    if run.interrupted:
+    state, network = run.manifest.state, run.manifest.network
+    best_epoch, n_epochs = state["best_epoch_"], len(state["history_"])
+    epochs = f"{n_epochs}"
+    if state["interrupted_"]:
         epochs += "; the fit did not come to its end"
-    if run.best_epoch == 0:
+    if best_epoch == 0:
         epochs = "interrupted in the first one"
-    elif run.best_epoch != run.n_epochs:
-        epochs += f", of which the weights of epoch {run.best_epoch} are kept"
+    elif best_epoch != n_epochs:
+        epochs += f", of which the weights of epoch {best_epoch} are kept"
     score = "none: no rows were held out"
-    if run.valid_score is not None:
-        score = f"{run.metric} {run.valid_score:.4f} (epoch {run.best_epoch})"
+    if "valid_score" in run.manifest.metrics:
+        score = f"{run.metric} {run.manifest.metrics['valid_score']:.4f} (epoch {best_epoch})"
+    loss = repr(loss_of(network["criterion"]))
+    if isinstance(run.manifest.parameters["loss"], str):
+        loss = f"{run.manifest.parameters['loss']}: {loss}"
     facts = {
-        "Loss": _code(run.loss) + (f" ({run.loss_reason})" if run.loss_reason else ""),
-        "Precision": run.precision,
-        "Training rows": f"{run.n_rows:,}" + _of_epoch(run),
+        "Loss": _code(loss) + (f" ({reason})" if (reason := state["loss_reason_"]) else ""),
+        "Precision": network["precision"],
+        "Training rows": f"{state['_n_training_rows']:,}{_of_epoch(state)}",
         "Epochs": epochs,
-        "Learning rate": f"{run.lr:g}",
+        "Learning rate": f"{state['lr_']:g}",
         "Validation score": score,
         **{f"`{key}`": _code(repr(value)) for key, value in run.decision.items()},
         **{f"Parameter `{key}`": _code(_shown(part)) for key, part in run.parameters.items()},
@@ -174,36 +179,37 @@ def _training(run: Run) -> str:
     return "\n".join(["| | |", "|---|---|", *rows])
 
 
-def _of_epoch(run: Run) -> str:
-    if run.n_drawn is None:
+def _of_epoch(state: dict[str, Any]) -> str:
+    if state["negative_ratio_"] is None or not len(state["history_"]):
         return ""
-    return f"; an epoch has all texts with positives and others drawn anew, {run.n_drawn:,} texts"
+    n_texts = int(state["history_"]["n_texts"].iloc[-1])
+    return f"; an epoch has all texts with positives and others drawn anew, {n_texts:,} texts"
 
 
 def _usage(run: Run, name: str) -> str:
-    task = run.texts
+    task, estimator, state = run.texts, run.manifest.estimator, run.manifest.state
     own = (
-        f"```python\nfrom skdice import {run.estimator}\n\n"
-        f"model = {run.estimator}.from_pretrained({name!r})\n{task.call}\n```\n\n"
+        f"```python\nfrom skdice import {estimator}\n\n"
+        f"model = {estimator}.from_pretrained({name!r})\n{task.call}\n```\n\n"
     )
     if task.transformers is None:
         return f"{own}Its head is skdice's own; transformers loads the encoder alone."
     pair = ['"Where does John live?"', '"John lives in Oslo."']
     texts = ", ".join(pair[::-1] if run.is_context_first else pair)
     tag = task.pipeline_tag
-    load = (_LOAD_ADAPTERS if run.has_adapters else _LOAD).format(
+    load = (_LOAD_ADAPTERS if run.manifest.has_adapters else _LOAD).format(
         tag=tag, name=name, config=f"{name}/{MODEL_CONFIG}", auto_class=_AUTO_CLASSES.get(tag)
     )
     code = task.transformers.format(tag=tag, name=name, texts=texts, load=load)
     same = "That gives the same logits. "
     if run.n_members > 1:
         same = f"That gives the logits of one of {run.n_members} networks. "
-    if run.word_shapes:
+    if state.get("word_shapes_"):
         same = "That gives worse logits: the network is not told the shape of each word. "
     chain = "Tags of a sentence that are scored together, thresholds"
     return (
         f"{own}Without skdice:\n\n```python\n{code}\n```\n\n{same}"
-        f"{chain if run.crf else 'Thresholds'}, "
+        f"{chain if state.get('crf_') else 'Thresholds'}, "
         f"biases, well-formed tag sequences and windows over long texts come with skdice only."
     )
 

@@ -23,7 +23,7 @@ from .._configuration import (
 from .._pretrained import loading, quiet_transformers
 from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ..nn._loading import size_of_network
-from ..nn._modules import HEAD
+from ..nn._modules import HEAD, TRANSFORMER, TextModule
 from ._manifest import WEIGHTS
 
 # By these transformers would take code from a repository, or read other files than those listed.
@@ -31,52 +31,18 @@ _OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_t
 
 
 @dataclass(frozen=True)
-class Adapters:
-    """What is saved of a transformer whose other weights are those of a base model.
-
-    Attributes
-    ----------
-    config : dict
-        Of ``adapter_config.json``.
-    weights : dict of str to Tensor
-        By the names that peft gives them in files.
-    """
-
-    config: dict[str, Any]
-    weights: dict[str, Tensor]
-
-
-@dataclass(frozen=True)
 class SavedNetwork:
-    """A network and its tokenizer, with what transformers has to know of them.
+    """A network and its tokenizer, with what transformers has to know of them."""
 
-    Attributes
-    ----------
-    transformer : transformers.PreTrainedModel
-    head : dict of str to Tensor
-        Weights of layers that are not part of the transformer; they get a file of their own.
-    tokenizer : transformers.PreTrainedTokenizerFast
-    config : dict
-        Entries of ``config.json`` to set: names of the labels, type of the problem.
-    max_length : int
-        Where the tokenizer cuts when it is asked to.
-    splits_words : bool
-        Whether the model was trained on single words: a byte-level BPE then has to read the first
-        word of a text as all others, after a space.
-    takes_token_types : bool
-        Whether the model was trained with token types: some tokenizers give none unless told to.
-    adapters : Adapters or None
-        Written in place of all weights of the transformer.
-    """
-
-    transformer: Any
-    head: dict[str, Tensor]
+    module: TextModule
     tokenizer: Any
-    config: dict[str, Any]
-    max_length: int
+    config: dict[str, Any]  # to set: names of the labels, type of the problem
+    max_length: int  # where the tokenizer cuts when it is asked to
+    # Whether the model was trained on single words: a byte-level BPE then has to read the first
+    # word of a text as all others, after a space.
     splits_words: bool
-    takes_token_types: bool
-    adapters: Adapters | None = None
+    # Of peft. Adapters are written in place of all weights of the transformer.
+    adapter_config: dict[str, Any] | None = None
 
 
 def label_config(labels: list[Any]) -> dict[str, Any]:
@@ -90,46 +56,51 @@ def label_config(labels: list[Any]) -> dict[str, Any]:
 
 def write_network(directory: Path, network: SavedNetwork) -> None:
     """Write a model and its tokenizer so that transformers can load them."""
-    transformer, adapters = network.transformer, network.adapters
+    transformer: Any = network.module.transformer
+    weights = network.module.state_dict()
     with quiet_transformers():
-        if adapters is None:
+        if network.adapter_config is None:
+            config_file = directory / CONFIG
             # One file of any size: its name is known.
             transformer.save_pretrained(directory, max_shard_size=10**15)
         else:
-            _write_adapters(directory, transformer, adapters)
+            config_file = directory / MODEL_CONFIG
+            config = copy.deepcopy(transformer.config)
+            config.architectures = [type(transformer).__name__]
+            config.to_json_file(config_file)
+            _update(directory / ADAPTER_CONFIG, network.adapter_config)
+            names = network.module.saved_names().items()
+            adapters = {saved: weights[name] for name, saved in names}
+            _save_weights(adapters, directory / ADAPTER_WEIGHTS)
         network.tokenizer.save_pretrained(directory)
-    if network.head:
-        _save_weights(network.head, directory / HEAD)
-    config_file = directory / (CONFIG if adapters is None else MODEL_CONFIG)
-    config = network.config
+    head = {name: part for name, part in weights.items() if not name.startswith(TRANSFORMER)}
+    if head:
+        _save_weights(head, directory / HEAD)
+    entries = dict(network.config)
     if hasattr(transformer.config, "use_mems_eval"):
-        config = {**config, "use_mems_eval": False}  # States of other texts are not handed on.
-    _update(config_file, config)
-    settings: dict[str, Any] = {"model_max_length": network.max_length}
-    if network.takes_token_types:
-        settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
-    if network.splits_words and _is_byte_level(directory / TOKENIZER):
-        # Some classes of transformers go by the one, some by the other.
-        settings["add_prefix_space"] = True
-        content = read_json(directory / TOKENIZER)
-        content["pre_tokenizer"]["add_prefix_space"] = True
-        text = json.dumps(content, ensure_ascii=False, indent=2)
-        (directory / TOKENIZER).write_text(text, encoding="utf-8")
-    _update(directory / TOKENIZER_CONFIG, settings)
+        entries["use_mems_eval"] = False  # States of other texts are not handed on.
+    _update(config_file, entries)
+    _set_up_tokenizer(directory, network)
     # safetensors makes its files private, whatever the umask is.
     mode = config_file.stat().st_mode
     for path in directory.glob("*.safetensors"):
         path.chmod(mode)
 
 
-def _write_adapters(directory: Path, transformer: Any, adapters: Adapters) -> None:
-    """Write the files of peft, and the configuration of the model that the adapters are in."""
-    text = json.dumps(adapters.config, indent=2, sort_keys=True)
-    (directory / ADAPTER_CONFIG).write_text(f"{text}\n", encoding="utf-8")
-    _save_weights(adapters.weights, directory / ADAPTER_WEIGHTS)
-    config = copy.deepcopy(transformer.config)
-    config.architectures = [type(transformer).__name__]
-    config.to_json_file(directory / MODEL_CONFIG)
+def _set_up_tokenizer(directory: Path, network: SavedNetwork) -> None:
+    """Have the tokenizer give what the network was trained on."""
+    settings: dict[str, Any] = {"model_max_length": network.max_length}
+    if network.module._takes_types:  # Some tokenizers give none unless told to.
+        settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    content = read_json(directory / TOKENIZER)
+    steps = content["pre_tokenizer"]
+    # A byte-level BPE that looks at a text as a whole.
+    if network.splits_words and steps and steps["type"] == "ByteLevel":
+        # Some classes of transformers go by the one, some by the other.
+        settings["add_prefix_space"] = steps["add_prefix_space"] = True
+        text = json.dumps(content, ensure_ascii=False, indent=2)
+        (directory / TOKENIZER).write_text(text, encoding="utf-8")
+    _update(directory / TOKENIZER_CONFIG, settings)
 
 
 def _save_weights(weights: dict[str, Tensor], path: Path) -> None:
@@ -172,23 +143,11 @@ def check_weights(directory: Path, auto_class: str) -> None:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Return the weights in a file; none if there is no file.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read.
-    """
+    """Return the weights in a file; none if there is no file."""
     try:
         return load_file(path) if path.exists() else {}
     except SafetensorError as error:
         raise ValueError(f"{str(path)!r} has no weights ({error}).") from error
-
-
-def _is_byte_level(path: Path) -> bool:
-    """Whether the tokenizer is a byte-level BPE that looks at a text as a whole."""
-    pre_tokenizer = read_json(path)["pre_tokenizer"]
-    return bool(pre_tokenizer) and pre_tokenizer["type"] == "ByteLevel"
 
 
 def _update(path: Path, entries: dict[str, Any]) -> None:

@@ -47,27 +47,12 @@ def export(
     max_length: int,
     metadata: Mapping[str, Any],
 ) -> None:
-    """Write a network as an ONNX file that replaces an older one as a whole, or not at all.
+    """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says.
 
     The exporter is torch's current one (``dynamo=True``): it proves that the graph holds for any
-    number of rows and pieces, where the older one records a single run. If onnxruntime is
-    installed, the file is compared with the network on padded batches of several lengths.
-
-    Parameters
-    ----------
-    path : str or PathLike
-        Ends in ``.onnx``. From 1.5 GB of weights on, they are in ``<path>.data`` beside it.
-    module : TextModule
-        It is not changed: a copy on the CPU is exported, with adapters merged into the weights.
-    max_length : int
-        Longest row in pieces.
-    metadata : mapping of str to object
-        Written as ``metadata_props``: str as it is, all else as JSON.
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError, OSError, RuntimeError
-        As ``export_onnx`` of an estimator says.
+    number of rows and pieces, where the older one records a single run. A copy on the CPU is
+    exported, with adapters merged into the weights. Of ``metadata`` str is written as it is, all
+    else as JSON.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise TypeError(f"path must be a path (str or PathLike); got {path!r}.")
@@ -109,10 +94,7 @@ class _Graph(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Any = None
     ) -> tuple[Tensor, ...]:
-        """Return the outputs, in the order of their names.
-
-        All inputs are of shape (n_rows, length).
-        """
+        """Return the outputs in the order of their names, from inputs of shape (n_rows, length)."""
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         if token_type_ids is not None:
             inputs["token_type_ids"] = token_type_ids
@@ -202,16 +184,10 @@ def open_session(path: Path) -> Any:
 def compare(
     session: Any, graph: nn.Module, outputs: Mapping[str, int], batches: Iterable[Inputs]
 ) -> None:
-    """Raise a RuntimeError if a session gives other outputs than torch.
+    """Raise a RuntimeError if a session gives other outputs than the graph that was exported.
 
-    Parameters
-    ----------
-    session : onnxruntime.InferenceSession
-    graph : nn.Module
-        What was exported.
-    outputs : mapping of str to int
-        Their names, each with its number of axes over pieces, which come after the rows.
-    batches : iterable of dicts of Tensors
+    ``outputs`` has their names, each with its number of axes over pieces, which come after the
+    rows.
     """
     for inputs in batches:
         given = {name: value.numpy() for name, value in inputs.items()}

@@ -29,18 +29,12 @@ _MAKING = threading.Lock()
 
 
 class OnnxNetwork:
-    """A network on ONNX Runtime: what the module gives, from the same batches.
-
-    Attributes
-    ----------
-    n_bytes : int
-        Of its file.
-    """
+    """A network on ONNX Runtime: what the module gives, from the same batches."""
 
     def __init__(self, path: Path) -> None:
         self._session = open_session(path)
         self._names = [entry.name for entry in self._session.get_inputs()]
-        # Large weights lie beside it.
+        # Of its file; large weights lie beside it.
         self.n_bytes = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
 
     def __call__(self, batch: Batch) -> np.ndarray:
@@ -55,24 +49,11 @@ _NETWORKS: WeakKeyDictionary[TextModule, dict[str, OnnxNetwork]] = WeakKeyDictio
 
 
 def onnx_network(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
-    """Return a trained network on ONNX Runtime, which is made once.
+    """Return a network whose weights do not change any more on ONNX Runtime; it is made once.
 
-    Parameters
-    ----------
-    module : TextModule
-        Its weights must not change any more.
-    runtime : {"onnx", "onnx-int8"}
-    max_length : int
-        Longest window in pieces.
-
-    Raises
-    ------
-    ImportError
-        If a package of the extra ``onnx`` is not installed.
-    ValueError
-        If torch cannot export the architecture.
-    RuntimeError
-        If ONNX Runtime computes something else than torch.
+    ``runtime`` is "onnx" or "onnx-int8". Packages of the extra ``onnx`` that are not installed are
+    an ImportError, an architecture that torch cannot export is a ValueError, and other results than
+    torch's are a RuntimeError.
     """
     with _MAKING:
         networks = _NETWORKS.setdefault(module, {})

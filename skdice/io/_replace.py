@@ -30,28 +30,24 @@ def replacing(directory: Path) -> Iterator[Path]:
 
     It is flushed to the disk and comes in by renaming. If the block raises, or the process is
     killed in it, everything is as before. Those that replace the same directory do it in turn.
-
-    Parameters
-    ----------
-    directory : Path
-        Absolute; it need not exist, but its parent does.
-
-    Raises
-    ------
-    OSError
-        If the file system does not let us.
+    The path is absolute, and its parent exists.
     """
-    with _workshop(directory) as place:
-        new, old = place / "new", place / "old"
-        new.mkdir()
-        yield new
-        for path in (*new.iterdir(), new):
-            flush(path)
-        if directory.exists():
-            directory.rename(old)
-        new.rename(directory)
-        with suppress(OSError):  # The new one is in, and complete.
-            flush(directory.parent)
+    place = _beside(directory)
+    new = place / "new"
+    with _alone_in(directory.parent):
+        _clear(directory)  # Of one who was killed.
+        try:
+            new.mkdir(parents=True)
+            yield new
+            for path in (*new.iterdir(), new):
+                flush(path)
+            if directory.exists():
+                directory.rename(place / "old")
+            new.rename(directory)
+            with suppress(OSError):  # The new one is in, and complete.
+                flush(directory.parent)
+        finally:
+            _clear(directory)
 
 
 def current(directory: Path) -> Path:
@@ -64,19 +60,8 @@ def current(directory: Path) -> Path:
 def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
     """Return what ``read`` makes of a directory, all of it from one version.
 
-    If the directory was replaced or written to meanwhile, it is read again.
-
-    Parameters
-    ----------
-    directory : Path
-        Absolute.
-    read : callable
-        Gets the path where the content is. Its errors count if nothing changed meanwhile.
-
-    Raises
-    ------
-    ValueError
-        If another process writes there without end.
+    It gets the path where the content is, and reads again if the directory was replaced meanwhile:
+    what it raised then does not count. A ValueError says that others write there without end.
     """
     for _ in range(_READ_ATTEMPTS):
         before = _version(directory)
@@ -124,14 +109,14 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _version(directory: Path) -> list[tuple[object, ...]]:
-    """Return what tells a directory and its files from any that take their place."""
+def _version(directory: Path) -> tuple[Path, int, int] | None:
+    """Return what tells a directory from any that takes its place, or gets other files."""
+    place = current(directory)
     try:
-        with os.scandir(current(directory)) as found:
-            files = {entry.name: entry.stat(follow_symlinks=False) for entry in found}
+        found = place.stat()
     except OSError:  # It is not there, or being replaced.
-        return []
-    return sorted((name, s.st_ino, s.st_size, s.st_mtime_ns) for name, s in files.items())
+        return None
+    return place, found.st_ino, found.st_mtime_ns
 
 
 def _beside(directory: Path) -> Path:
@@ -139,43 +124,25 @@ def _beside(directory: Path) -> Path:
 
 
 @contextmanager
-def _workshop(directory: Path) -> Iterator[Path]:
-    """Yield a directory to work in, which nobody else has until the end of the block."""
-    place = _beside(directory)
-    lock = _lock(place)
+def _alone_in(parent: Path) -> Iterator[None]:
+    """Wait for others that replace something there; the system lets go of those that die."""
+    if fcntl is None:
+        yield
+        return
+    lock = os.open(parent, os.O_RDONLY)
     try:
-        _clear(place, directory)  # Of one who was killed.
-        yield place
+        with suppress(OSError):  # Some network file systems have no locks.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
     finally:
-        _clear(place, directory)
         with suppress(OSError):
-            place.rmdir()
-        if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_UN)  # A fork may have the descriptor as well.
         os.close(lock)
 
 
-def _clear(place: Path, directory: Path) -> None:
+def _clear(directory: Path) -> None:
     """Put back what lies aside unless something is in its place; delete all else."""
+    place = _beside(directory)
     if (place / "old").exists() and not directory.exists():
         (place / "old").rename(directory)
-    for path in place.iterdir():
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _lock(place: Path) -> int:
-    """Make a directory and wait until it is ours; the system releases it when the process dies."""
-    while True:
-        with suppress(FileExistsError):  # Also one that is gone by the time it is looked at.
-            place.mkdir()
-        with suppress(FileNotFoundError):  # Whoever had it has just deleted it.
-            lock = os.open(place, os.O_RDONLY)
-            if fcntl is not None:
-                with suppress(OSError):  # Some network file systems have no locks.
-                    fcntl.flock(lock, fcntl.LOCK_EX)
-            try:
-                if os.path.samestat(os.fstat(lock), place.stat()):
-                    return lock
-            except FileNotFoundError:
-                pass
-            os.close(lock)
+    shutil.rmtree(place, ignore_errors=True)

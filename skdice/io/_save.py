@@ -3,33 +3,24 @@
 import os
 from pathlib import Path
 
-from ._manifest import CARD, MANIFEST, Manifest, listed_files, write_manifest
+from ._manifest import CARD, MANIFEST, listed_files, write_manifest
 from ._model_card import Run, model_card
 from ._network import SavedNetwork, write_network
-from ._replace import as_path, explained, read_one_version, replacing
+from ._replace import as_path, current, explained, replacing
 
 
-def save(
-    directory: str | os.PathLike[str], manifest: Manifest, network: SavedNetwork, run: Run
-) -> None:
+def save(directory: str | os.PathLike[str], network: SavedNetwork, run: Run) -> None:
     """Write a directory that replaces an older one of skdice as a whole, or not at all.
 
-    Raises
-    ------
-    TypeError
-        If ``directory`` is no path.
-    ValueError
-        If there is something else than a directory of skdice, or a value that JSON cannot hold.
-    OSError
-        If the disk is full, or the file system does not let us; what was there is intact.
+    What it raises is what ``save_pretrained`` says.
     """
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(new, network)
-        card = model_card(run, place.name, manifest.versions)
+        card = model_card(run, place.name)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
-        write_manifest(new, manifest)
+        write_manifest(new, run.manifest)
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
@@ -37,7 +28,7 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     place = as_path(directory)
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
-        foreign = read_one_version(place, _foreign_files)
+        foreign = _foreign_files(current(place))
     if foreign:
         more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
         raise ValueError(

@@ -22,20 +22,8 @@ _DTYPE_KINDS = "biufUO"
 def to_json(value: Any, name: str) -> Any:
     """Return what ``json.dumps`` can hold of a value, so that :func:`from_json` gives it back.
 
-    NumPy's scalars become Python's, paths become str, tensors arrays; all else keeps its type.
-
-    Parameters
-    ----------
-    value : object
-        None, bool, int, float, str, path, array, table, loss or configuration of peft, or a list,
-        tuple, set or dict of these.
-    name : str
-        What an error calls the value.
-
-    Raises
-    ------
-    ValueError
-        If there is a value of another type.
+    NumPy's scalars become Python's, paths become str, tensors arrays; all else keeps its type. A
+    value of a type that cannot be held is a ValueError, which calls it by ``name``.
     """
     if isinstance(value, np.generic) and value.dtype.kind in _DTYPE_KINDS:
         value = value.item()
@@ -88,15 +76,7 @@ def to_json(value: Any, name: str) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Return the value that :func:`to_json` was given.
-
-    Raises
-    ------
-    ImportError
-        If it needs peft, which is not installed.
-    ValueError, TypeError, LookupError
-        If this is nothing that :func:`to_json` gives.
-    """
+    """Return the value that :func:`to_json` was given; raise something if it never gives this."""
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if not isinstance(value, dict):

@@ -120,21 +120,10 @@ def find_spans(
 ) -> list[list[tuple[float, Entity]]]:
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 
-    Of windows that share a span the one in which it is most central counts.
-
-    Parameters
-    ----------
-    encoded : EncodedQueries
-    logits : ndarray of shape (n_items, 2 + 2 size)
-        See :class:`skdice.losses._query.QueryLoss`.
-    labels : sequence of n_queries str
-    threshold : float or mapping of label to float
-        For the lowest of the three logits.
-
-    Returns
-    -------
-    list of lists of (logit, Entity)
-        The logit is the lowest of the three, the score its sigmoid.
+    Of windows that share a span the one in which it is most central counts. The logits are of shape
+    (n_items, 2 + 2 size), see :class:`skdice.losses._query.QueryLoss`; ``labels`` are those of the
+    queries. What is compared to the threshold, and returned with the entity, is the lowest of the
+    three logits; the entity's score is its sigmoid.
     """
     data = encoded.dataset
     size = (logits.shape[1] - 2) // 2
@@ -158,7 +147,7 @@ def find_spans(
             logit = float(lowest[i, j])
             entity = Entity(start, end, label, float(expit(logit)))
             found[data.text[w]].append((logit, entity))
-    return [sorted(spans, key=_order) for spans in found]
+    return [sorted(spans, key=lambda span: span[1][:3]) for spans in found]
 
 
 def best_disjoint(spans: Sequence[tuple[float, Entity]]) -> list[tuple[float, Entity]]:
@@ -189,8 +178,3 @@ def best_disjoint(spans: Sequence[tuple[float, Entity]]) -> list[tuple[float, En
         else:
             i -= 1
     return chosen[::-1]
-
-
-def _order(span: tuple[float, Entity]) -> tuple[int, int, str]:
-    _, entity = span
-    return entity.start, entity.end, entity.label

@@ -113,16 +113,9 @@ def encode_words(
     """Encode sentences given as words, an item per word.
 
     A word is scored on its first piece, in the window where that piece is most central. Sentences
-    without words have no window; windows in which no word is scored are left out.
-
-    Parameters
-    ----------
-    sentences : sequence of sequences of str
-    tokenizer : WordTokenizer
-    max_length, stride : int
-        Longest window in pieces, special ones included, and pieces that neighbours share.
-    with_shapes : bool
-        Whether the token type of a piece is the shape of its word (of a special token 0).
+    without words have no window; windows in which no word is scored are left out. A window has up
+    to ``max_length`` pieces, special ones included, and shares ``stride`` with its neighbour. With
+    shapes the token type of a piece is the shape of its word (of a special token 0).
     """
     words = [word for sentence in sentences for word in sentence]
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
@@ -162,25 +155,10 @@ def encode_rows(
     max_length: int,
     truncation: str,
 ) -> tuple[EncodedDataset, np.ndarray]:
-    """Encode rows of one or two texts, a window and an item per row.
+    """Encode rows of one or two texts each, a window and an item per row.
 
-    Parameters
-    ----------
-    rows : sequence of tuples of str
-        All of one length, 1 or 2.
-    tokenizer : WordTokenizer
-    frame : Frame
-        The special tokens around so many texts.
-    max_length : int
-        Longest row in pieces, special ones included.
-    truncation : {"longest_first", "second", "error"}
-        See :func:`truncated_lengths`.
-
-    Returns
-    -------
-    dataset : EncodedDataset
-    cut : ndarray
-        The rows that were too long.
+    ``frame`` has the special tokens around so many texts, which count in ``max_length``. Returned
+    are the data set, and the rows that were cut as :func:`truncated_lengths` says.
     """
     n_rows = len(rows)
     n_texts = len(frame.text_types)

@@ -64,9 +64,7 @@ def encode_queries(
 
     Parameters
     ----------
-    sentences : sequence of n_sentences sequences of str
-    queries : sequence of n_queries str
-    tokenizer : WordTokenizer
+    sentences, queries, tokenizer
     max_length : int
         Longest window in pieces, special ones included.
     stride : int, optional

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import json
 import os
 import unicodedata
 from collections.abc import Sequence
@@ -321,12 +320,7 @@ def _plain_backend(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
 
 def _lacks_prefix_space(pre_tokenizer: Any) -> bool:
     """Whether a byte-level BPE would read a word as if it went on from the one before."""
-
-    def steps(node: Any) -> list[dict[str, Any]]:
-        if not node:
-            return []
-        return [node, *(step for part in node.get("pretokenizers", ()) for step in steps(part))]
-
-    state = json.loads(pre_tokenizer.__getstate__()) if pre_tokenizer is not None else None
-    byte_level = [step for step in steps(state) if step["type"] == "ByteLevel"]
-    return bool(byte_level) and not any(step["add_prefix_space"] for step in byte_level)
+    if pre_tokenizer is None:
+        return False
+    first, after_space = (pre_tokenizer.pre_tokenize_str(text)[0][0] for text in ("a", " a"))
+    return bool(first == "a" and after_space == "Ġa")

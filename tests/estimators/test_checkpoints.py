@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,18 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from safetensors.torch import load_file
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import Callback
 
 from skdice import DiceTokenTagger
 from skdice.estimators import DiceTextClassifier
-from skdice.estimators._rows import split_rows
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
 
-from ..corpora import easy_corpus, easy_texts
+from ..corpora import easy_texts
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
 from ..tiny_models import change_weights
@@ -118,14 +115,11 @@ def test_bit_for_bit(case, tiny_bert, tmp_path):
 
 
 PARAMETERS = {
-    "patience": {"patience": 1, "validation_fraction": 0.25, "lr": 3e-2},
-    "accumulate": {"accumulate": 2, "loss": "dice"},
-    "memory": {"memory": 5, "loss": "dice"},
-    "frozen": {"n_frozen_layers": 1},
-    "warmup": {"warmup": 3},
-    "bf16": {"precision": "bf16"},
+    "patience": {"patience": 1, "validation_fraction": 0.25, "lr": 3e-2, "max_epochs": 9},
+    "accumulate": {"accumulate": 2, "loss": "dice", "memory": 5},
+    "frozen": {"n_frozen_layers": 1, "warmup": 3},
+    "bf16": {"precision": "bf16", "background_bias": "auto", "validation_fraction": 0.25},
     "loss object": {"loss": DiceLoss(gamma=0.5), "class_weight": "balanced"},
-    "auto bias": {"background_bias": "auto", "validation_fraction": 0.25},
     "numpy's seed": {"random_state": np.random.RandomState(3)},
 }
 
@@ -138,6 +132,9 @@ def test_with_parameters(name, tiny_bert, tmp_path):
     killed(kept, X, y, epoch=2)
     again, _ = continued(kept, X, y)
     assert_same_fit(again, plain)
+    if name == "patience":  # A fit that ended early has ended.
+        assert len(plain.history_) < 9
+        assert continued(kept, X, y)[1] == 0
 
 
 @pytest.fixture(scope="module")
@@ -172,48 +169,13 @@ def test_wherever_it_stops(epoch, event, left, never_stopped, tmp_path):
     assert_same_fit(again, plain)
 
 
-def test_stopped_again_and_again(never_stopped, tmp_path):
-    plain, X, y = never_stopped("tagger")
-    kept = clone(plain).set_params(checkpoint_dir=tmp_path)
-    for epoch in (1, 2, 3, 4):
-        killed(kept, X, y, epoch=epoch)
-    again, n_epochs = continued(kept, X, y)
-    assert n_epochs == 1
-    assert_same_fit(again, plain)
-
-
-def test_early_stopping_is_not_undone(tiny_bert, tmp_path):
-    """A fit that ended early has ended; its weights are the best ones."""
-    parameters = {"max_epochs": 9, "patience": 1, "validation_fraction": 0.25, "lr": 3e-2}
-    plain, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, **parameters)
-    plain.fit(X, y)
-    assert len(plain.history_) < 9
-    again, n_epochs = continued(plain, X, y)
-    assert n_epochs == 0
-    assert_same_fit(again, plain)
-
-
-def test_finished_fits_of_a_cross_validation_are_not_run_again(tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path)
-    scores = cross_val_score(tagger, X, y, cv=3)
-    tagger.set_params(callbacks=[Stop(epoch=1)])
-    again = cross_val_score(tagger, X, y, cv=3, error_score="raise")
-    assert scores.tolist() == again.tolist()
-    assert len(list(tmp_path.iterdir())) == 3
-    assert_no_optimizer(tmp_path)
-
-
-def assert_no_optimizer(directory):
-    for path in directory.iterdir():
-        assert b"optimizer" not in (path / "state.safetensors").read_bytes()[:100_000]
-
-
 ANOTHER_FIT = {
     "lr": lambda tagger, X, y: (tagger.set_params(lr=1e-4), X, y),
     "seed": lambda tagger, X, y: (tagger.set_params(random_state=1), X, y),
     "loss": lambda tagger, X, y: (tagger.set_params(loss="ce"), X, y),
     "texts": lambda tagger, X, y: (tagger, [*X[:-1], ["oslo"] * len(X[-1])], y),
     "tags": lambda tagger, X, y: (tagger, X, [*y[:-1], ["B-LOC"] * len(X[-1])]),
+    "held-out rows": lambda tagger, X, y: (tagger.set_params(validation_fraction=0.3), X, y),
     "order": lambda tagger, X, y: (tagger, X[::-1], y[::-1]),
 }
 
@@ -225,18 +187,6 @@ def test_another_fit_starts_afresh(change, tiny_bert, tmp_path):
     _, n_epochs = continued(*ANOTHER_FIT[change](clone(tagger), X, y))
     assert n_epochs == 2
     assert continued(tagger, X, y)[1] == 1, "the other fit has a place of its own"
-
-
-def test_other_held_out_rows_are_another_fit(tiny_bert, tmp_path):
-    """They decide which epoch is the best, though nothing is learned from them."""
-    tagger, X, y = make(
-        "tagger", tiny_bert, checkpoint_dir=tmp_path, validation_fraction=0.25, max_epochs=2
-    )
-    killed(tagger, X, y, epoch=2)
-    rng = np.random.default_rng(0)
-    _, valid = split_rows(len(X), 0.25, rng)
-    X[valid[0]] = ["oslo"] * len(X[valid[0]])
-    assert continued(tagger, X, y)[1] == 2
 
 
 def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):
@@ -251,110 +201,57 @@ def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):
     assert np.abs(np.concatenate(again.predict_proba(X)) - np.concatenate(before)).max() > 1e-3
 
 
-def test_what_is_only_shown_does_not_matter(tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=str(tmp_path), max_epochs=2)
-    killed(tagger, X, y, epoch=2)
-    assert continued(tagger.set_params(verbose=1, checkpoint_dir=tmp_path), X, y)[1] == 1
+def odd(**changed):
+    return lambda state: {**state, **changed}
 
 
-@pytest.fixture(scope="module")
-def killed_once(tiny_bert, tmp_path_factory):
-    """A directory with the checkpoint of a fit; not to be written into."""
-    directory = tmp_path_factory.mktemp("killed")
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=directory, max_epochs=2)
-    killed(tagger, X, y, epoch=2)
-    return directory
-
-
-@pytest.fixture
-def killed_fit(killed_once, tiny_bert, tmp_path):
-    """A fit that was killed, with its rows, and the directory of its own copy of the checkpoint."""
-    shutil.copytree(killed_once, tmp_path, dirs_exist_ok=True)
-    (directory,) = tmp_path.iterdir()
-    return *make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2), directory
-
-
-def test_the_copy_goes_on(killed_fit):
-    tagger, X, y, _ = killed_fit
-    assert continued(tagger, X, y)[1] == 1
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
-def test_damaged(damage, killed_fit):
-    tagger, X, y, directory = killed_fit
-    path = directory / "state.safetensors"
-    content = path.read_bytes()
-    if damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    else:
-        place = len(content) // 2
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-    with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
-        clone(tagger).fit(X, y)
-
-
-def progress_with(**changed):
-    return lambda state: {**state, "progress": {**state["progress"], **changed}}
-
-
-def without(entry):
-    return lambda state: {key: value for key, value in state.items() if key != entry}
-
-
+DAMAGES = {
+    "cut": lambda content: content[: len(content) // 2],
+    "flipped": lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+}
 ODD_STATES = {
-    "nothing": lambda state: {},
     "a list": lambda state: [1],
-    "no progress": without("progress"),
-    "no weights": without("weights"),
-    "no optimizer": without("optimizer"),
-    "no generator": without("rng"),
-    "weights of another network": lambda state: {**state, "weights": {}},
-    "a history of another length": lambda state: {**state, "history": "[]"},
-    "a history of numbers": lambda state: {**state, "history": "[1]"},
-    "an epoch of str": progress_with(epoch="1"),
-    "an epoch to come": progress_with(epoch=7),
-    "no epoch": progress_with(epoch=0),
-    "best weights of another network": progress_with(best_weights={}),
+    "no optimizer": lambda state: {key: state[key] for key in state if key != "optimizer"},
+    "weights of another network": odd(weights={}),
+    "a history of numbers": odd(history="[1]"),
+    "an epoch to come": lambda state: odd(progress={**state["progress"], "epoch": 7})(state),
 }
 
 
-@pytest.mark.parametrize("name", ODD_STATES)
-def test_odd_states(name, killed_fit):
-    """With digests that are right, as another program could write them."""
-    tagger, X, y, directory = killed_fit
-    checkpoint = DirectoryCheckpoint(directory.parent, directory.name)
-    checkpoint.save(ODD_STATES[name](checkpoint.load()))
-    with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
-        clone(tagger).fit(X, y)
-
-
-def test_no_pickle(killed_fit):
-    directory = killed_fit[-1]
+def test_damaged_and_odd_states(tiny_bert, tmp_path):
+    """Odd ones have digests that are right, as another program could write them."""
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=2)
+    killed(tagger, X, y, epoch=2)
+    (directory,) = tmp_path.iterdir()
     assert os.listdir(directory) == ["state.safetensors"]
-    assert len(load_file(directory / "state.safetensors")) > 10
+    checkpoint = DirectoryCheckpoint(tmp_path, directory.name)
+    path, state = directory / "state.safetensors", checkpoint.load()
+    content = path.read_bytes()
+    for damage in DAMAGES.values():
+        path.write_bytes(damage(content))
+        with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
+            clone(tagger).fit(X, y)
+    for change in ODD_STATES.values():
+        checkpoint.save(change(state))
+        with pytest.raises(ValueError, match=r"The checkpoint '.*' is damaged .* Delete it"):
+            clone(tagger).fit(X, y)
+    checkpoint.save(state)  # What is only shown does not matter.
+    assert continued(tagger.set_params(verbose=1, checkpoint_dir=str(tmp_path)), X, y)[1] == 1
+    assert b"optimizer" not in path.read_bytes()[:100_000], "the fit is finished"
 
 
 @pytest.mark.parametrize(
-    ("directory", "random_state", "message"),
+    ("directory", "random_state", "error", "message"),
     [
-        (7, 0, "'checkpoint_dir' parameter of DiceTokenTagger must be a directory .* Got 7"),
-        ("", 0, "must be a directory"),
-        ("here", None, "checkpoint_dir='here' needs a random_state"),
+        (7, 0, ValueError, "'checkpoint_dir' parameter of DiceTokenTagger must be a dir.* Got 7"),
+        ("", 0, ValueError, "must be a directory"),
+        ("here", None, ValueError, "checkpoint_dir='here' needs a random_state"),
+        (__file__, 0, OSError, "The checkpoint could not be saved"),
     ],
 )
-def test_bad_parameters(directory, random_state, message, tiny_bert):
-    tagger = DiceTokenTagger(
-        tiny_bert, checkpoint_dir=directory, random_state=random_state, verbose=0
-    )
-    with pytest.raises(ValueError, match=message):
-        tagger.fit(*easy_corpus(8))
-
-
-def test_a_file_in_its_place(tiny_bert, tmp_path):
-    path = tmp_path / "file"
-    path.touch()
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=path)
-    with pytest.raises(OSError, match="The checkpoint could not be saved"):
+def test_bad_parameters(directory, random_state, error, message, tiny_bert):
+    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=directory, random_state=random_state)
+    with pytest.raises(error, match=message):
         tagger.fit(X, y)
 
 
@@ -422,7 +319,7 @@ def test_a_full_disk(tiny_bert, tmp_path):
 # -- Ctrl-C ----------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert):
+def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, max_epochs=3)
     stop = Stop(epoch=2, error=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -432,26 +329,11 @@ def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert):
     with pytest.warns(UserWarning, match=r"did not come to its end: it stopped in epoch 2 of 3"):
         predicted = tagger.predict(X)
     assert [len(row) for row in predicted] == [len(row) for row in X]
-    tagger.set_params(callbacks=None).fit(X, y)
-    assert not tagger.interrupted_
-
-
-def test_ctrl_c_keeps_the_best_weights_with_patience(tiny_bert):
-    parameters = {"max_epochs": 4, "patience": 4, "validation_fraction": 0.25, "lr": 1e-3}
-    whole, X, y = make("texts", tiny_bert, **parameters)
-    kept = []
-
-    class Keep(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            weights = net.module_.state_dict().items()
-            kept.append({name: weight.clone() for name, weight in weights})
-
-    whole.set_params(callbacks=[Keep()]).fit(X, y)
-    victim = killed(clone(whole), X, y, epoch=4, error=KeyboardInterrupt)
-    scores = whole.history_["valid_score"].to_numpy()[:3]
-    assert victim.best_epoch_ == scores.argmax() + 1
-    for name, weight in victim.net_.module_.state_dict().items():
-        assert torch.equal(weight, kept[victim.best_epoch_ - 1][name])
+    tagger.set_params(callbacks=None).save_pretrained(tmp_path / "saved")
+    assert "did not come to its end" in (tmp_path / "saved" / "README.md").read_text()
+    with pytest.warns(UserWarning, match="did not come to its end"):
+        DiceTokenTagger.from_pretrained(tmp_path / "saved").predict(X)
+    assert not tagger.fit(X, y).interrupted_
 
 
 def test_ctrl_c_while_the_decision_is_tuned(tiny_bert, monkeypatch):
@@ -474,14 +356,3 @@ def test_ctrl_c_stops_a_grid_search(tiny_bert):
     X, y = easy_texts(16)
     with pytest.raises(KeyboardInterrupt):
         GridSearchCV(classifier, {"lr": [1e-3, 1e-2]}, cv=2, error_score=0).fit(X, y)
-
-
-def test_a_saved_one_still_says_so(tiny_bert, tmp_path):
-    tagger, X, y = make("tagger", tiny_bert, max_epochs=3)
-    with pytest.raises(KeyboardInterrupt):
-        tagger.set_params(callbacks=[Stop(epoch=2, error=KeyboardInterrupt)]).fit(X, y)
-    tagger.set_params(callbacks=None).save_pretrained(tmp_path / "saved")
-    assert "did not come to its end" in (tmp_path / "saved" / "README.md").read_text()
-    loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
-    with pytest.warns(UserWarning, match="did not come to its end"):
-        loaded.predict(X)

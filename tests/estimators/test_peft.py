@@ -11,18 +11,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import Callback
-from transformers import AutoConfig, AutoModel, AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer
 
-from skdice import DiceSearchCV, DiceTextClassifier, DiceTokenTagger
+from skdice import DiceTokenTagger
 from skdice._digest import digest
 from skdice._pretrained import quiet_transformers
 from skdice.estimators import load_pretrained
 from skdice.io._values import from_json, to_json
-from skdice.nn._training_state import Progress
 
-from ..corpora import easy_corpus, easy_texts
+from ..corpora import easy_corpus
 from ..io.conftest import CASES, FAST, make
 from ..io.test_load_errors import change, content_of, sign
 from ..tiny_models import change_weights
@@ -66,10 +64,6 @@ def scores(estimator, X):
     return estimator._predict_logits(dataset.dataset).ravel()
 
 
-def n_bytes(directory):
-    return sum(path.stat().st_size for path in Path(directory).iterdir())
-
-
 @pytest.fixture(scope="module")
 def fitted(tiny_models):
     """Return a fitted estimator with its rows, by case and what is set; fitted once."""
@@ -103,34 +97,6 @@ class TestTraining:
         n_head = 32 * len(tagger.classes_) + len(tagger.classes_)
         assert sum(after[name].numel() for name in trained) == N_LORA + n_head
 
-    def test_the_base_is_that_of_the_directory(self, fitted, tiny_models):
-        tagger, _, _ = fitted()
-        with quiet_transformers():
-            base = AutoModel.from_pretrained(tiny_models("bert"), add_pooling_layer=False)
-        merged_names = {
-            name.replace(".base_layer", ""): weight
-            for name, weight in tagger.net_.module_.transformer.bert.named_parameters()
-        }
-        for name, weight in base.named_parameters():
-            assert torch.equal(weight, merged_names[name]), name
-
-    def test_a_new_pooler_is_of_the_head(self, fitted, tmp_path):
-        classifier, _, _ = fitted("texts")
-        names = {name for name, w in classifier.net_.module_.named_parameters() if w.requires_grad}
-        assert "transformer.bert.pooler.dense.weight" in names
-        head = classifier.net_.module_.head_parameters()
-        assert {name for name, w in classifier.net_.module_.named_parameters() if w in head} == {
-            name for name in names if "lora_" not in name
-        }
-
-    def test_the_head_has_a_rate_of_its_own(self, tiny_models):
-        tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA)
-        tagger.set_params(lr=1e-12, head_lr=1e-2, callbacks=[Begin()]).fit(X, y)
-        (begin,) = (c for _, c in tagger.net_.callbacks_ if isinstance(c, Begin))
-        for name, weight in tagger.net_.module_.named_parameters():
-            moved = (weight - begin.weights_[name]).abs().max()
-            assert (moved > 1e-3) == ("classifier" in name), name
-
     def test_the_head_has_no_adapters(self, fitted):
         """As it has in peft, where they are for all linear layers, or for all of one name."""
         for family, target in (("bert", "all-linear"), ("roberta", ["dense"])):
@@ -139,38 +105,6 @@ class TestTraining:
             names = list(classifier.net_.module_.state_dict())
             assert any("lora_A" in name and "layer.0" in name for name in names)
             assert not any("lora_A" in name and "classifier" in name for name in names)
-
-    def test_open_rate_is_larger(self, fitted):
-        tagger, _, _ = fitted(lr="auto")
-        plain = clone(tagger).set_params(peft_config=None)
-        assert tagger.lr_ == pytest.approx(5 * plain.fit(*easy_corpus(8)).lr_)
-
-    def test_half_precision(self, fitted):
-        tagger, _, _ = fitted(precision="bf16", max_epochs=8)
-        assert tagger.net_.precision == "bf16"
-        assert {w.dtype for w in tagger.net_.module_.parameters()} == {torch.float32}
-        history = tagger.history_["train_loss"]
-        assert history.iloc[-1] < history.iloc[0]
-
-    def test_the_best_epoch_is_kept(self, fitted):
-        module = copy.deepcopy(fitted()[0].net_.module_)
-        best = {name: weight.clone() for name, weight in module.state_dict().items()}
-        progress = Progress(max_epochs=3, patience=3)
-        progress.end_epoch(0.9, module, [])
-        assert progress.best_weights.keys() == best.keys()
-        with torch.no_grad():
-            for weight in module.state_dict().values():
-                weight.add_(1)
-        progress.end_epoch(0.1, module, [])
-        progress.keep_best(module)
-        for name, weight in module.state_dict().items():
-            assert torch.equal(weight, best[name])
-        with pytest.raises(RuntimeError, match="Missing key"):
-            module.load_state_dict({})
-
-    def test_fits_repeat(self, fitted):
-        tagger, X, y = fitted()
-        np.testing.assert_array_equal(scores(clone(tagger).fit(X, y), X), scores(tagger, X))
 
 
 class TestParameters:
@@ -182,13 +116,6 @@ class TestParameters:
             assert other.peft_config == config
             assert other.peft_config is not config
             assert digest(other.peft_config) == digest(config)
-
-    def test_a_fit_leaves_the_configuration_alone(self, fitted, tiny_models):
-        config = peft.LoraConfig(r=R, target_modules="all-linear", inference_mode=True)
-        before = copy.deepcopy(config)
-        tagger, _, _ = fitted(peft_config=config)
-        assert config == before == tagger.peft_config
-        assert any("lora_" in name for name in tagger.net_.module_.state_dict())
 
     def test_fields_are_parameters(self):
         config = peft.LoraConfig(r=2, target_modules=["query"])
@@ -206,39 +133,6 @@ class TestParameters:
         with pytest.raises(ValueError, match="'peft_config__r' needs a configuration of peft"):
             DiceTokenTagger().set_params(peft_config__r=3)
 
-    def test_grids(self, tiny_models):
-        X, y = easy_texts(24)
-        classifier = DiceTextClassifier(tiny_models("bert"), **FAST)
-        configs = [None, peft.LoraConfig(r=2), peft.IA3Config()]
-        search = GridSearchCV(classifier, {"peft_config": configs}, cv=2, error_score="raise")
-        search.fit(X, y)
-        assert list(search.cv_results_["param_peft_config"]) == configs
-        assert search.best_estimator_.peft_config == search.best_params_["peft_config"]
-        grid = {"peft_config__r": [2, 8]}
-        with_adapters = classifier.set_params(peft_config=LORA)
-        search = GridSearchCV(with_adapters, grid, cv=2, error_score="raise").fit(X, y)
-        r = search.best_params_["peft_config__r"]
-        weights = search.best_estimator_.net_.module_.state_dict()
-        assert {len(w) for name, w in weights.items() if "lora_A" in name} == {r}
-
-    def test_search(self, tiny_models):
-        X, y = easy_texts(24)
-        classifier = DiceTextClassifier(tiny_models("bert"), **FAST, peft_config=LORA)
-
-        def space(trial):
-            return {"peft_config__r": trial.suggest_categorical("peft_config__r", [2, 8])}
-
-        search = DiceSearchCV(classifier, space, n_trials=2, cv=2, random_state=0, verbose=0)
-        search.fit(X, y)
-        assert search.best_estimator_.peft_config.r == search.best_params_["peft_config__r"]
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_json(self, kind):
-        config = KINDS[kind]
-        again = from_json(to_json(config, "peft_config"))
-        assert again == config
-        assert type(again) is type(config)
-
     def test_parts_of_configurations_in_json(self):
         config = peft.LoraConfig(
             task_type="TOKEN_CLS",
@@ -253,14 +147,6 @@ class TestParameters:
     def test_other_things_of_peft_are_not_made(self, name):
         with pytest.raises(ValueError, match=f"'{name}' is no configuration of peft"):
             from_json({"type": "peft", "class": name, "parameters": {}})
-
-    def test_digests(self):
-        names = ["query", "key", "value", "dense"]
-        configs = [peft.LoraConfig(target_modules=names[i:] + names[:i]) for i in range(4)]
-        assert len({digest(config) for config in configs}) == 1
-        assert digest(configs[0]) != digest(peft.LoraConfig(target_modules=names[1:]))
-        assert digest(peft.LoraConfig(r=8)) != digest(peft.LoraConfig(r=9))
-        assert digest(peft.LoHaConfig(r=8)) != digest(peft.LoKrConfig(r=8))
 
 
 class TestSaved:
@@ -300,32 +186,6 @@ class TestSaved:
         merged = load_pretrained(tmp_path / "merged")
         assert not merged.net_.module_.base_digest
         np.testing.assert_allclose(scores(merged, X), expected, atol=1e-5)
-
-    def test_is_small(self, fitted, tmp_path):
-        tagger, _, _ = fitted()
-        tagger.save_pretrained(tmp_path / "saved")
-        n_saved = sum(
-            weight.numel()
-            for weight in load_file(tmp_path / "saved" / "adapter_model.safetensors").values()
-        )
-        assert n_saved == sum(
-            weight.numel() for weight in tagger.net_.module_.parameters() if weight.requires_grad
-        )
-        n_all = sum(weight.numel() for weight in tagger.net_.module_.parameters())
-        assert n_saved < n_all / 10
-        assert tagger._network_bytes() == 4 * n_all
-
-    def test_card(self, fitted, tmp_path):
-        tagger, _, _ = fitted()
-        tagger.save_pretrained(tmp_path / "tagger")
-        card = (tmp_path / "tagger" / "README.md").read_text()
-        assert "It has adapters and a head alone" in card
-        assert "| Parameter `peft_config` | `LoraConfig(r=4)` |" in card
-        assert "AutoConfig.from_pretrained('tagger/model_config.json')" in card
-        tagger.save_pretrained(tmp_path / "tagger", merged=True)
-        card = (tmp_path / "tagger" / "README.md").read_text()
-        assert "adapters" not in card
-        assert "pipeline('token-classification', model='tagger')" in card
 
     @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
     def test_transformers(self, fitted, tmp_path, family):
@@ -382,20 +242,6 @@ class TestBase:
         with pytest.raises(ValueError, match="has adapters for other weights than those of"):
             load_pretrained(directory)
 
-    def test_its_configuration_is_that_of_the_fit(self, saved):
-        directory, expected, base = saved
-        path = base / "config.json"
-        path.write_text(path.read_text().replace('"gelu"', '"relu"'))
-        loaded = load_pretrained(directory)
-        np.testing.assert_array_equal(scores(loaded, easy_corpus(16)[0]), expected)
-
-    def test_merged_weights_do_not_need_it(self, saved, tmp_path):
-        directory, expected, base = saved
-        load_pretrained(directory).save_pretrained(tmp_path / "merged", merged=True)
-        shutil.rmtree(base)
-        found = scores(load_pretrained(tmp_path / "merged"), easy_corpus(16)[0])
-        np.testing.assert_allclose(found, expected, atol=1e-5)
-
     def test_a_base_of_another_size(self, saved, tiny_models):
         directory, _, _ = saved
         with pytest.raises(ValueError, match="cannot be loaded"):
@@ -429,12 +275,6 @@ class TestDamaged:
         change(saved, files={**content["files"], name: {}})
         with pytest.raises(ValueError, match=name):
             load_pretrained(saved)
-
-    def test_adapters_of_someone_beside_a_model(self, fitted, saved, tmp_path):
-        fitted()[0].save_pretrained(tmp_path / "merged", merged=True)
-        shutil.copy(saved / "adapter_config.json", tmp_path / "merged")
-        with pytest.raises(ValueError, match=r"adapter_config.json.* is of another model"):
-            load_pretrained(tmp_path / "merged")
 
     def test_too_large(self, saved):
         """Nothing is allocated for adapters that are not there."""
@@ -472,80 +312,85 @@ class TestTogether:
         alone, _, _ = fitted()
         assert np.abs(scores(alone, X) - scores(tagger, X)).max() > 1e-4
 
-    @pytest.mark.parametrize("case, n_members", [("tagger", 1), ("queries", 2)])
-    def test_onnx(self, shallow_models, tmp_path, case, n_members):
-        pytest.importorskip("onnxruntime")
-        pytest.importorskip("onnxscript")
-        model = shallow_models("bert")
-        estimator, X, y = make(case, model, peft_config=LORA, n_members=n_members)
-        estimator.fit(X, y)
-        names = set(estimator.net_.module_.state_dict())
-        with_onnx = copy.copy(estimator).set_params(runtime="onnx")
-        np.testing.assert_allclose(scores(with_onnx, X), scores(estimator, X), atol=1e-4)
-        estimator.export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
-        assert set(estimator.net_.module_.state_dict()) == names
 
-    def test_checkpoints(self, tiny_models, tmp_path):
-        class Stop(Callback):
-            def on_epoch_begin(self, net, **kwargs):
-                if len(net.history) == 3:
-                    raise OSError("no more power")
-
-        tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, max_epochs=4)
-        tagger.set_params(checkpoint_dir=tmp_path, validation_fraction=0.3, patience=4)
-        whole = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
-        with pytest.raises(OSError, match="no more power"):
-            clone(tagger).set_params(callbacks=[Stop()]).fit(X, y)
-        (path,) = tmp_path.rglob("state.safetensors")
-        base = Path(tiny_models("bert"), "model.safetensors")
-        assert path.stat().st_size < base.stat().st_size / 2
-        again = clone(tagger).fit(X, y)
-        np.testing.assert_array_equal(scores(again, X), scores(whole, X))
-        assert len(list(tmp_path.rglob("state.safetensors"))) == 1
-        clone(tagger).set_params(peft_config__r=2).fit(X, y)
-        assert len(list(tmp_path.rglob("state.safetensors"))) == 2
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ("lora", "must be None or a configuration of peft"),
+        (peft.PromptTuningConfig(num_virtual_tokens=3), "Got a PromptTuningConfig instead"),
+        (peft.PeftConfig(), "Got a PeftConfig instead"),
+        (
+            peft.LoraConfig(target_modules=["q_proj"]),
+            "does not fit BertForTokenClassification.*linear layers dense, key, query, value",
+        ),
+        (peft.VeraConfig(), "Got a VeraConfig instead"),
+        (peft.LoraConfig(init_lora_weights="pissa"), "take another init_lora_weights"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_not_allowed(tiny_models, config, message):
+    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=config)
+    with pytest.raises(ValueError, match=message):
+        tagger.fit(X, y)
 
 
-class TestErrors:
-    @pytest.mark.parametrize(
-        "config, message",
-        [
-            ("lora", "must be None or a configuration of peft"),
-            (peft.PromptTuningConfig(num_virtual_tokens=3), "Got a PromptTuningConfig instead"),
-            (peft.AdaLoraConfig(total_step=9), "Got a AdaLoraConfig instead"),
-            (peft.PeftConfig(), "Got a PeftConfig instead"),
-            (
-                peft.LoraConfig(target_modules=["q_proj"]),
-                "does not fit BertForTokenClassification.*linear layers dense, key, query, value",
-            ),
-            (peft.ShiraConfig(r=2, target_modules=["query"]), "Got a ShiraConfig instead"),
-            (peft.VeraConfig(), "Got a VeraConfig instead"),
-            (peft.LoraConfig(init_lora_weights="pissa"), "take another init_lora_weights"),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_what_is_not_allowed(self, tiny_models, config, message):
-        tagger, X, y = make("tagger", tiny_models("bert"), peft_config=config)
-        with pytest.raises(ValueError, match=message):
-            tagger.fit(X, y)
+def test_frozen_layers(tiny_models):
+    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, n_frozen_layers=1)
+    with pytest.raises(ValueError, match="n_frozen_layers must be None with peft_config"):
+        tagger.fit(X, y)
 
-    def test_frozen_layers(self, tiny_models):
-        tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, n_frozen_layers=1)
-        with pytest.raises(ValueError, match="n_frozen_layers must be None with peft_config"):
-            tagger.fit(X, y)
 
-    def test_without_peft(self, tiny_models, monkeypatch):
-        tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA)
-        monkeypatch.setitem(sys.modules, "peft", None)
-        with pytest.raises(ImportError, match=r"pip install peft.*skdice\[peft\]"):
-            tagger.fit(X, y)
+def test_without_peft(tiny_models, monkeypatch):
+    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(ImportError, match=r"pip install peft.*skdice\[peft\]"):
+        tagger.fit(X, y)
 
-    def test_what_cannot_be_merged(self, fitted, monkeypatch, tmp_path):
-        from peft.tuners.lora import Linear
 
-        def refuse(*args, **kwargs):
-            raise NotImplementedError
+def test_what_cannot_be_merged(fitted, monkeypatch, tmp_path):
+    def refuse(*args, **kwargs):
+        raise NotImplementedError
 
-        monkeypatch.setattr(Linear, "merge", refuse)
-        with pytest.raises(ValueError, match="cannot be merged into the weights"):
-            fitted()[0].save_pretrained(tmp_path / "merged", merged=True)
+    monkeypatch.setattr("peft.tuners.lora.Linear.merge", refuse)
+    with pytest.raises(ValueError, match="cannot be merged into the weights"):
+        fitted()[0].save_pretrained(tmp_path / "merged", merged=True)
+
+
+def test_checkpoints_and_the_best_epoch(tiny_models, tmp_path):
+    """Both are of the adapters and the head alone."""
+
+    class Stop(Callback):
+        def on_epoch_begin(self, net, **kwargs):
+            if len(net.history) == 3:
+                raise OSError("no more power")
+
+    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, max_epochs=4)
+    tagger.set_params(checkpoint_dir=tmp_path, validation_fraction=0.3, patience=4, lr="auto")
+    whole = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
+    with pytest.raises(OSError, match="no more power"):
+        clone(tagger).set_params(callbacks=[Stop()]).fit(X, y)
+    (path,) = tmp_path.rglob("state.safetensors")
+    base = Path(tiny_models("bert"), "model.safetensors")
+    assert path.stat().st_size < base.stat().st_size / 2
+    np.testing.assert_array_equal(scores(clone(tagger).fit(X, y), X), scores(whole, X))
+    # Another configuration is another fit; without one the open rate is lower.
+    plain = clone(tagger).set_params(peft_config=None).fit(X, y)
+    assert len(list(tmp_path.rglob("state.safetensors"))) == 2
+    assert whole.lr_ == pytest.approx(5 * plain.lr_)
+
+
+def test_onnx_and_card(shallow_models, tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    tagger, X, y = make("tagger", shallow_models("bert"), peft_config=LORA)
+    tagger.fit(X, y).export_onnx(tmp_path / "net.onnx")  # It compares the outputs.
+    assert any("lora_" in name for name in tagger.net_.module_.state_dict())
+    tagger.save_pretrained(tmp_path / "tagger")
+    card = (tmp_path / "tagger" / "README.md").read_text()
+    assert "It has adapters and a head alone" in card
+    assert "| Parameter `peft_config` | `LoraConfig(r=4)` |" in card
+    assert "AutoConfig.from_pretrained('tagger/model_config.json')" in card
+    tagger.save_pretrained(tmp_path / "tagger", merged=True)
+    card = (tmp_path / "tagger" / "README.md").read_text()
+    assert "adapters" not in card
+    assert "pipeline('token-classification', model='tagger')" in card

@@ -1,32 +1,67 @@
 """Estimators go to the hub and come back."""
 
+import shutil
+from types import SimpleNamespace
+from unittest.mock import create_autospec
+
+import huggingface_hub
 import numpy as np
 import pytest
-from huggingface_hub import constants
 
 from skdice import DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 
 from ..corpora import easy_corpus, easy_texts
-from .hub import Hub
 
 FAST = {"max_epochs": 1, "lr": 1e-3, "random_state": 0, "verbose": 0}
 X, Y = easy_texts(12)
 
 
+class Hub:
+    """Repositories as directories, one for each branch."""
+
+    def __init__(self, root):
+        self.root = root
+        self.is_private = {}
+
+    def create_repo(self, repo_id, *, private, exist_ok):
+        repo_id = repo_id if "/" in repo_id else f"me/{repo_id}"
+        self.is_private.setdefault(repo_id, private)
+        (self.root / repo_id / "main").mkdir(parents=True, exist_ok=exist_ok)
+        return SimpleNamespace(repo_id=repo_id)
+
+    def create_branch(self, repo_id, *, branch, exist_ok):
+        place = self.root / repo_id
+        shutil.copytree(place / "main", place / branch, dirs_exist_ok=exist_ok)
+
+    def upload_folder(self, *, repo_id, folder_path, revision, commit_message, delete_patterns):
+        place = self.root / repo_id / (revision or "main")
+        assert delete_patterns == "*"
+        shutil.rmtree(place)
+        shutil.copytree(folder_path, place)
+        return SimpleNamespace(commit_url=f"{repo_id}/commit/{revision or 'main'}")
+
+    def snapshot_download(self, repo_id, *, revision, **options):
+        place = self.root / repo_id / (revision or "main")
+        if not place.exists():
+            raise OSError("404: RepositoryNotFound")
+        return str(place)
+
+
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    with Hub().running() as running:
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "ENDPOINT", running.url)
-        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.partition("{repo_id}")
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{running.url}/" + "".join(template[1:])
-        )
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
-        monkeypatch.chdir(tmp_path)
-        yield running
+    """A stand-in that takes what the client of the hub takes."""
+    hub = Hub(tmp_path / "hub")
+    api = create_autospec(huggingface_hub.HfApi, instance=True)
+    for name in ("create_repo", "create_branch", "upload_folder"):
+        getattr(api, name).side_effect = getattr(hub, name)
+    download = create_autospec(huggingface_hub.snapshot_download)
+    download.side_effect = hub.snapshot_download
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda library_name: api)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return hub
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +70,16 @@ def classifier(tiny_bert):
 
 
 def test_there_and_back(hub, classifier):
+    classifier.push_to_hub("texts")
+    assert hub.is_private == {"me/texts": None}
     url = classifier.push_to_hub("team/texts", private=True)
-    assert url == f"{hub.url}/team/texts/commit/{hub.commit('team/texts', 'main')}"
+    assert url == "team/texts/commit/main"
     assert hub.is_private["team/texts"]
     for load in (DiceTextClassifier.from_pretrained, load_pretrained):
         loaded = load("team/texts")
         np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
-    card = hub.repos["team/texts"]["main"]["README.md"].decode()
-    assert "texts" in card
-    assert "skdice" in card
-
-
-def test_a_repository_of_mine(hub, classifier):
-    classifier.push_to_hub("texts")
-    assert list(hub.repos) == ["me/texts"]
-    assert not hub.is_private["me/texts"]
+    card = (hub.root / "team/texts/main/README.md").read_text()
+    assert "from_pretrained('texts')" in card
 
 
 def test_another_estimator_takes_its_place(hub, classifier, tiny_bert):
@@ -57,11 +87,10 @@ def test_another_estimator_takes_its_place(hub, classifier, tiny_bert):
     DiceQueryTagger(tiny_bert, queries={"PER": "john", "LOC": "oslo"}, **FAST).fit(
         *rows
     ).push_to_hub("team/one")
-    hub.repos["team/one"]["main"][".gitattributes"] = b"*.safetensors filter=lfs"
-    assert "head.safetensors" in hub.repos["team/one"]["main"]
+    assert (hub.root / "team/one/main/head.safetensors").exists()
     tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*rows)
     tagger.push_to_hub("team/one")
-    assert "head.safetensors" not in hub.repos["team/one"]["main"]
+    assert not (hub.root / "team/one/main/head.safetensors").exists()
     assert load_pretrained("team/one").predict(rows[0]).tolist() == tagger.predict(rows[0]).tolist()
 
 
@@ -77,7 +106,7 @@ def test_revisions(hub, classifier, tiny_bert):
 def test_what_is_not_there(hub, tmp_path):
     with pytest.raises(ValueError, match=r"no directory 'team/none' here, and the hub.*NotFound"):
         load_pretrained("team/none")
-    (tmp_path / "team").mkdir()
+    (tmp_path / "here" / "team").mkdir()
     with pytest.raises(ValueError, match=r"There is no directory .*none'"):
         load_pretrained("team/none")  # Where it would lie there is a directory.
 

@@ -19,12 +19,9 @@ from sklearn.exceptions import NotFittedError
 from transformers import AutoTokenizer
 
 import skdice
-from skdice import DiceTextClassifier
-from skdice.io import _onnx
 from skdice.text._encoding import EncodedDataset
 
-from ..corpora import easy_texts
-from .conftest import CASES, FAST, make
+from .conftest import make
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -223,49 +220,22 @@ class TestEndToEnd:
         assert n_found > 20
 
 
-class TestMetadata:
+@pytest.mark.parametrize(
+    "case, threshold, decision",
+    [
+        ("labels", np.array([0.5, -1.0]), {"threshold_": [0.5, -1.0]}),
+        ("questions", math.inf, {"null_threshold_": "inf"}),
+    ],
+)
+def test_decisions_are_told(fitted_shallow, monkeypatch, case, threshold, decision):
     """Without an export: what it is given is looked at."""
-
-    @pytest.fixture
-    def said(self, monkeypatch, tmp_path):
-        given = {}
-
-        def export(path, module, *, max_length, metadata):
-            given.update({name: _onnx._encode(value) for name, value in metadata.items()})
-
-        monkeypatch.setattr("skdice.estimators._persistence.export", export)
-
-        def metadata_of(estimator):
-            given.clear()
-            estimator.export_onnx(tmp_path / "model.onnx")
-            return given
-
-        return metadata_of
-
-    @pytest.mark.parametrize(
-        "labels, classes",
-        [([3, 1], [1, 3]), ([False, True], [False, True]), (["zwölf", "\ud800"], None)],
-    )
-    def test_classes_keep_their_type(self, tiny_bert, said, labels, classes):
-        X, _ = easy_texts(8)
-        estimator = DiceTextClassifier(tiny_bert, **FAST).fit(X, labels * 4)
-        text = said(estimator)["classes"]
-        assert text.isascii()
-        assert json.loads(text) == (sorted(labels) if classes is None else classes)
-
-    def test_thresholds_of_labels(self, fitted_shallow, said):
-        estimator = copy.copy(fitted_shallow("labels")[0])
-        estimator.threshold_ = np.array([0.5, -1.0])
-        assert json.loads(said(estimator)["decision"]) == {"threshold_": [0.5, -1.0]}
-
-    @pytest.mark.parametrize("value, shown", [(math.inf, "inf"), (-math.inf, "-inf"), (1.5, 1.5)])
-    def test_extractor(self, fitted_shallow, said, value, shown):
-        estimator = copy.copy(fitted_shallow("questions")[0])
-        estimator.null_threshold_ = value
-        given = said(estimator)
-        assert json.loads(given["decision"]) == {"null_threshold_": shown}
-        assert "classes" not in given
-        assert "queries" not in given
+    given = {}
+    monkeypatch.setattr("skdice.estimators._persistence.export", lambda *args, **k: given.update(k))
+    estimator = copy.copy(fitted_shallow(case)[0])
+    setattr(estimator, next(iter(decision)), threshold)
+    estimator.export_onnx("model.onnx")
+    assert given["metadata"]["decision"] == decision
+    assert ("classes" in given["metadata"]) == (case == "labels")
 
 
 @pytest.fixture
@@ -281,57 +251,49 @@ def quick(exported, monkeypatch):
     return estimator, program
 
 
+def without(monkeypatch, package):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if package in name else find(name)
+    )
+
+
 class TestRefused:
-    @pytest.mark.parametrize("case", CASES)
-    def test_not_fitted(self, case, tiny_bert, tmp_path):
-        estimator, _, _ = make(case, tiny_bert)
+    def test_not_fitted(self, tiny_bert, tmp_path):
+        estimator, _, _ = make("tagger", tiny_bert)
         with pytest.raises(NotFittedError):
             estimator.export_onnx(tmp_path / "model.onnx")
-        assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.parametrize("path", [None, 3, "", b"model.onnx"])
-    def test_no_path(self, fitted_shallow, path):
-        with pytest.raises(TypeError, match="path must be a path"):
+    @pytest.mark.parametrize(
+        "path, error",
+        [
+            (None, TypeError),
+            (b"model.onnx", TypeError),
+            ("", TypeError),
+            ("model.pt", ValueError),
+            ("directory.onnx/", ValueError),
+            ("missing/model.onnx", FileNotFoundError),
+        ],
+    )
+    def test_path(self, fitted_shallow, tmp_path, monkeypatch, path, error):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "directory.onnx").mkdir()
+        with pytest.raises(error):
             fitted_shallow("tagger")[0].export_onnx(path)
-
-    @pytest.mark.parametrize("name", ["model", "model.pt", "model.onnx/"])
-    def test_wrong_path(self, fitted_shallow, tmp_path, name):
-        (tmp_path / "model.onnx").mkdir()
-        with pytest.raises(ValueError, match=r"must end in '.onnx'; got|is a directory; pass"):
-            fitted_shallow("tagger")[0].export_onnx(f"{tmp_path}/{name}")
-
-    def test_missing_directory(self, fitted_shallow, tmp_path):
-        with pytest.raises(FileNotFoundError, match="directory of the ONNX file") as caught:
-            fitted_shallow("tagger")[0].export_onnx(tmp_path / "missing" / "model.onnx")
-        assert caught.value.errno == errno.ENOENT
-        assert caught.value.filename == str(tmp_path / "missing")
 
     def test_architecture(self, fitted_shallow, tmp_path, monkeypatch):
         def fail(*args, **kwargs):
-            try:
-                raise TypeError("no such operator\nline\nline")
-            except TypeError as error:
-                raise torch.onnx.errors.OnnxExporterError("long" * 1000) from error
+            raise torch.onnx.errors.OnnxExporterError("no such operator")
 
         monkeypatch.setattr(torch.onnx, "export", fail)
-        message = (
-            f"torch {torch.__version__} cannot export the architecture "
-            f"BertForTokenClassification to ONNX. It says: TypeError: no such operator"
-        )
-        with pytest.raises(ValueError) as caught:
+        with pytest.raises(ValueError, match="architecture BertForTokenClassification"):
             fitted_shallow("tagger")[0].export_onnx(tmp_path / "model.onnx")
-        assert str(caught.value) == message
-        assert caught.value.__suppress_context__
         assert list(tmp_path.iterdir()) == []
         assert logging.root.manager.disable == logging.NOTSET
 
     def test_missing_packages(self, fitted_shallow, tmp_path, monkeypatch):
-        find = importlib.util.find_spec
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name: None if "onnx" in name else find(name)
-        )
-        message = r"needs onnx and onnxscript, not installed here: pip .*skdice\[onnx\]"
-        with pytest.raises(ImportError, match=message):
+        without(monkeypatch, "onnx")
+        with pytest.raises(ImportError, match=r"pip .*skdice\[onnx\]"):
             fitted_shallow("tagger")[0].export_onnx(tmp_path / "model.onnx")
 
 
@@ -342,41 +304,28 @@ class TestReplacing:
         path.write_bytes(b"old")
         return path
 
-    def check(self, old):
-        assert old.read_bytes() == b"old"
-        assert os.listdir(old.parent) == [old.name]
-
-    def test_old_file(self, quick, old):
-        estimator, _ = quick
-        estimator.export_onnx(str(old))
-        assert old.read_bytes() != b"old"
-        assert os.listdir(old.parent) == [old.name]
-        (old.parent / "other").touch()
-        assert old.stat().st_mode == (old.parent / "other").stat().st_mode
-
-    def test_behind_a_link(self, quick, old):
+    def test_old_file_behind_a_link(self, quick, old):
         estimator, _ = quick
         link = old.with_name("link.onnx")
         link.symlink_to(old)
         estimator.export_onnx(link)
         assert link.is_symlink()
         assert old.read_bytes() != b"old"
+        (old.parent / "other").touch()
+        assert old.stat().st_mode == (old.parent / "other").stat().st_mode
 
-    @pytest.mark.parametrize(
-        "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]
-    )
-    def test_interrupted_while_written(self, quick, old, error):
+    def test_a_disk_that_is_full(self, quick, old):
         estimator, program = quick
 
         def save(new):
             new.write_bytes(b"half")
-            raise error
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         program.save = save
-        with pytest.raises(type(error)) as caught:
+        with pytest.raises(OSError, match="No space"):
             estimator.export_onnx(old)
-        assert caught.value is error
-        self.check(old)
+        assert old.read_bytes() == b"old"
+        assert os.listdir(old.parent) == [old.name]
 
     def test_another_network(self, quick, old):
         """The file is that of other weights."""
@@ -384,33 +333,6 @@ class TestReplacing:
         changed = copy.deepcopy(estimator)
         with torch.no_grad():
             changed.net_.module_.transformer.classifier.bias[0] += 3e-4
-        message = r"'logits' of onnxruntime differs by 0.0003 from torch on a batch of shape \("
-        with pytest.raises(RuntimeError, match=message):
+        with pytest.raises(RuntimeError, match=r"'logits' of onnxruntime differs by 0.0003"):
             changed.export_onnx(old)
-        self.check(old)
-
-    def test_without_onnxruntime(self, quick, old, monkeypatch):
-        estimator, program = quick
-        program.save = lambda new: new.write_bytes(b"unchecked")
-        find = importlib.util.find_spec
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
-        )
-        estimator.export_onnx(old)
-        assert old.read_bytes() == b"unchecked"
-
-    def test_large_weights_lie_beside(self, quick, old, monkeypatch):
-        estimator, program = quick
-        for name in ("open_session", "compare"):
-            monkeypatch.setattr(_onnx, name, lambda *args: None)
-
-        def save(new):
-            new.write_bytes(b"graph")
-            new.with_name(f"{new.name}.data").write_bytes(b"weights")
-
-        program.save = save
-        estimator.export_onnx(old)
-        assert {path.name: path.read_bytes() for path in old.parent.iterdir()} == {
-            "model.onnx": b"graph",
-            "model.onnx.data": b"weights",
-        }
+        assert old.read_bytes() == b"old"

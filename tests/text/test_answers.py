@@ -128,70 +128,6 @@ def test_candidates_are_the_best_of_all_spans(
         assert_best(candidates, slow_candidates(encoded, logits, row, max_answer_length), n_best)
 
 
-@given(
-    rows_of_contexts, st.sampled_from(FAMILIES), st.integers(9, 30), st.integers(1, 9), st.data()
-)
-@settings(deadline=None, max_examples=60)
-def test_spans_are_legal(tokenizers, contexts, family, max_length, max_answer_length, data):
-    encoded = encode(contexts, tokenizers[family], max_length)
-    logits = random_logits(encoded, data.draw(st.integers(0, 99)))
-    n_best = data.draw(st.integers(1, 30))
-    for candidates, context in zip(
-        SpanDecoder(max_answer_length, n_best).decode(encoded, logits), contexts
-    ):
-        scores = [score for _, _, score in candidates.spans]
-        assert len(scores) <= n_best
-        assert scores == sorted(scores, reverse=True)
-        assert all(0 <= score <= 1 for score in scores)
-        assert sum(scores) <= 1 + 1e-12
-        places = [span[:2] for span in candidates.spans]
-        assert len(set(places)) == len(places)
-        _, start, end = tokenizers[family].encode_with_offsets([context])
-        for first, last in places:
-            text = context[first:last]
-            assert text
-            assert text == text.strip()
-            # From the last piece that may be its first to the first that may be its last.
-            n_pieces = np.flatnonzero(end == last)[0] - np.flatnonzero(start == first)[-1] + 1
-            assert n_pieces <= max_answer_length
-
-
-def n_spans_in_windows(encoded, max_answer_length):
-    """Count the spans of a row that some window has as a whole."""
-    n_pieces = encoded.window_stop[-1]
-    return sum(
-        ((encoded.window_start <= i) & (encoded.window_stop >= j)).any()
-        for i in range(n_pieces)
-        for j in range(i + 1, min(i + max_answer_length, n_pieces) + 1)
-    )
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_of_all_spans_and_no_answer_sum_to_one(tokenizers, dtype):
-    encoded = encode([" ".join(WORDS)], tokenizers["bert"], 20)
-    logits = random_logits(encoded, 0).astype(dtype)
-    (found,) = SpanDecoder(12, 100_000).decode(encoded, logits)
-    assert len(found.spans) == n_spans_in_windows(encoded, 12)
-    scores = np.array([score for _, _, score in found.spans])
-    no_answer = scores[0] * math.exp(found.no_answer)
-    assert scores.sum() + no_answer == pytest.approx(1, abs=1e-12 if dtype == np.float64 else 1e-5)
-
-
-def test_every_span_counts_once_however_the_windows_overlap(tokenizers):
-    """A piece has the same logits in all windows here, so the windows must not matter."""
-    context = " ".join(WORDS[:30])
-    decoder = SpanDecoder(3, 1000)
-    one = encode([context], tokenizers["bert"], 64)
-    by_piece = np.random.default_rng(0).standard_normal((31, 2))  # The last one: no answer.
-    (expected,) = decoder.decode(one, by_piece[one.piece])
-    assert len(expected.spans) == 30 + 29 + 28
-    for stride in (2, 3, 5, 8):
-        cut = encode([context], tokenizers["bert"], 13, stride)
-        assert len(cut.dataset) > 3
-        (found,) = decoder.decode(cut, by_piece[cut.piece])
-        assert_best(found, expected, 1000)
-
-
 def test_a_span_is_taken_from_its_most_central_window(tokenizers):
     """Each window gives all its spans a logit of its own, which then tells the window."""
     encoded = encode([" ".join(WORDS[:16])], tokenizers["bert"], 14, 6)
@@ -206,43 +142,6 @@ def test_a_span_is_taken_from_its_most_central_window(tokenizers):
     windows = np.log([score / by_place[0][2] for _, _, score in by_place]).round().tolist()
     # Pieces 6 and 7 are halfway: 4 + 9 = 2 * 6.5, and 6 + 13 = 2 * 9.5.
     assert windows == [0] * 7 + [1] * 3 + [2] * 6
-
-
-def test_no_answer_is_the_lowest_of_the_windows(tokenizers):
-    encoded = encode([" ".join(WORDS[:16])], tokenizers["bert"], 14, 6)
-    logits = np.zeros((encoded.dataset.n_items, 2))
-    first = encoded.dataset.items.offsets[:-1]
-    logits[first] = [[5.0, 1.0], [2.0, 1.5], [9.0, -4.0]]
-    (found,) = SpanDecoder(4, 5).decode(encoded, logits)
-    assert found.no_answer == 3.5
-
-
-def test_the_no_answer_position_starts_and_ends_no_span(tokenizers):
-    encoded = encode(["the oslo", "john"], tokenizers["bert"])
-    logits = np.where(encoded.piece[:, None] < 0, 50.0, 0.0) * np.ones(2)
-    for candidates in SpanDecoder(9, 9).decode(encoded, logits):
-        assert all(end > start for start, end, _ in candidates.spans)
-        assert sum(score for _, _, score in candidates.spans) < 1e-30
-        assert candidates.no_answer == 100
-
-
-def test_spans_do_not_go_from_row_to_row_or_window_to_window(tokenizers):
-    contexts = ["the oslo", "john", " ".join(WORDS[:9])]
-    encoded = encode(contexts, tokenizers["bert"], 9)
-    found = SpanDecoder(9, 999).decode(encoded, random_logits(encoded, 1))
-    n_spans = [
-        n_spans_in_windows(encode([context], tokenizers["bert"], 9), 9) for context in contexts
-    ]
-    assert n_spans == [3, 1, 29]
-    assert [len(candidates.spans) for candidates in found] == n_spans
-
-
-def test_of_equally_good_spans_the_earliest_and_shortest_is_best(tokenizers):
-    encoded = encode(["the oslo john"], tokenizers["bert"])
-    for n_best in (1, 2, 9):
-        (found,) = SpanDecoder(9, n_best).decode(encoded, np.zeros((4, 2)))
-        assert found.spans[0] == (0, 3, pytest.approx(1 / 7))
-        assert len(found.spans) == min(n_best, 6)
 
 
 @pytest.mark.parametrize("cells", [1, 7, 60, 300, 10**9])
@@ -282,16 +181,6 @@ def test_a_context_without_a_legal_span(tokenizers, context):
     assert found[1].no_answer == math.inf
     assert [len(row.spans) for row in found] == [3, 0, 1]
     assert pick_answers(found, contexts, math.inf)[1] == ""
-
-
-def test_a_character_of_more_pieces_than_an_answer_may_have(tokenizers):
-    encoded = encode(["😀"], tokenizers["roberta"])
-    n_pieces = int(encoded.window_stop[0])
-    assert n_pieces > 2
-    for most, n_spans in [(1, 0), (n_pieces - 1, 0), (n_pieces, 1), (n_pieces + 9, 1)]:
-        (found,) = SpanDecoder(most, 5).decode(encoded, random_logits(encoded, 0))
-        assert [span[:2] for span in found.spans] == [(0, 1)] * n_spans
-        assert math.isinf(found.no_answer) == (n_spans == 0)
 
 
 def test_no_questions(tokenizers):

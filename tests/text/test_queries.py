@@ -128,43 +128,12 @@ def test_same_pieces_as_transformers_alone(family):
             w += 1
 
 
-def test_same_pieces_as_transformers_with_words(bert):
-    encoded = encode_queries(SENTENCES, QUERIES, bert, 64)
-    w = 0
-    for sentence in SENTENCES:
-        for query in QUERIES:
-            inputs = bert.tokenizer(query.split(), sentence, is_split_into_words=True)
-            assert encoded.dataset.input_ids[w].tolist() == inputs["input_ids"]
-            assert encoded.dataset.token_type_ids[w].tolist() == inputs["token_type_ids"]
-            firsts = [inputs.word_to_tokens(0, j, 1).start for j in range(len(sentence))]
-            assert encoded.dataset.items[w].tolist() == firsts
-            w += 1
-
-
 @given(sentences_of_words, st.integers(20, 50), st.none() | st.integers(0, 3))
 @settings(deadline=None, max_examples=25)
 def test_windows_are_those_of_the_definition(bert, xlnet, sentences, max_length, stride):
     for tokenizer in (bert, xlnet):
         encoded = encode_queries(sentences, QUERIES[1:], tokenizer, max_length, stride)
         check_encoding(encoded, sentences, QUERIES[1:], tokenizer, max_length, stride)
-
-
-def test_windows_of_every_family(family):
-    sentences = [["john", "saw", "oslo"] * 20, [], ["ab", LONG_WORD, "the"], [""], ["\u200b"] * 3]
-    for max_length, stride in [(64, None), (32, 5), (32, 0)]:
-        encoded = encode_queries(sentences, QUERIES[1:], family, max_length, stride)
-        check_encoding(encoded, sentences, QUERIES[1:], family, max_length, stride)
-
-
-def test_longer_queries_leave_less_room(bert):
-    encoded = encode_queries([["john"] * 60], ["a", "a " * 20], bert, 32)
-    room = [32 - 3 - 1, 32 - 3 - 20]
-    for query, n in enumerate(room):
-        windows = windows_of(encoded, 0, query)
-        lengths = (encoded.window_stop - encoded.window_start)[windows]
-        assert set(lengths) == {n}
-        shared = encoded.window_stop[windows][:-1] - encoded.window_start[windows][1:]
-        assert shared[:-1].tolist() == [n // 4] * (len(windows) - 2)
 
 
 @pytest.mark.parametrize(
@@ -178,18 +147,6 @@ def test_longer_queries_leave_less_room(bert):
 def test_query_without_room_for_a_sentence(bert, query, max_length, stride, message):
     with pytest.raises(ValueError, match=message):
         encode_queries([["john"]], ["a", query], bert, max_length, stride)
-
-
-def test_query_that_just_fits(bert):
-    encoded = encode_queries([["john", "saw"]], ["a " * 12], bert, 16)
-    assert (encoded.window_stop - encoded.window_start).tolist() == [1, 1]
-    encoded = encode_queries([["john", "saw"]], ["a " * 7], bert, 16, 5)
-    assert len(encoded.dataset) == 1
-
-
-def test_query_without_pieces(bert):
-    encoded = encode_queries([["john", "saw"]], ["\u200b"], bert, 16)
-    check_encoding(encoded, [["john", "saw"]], ["\u200b"], bert, 16, None)
 
 
 @pytest.mark.parametrize("sentences", [[], [[]], [[], [], []]])
@@ -273,33 +230,3 @@ class TestTargets:
         # Every word is in a window, so every start and every end is marked somewhere.
         assert marks_of(encoded, 0) == starts
         assert marks_of(encoded, 1) == ends
-
-    def test_longer_than_the_window(self, bert):
-        sentence = ["john"] * 40
-        spans = [[(2, 38, 0), (39, 40, 0)]]
-        encoded = encode_queries([sentence], ["a"], bert, 16, spans=spans)
-        assert encoded.n_uncovered == 1
-        assert set(spans_of(encoded)[0, 0]) == {(39, 40)}
-        assert marks_of(encoded, 0) == {(0, 0, 2), (0, 0, 39)}
-        assert marks_of(encoded, 1) == {(0, 0, 37), (0, 0, 39)}
-
-    def test_that_windows_share_is_in_both(self, bert):
-        encoded = encode_queries([["john"] * 20], ["a"], bert, 16, 6, spans=[[(8, 10, 0)]])
-        assert encoded.window_start.tolist() == [0, 6, 8]
-        assert spans_of(encoded) == {(0, 0): {(8, 10): [0, 1, 2]}}
-
-    def test_at_a_word_longer_than_the_window(self, bert):
-        """It is in the window that has its first piece; windows with its rest alone are empty."""
-        sentence = ["john", LONG_WORD, "oslo"]
-        encoded = encode_queries([sentence], ["a"], bert, 16, spans=[[(0, 2, 0), (2, 3, 0)]])
-        assert 0 in encoded.dataset.items.lengths
-        assert encoded.n_uncovered == 0
-        assert set(spans_of(encoded)[0, 0]) == {(0, 2), (2, 3)}
-        encoded = encode_queries([sentence], ["a"], bert, 16, spans=[[(1, 3, 0)]])
-        assert encoded.n_uncovered == 1
-
-    def test_words_without_pieces(self, bert):
-        sentence = ["\u200b", "", "john", "\u200b"]
-        encoded = encode_queries([sentence], ["a"], bert, 16, spans=[[(0, 2, 0), (3, 4, 0)]])
-        assert set(spans_of(encoded)[0, 0]) == {(0, 2), (3, 4)}
-        assert encoded.word.tolist() == [0, 1, 2, 3]

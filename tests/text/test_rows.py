@@ -43,14 +43,6 @@ def test_texts_are_those_of_transformers(model):
         assert dataset.input_ids[i].tolist() == theirs(text)["input_ids"]
 
 
-def test_special_tokens_in_a_text_are_text(tiny_bert):
-    tokenizer = WordTokenizer(tiny_bert)
-    dataset, _ = encode(tokenizer, [("a [SEP] b", "[CLS]")])
-    ids = dataset.input_ids[0].tolist()
-    assert ids.count(tokenizer.tokenizer.sep_token_id) == 2
-    assert ids.count(tokenizer.tokenizer.cls_token_id) == 1
-
-
 def test_cut_rows(tiny_bert):
     tokenizer = WordTokenizer(tiny_bert)
     rows = [("the", "saw"), ("the saw in was", "by"), ("in the was", "by the saw")]
@@ -60,11 +52,6 @@ def test_cut_rows(tiny_bert):
     assert words[1] == ["[CLS]", "the", "saw", "in", "[SEP]", "by", "[SEP]"]
     assert words[2] == ["[CLS]", "in", "the", "[SEP]", "by", "the", "[SEP]"]
     assert dataset.token_type_ids[2].tolist() == [0, 0, 0, 0, 1, 1, 1]
-
-
-def test_an_item_per_row(tiny_bert):
-    dataset, _ = encode(WordTokenizer(tiny_bert), [("a",), ("",), ("the saw",)])
-    assert (len(dataset), dataset.n_texts, dataset.n_items) == (3, 3, 3)
 
 
 def test_no_rows(tiny_bert):

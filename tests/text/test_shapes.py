@@ -28,10 +28,6 @@ def test_shape(shape):
     assert word_shapes(EXAMPLES[shape]).tolist() == [number] * len(EXAMPLES[shape])
 
 
-def test_no_words():
-    assert word_shapes([]).shape == (0,)
-
-
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
 def test_pieces_have_the_shape_of_their_word(tiny_models, family):
     """In each of several windows; special tokens have none."""

@@ -126,11 +126,6 @@ def test_infer_scheme(sentences, scheme):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_infer_scheme_of_everything_a_scheme_can_write(scheme):
-    assert infer_scheme(list(all_taggings(scheme, 3))) == TRANSITIONS[scheme]
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("n_words", [0, 1, 2, 3, 4])
 def test_allowed_transitions_allow_what_the_scheme_can_write(scheme, n_words):
     classes = tags_of(scheme)
@@ -142,18 +137,6 @@ def test_allowed_transitions_allow_what_the_scheme_can_write(scheme, n_words):
         if is_well_formed(sequence, transitions)
     }
     assert allowed == set(all_taggings(scheme, n_words))
-
-
-def test_allowed_transitions_of_one_scheme_in_full():
-    start, follow, end = allowed_transitions(["B-X", "I-X", "I-Y", "O"], "IOB2")
-    assert start.tolist() == [True, False, False, True]
-    assert end.tolist() == [True, True, True, True]
-    assert follow.tolist() == [
-        [True, True, False, True],
-        [True, True, False, True],
-        [True, False, True, True],
-        [True, False, False, True],
-    ]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -229,23 +212,8 @@ def test_sentences_that_no_sequence_can_tag_get_the_best_class_of_each_word():
     assert [classes[i] for i in best] == ["I-X", "B-X", "E-X", "B-X"]
 
 
-@pytest.mark.parametrize("classes", [["I-X", "I-Y"], ["I-X"]])
-def test_classes_that_cannot_start_a_sentence(classes):
-    transitions = allowed_transitions(classes, "IOB2")
-    scores, offsets = random_scores(0, [3, 0, 2], len(classes))
-    best = best_sequences(scores, offsets, transitions)
-    assert best.tolist() == scores.argmax(1).tolist()
-
-
 @pytest.mark.parametrize("offsets", [[0], [0, 0, 0]])
 def test_no_words(offsets):
     transitions = allowed_transitions(["B-X", "O"], "IOB2")
     best = best_sequences(np.zeros((0, 2)), np.array(offsets), transitions)
     assert best.shape == (0,)
-
-
-def test_scores_stay_as_they_are():
-    scores, offsets = random_scores(0, [5, 3], 5)
-    before = scores.copy()
-    best_sequences(scores, offsets, allowed_transitions(tags_of("IOB2"), "IOB2"))
-    assert (scores == before).all()
