@@ -41,6 +41,8 @@ class Parameter:
         Whether a model card names it.
     in_folds : object
         What takes the place of "cv" in the fits of the folds.
+    rare : bool
+        Whether it stands among the "Other Parameters", which few have to set.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Parameter:
     counts: str = "in fits"
     on_card: bool = True
     in_folds: Any = None
+    rare: bool = False
 
 
 def number(
@@ -60,28 +63,20 @@ def number(
     integer: bool = False,
     optional: bool = False,
     or_auto: bool = False,
+    rare: bool = False,
 ) -> Parameter:
     """Return a parameter that is a number in a range, as :func:`check_number` has it.
 
     If ``or_auto``, it may be "auto", too.
     """
+    allowed = {"low": low, "high": high, "closed": closed, "integer": integer}
 
     def check(owner: str, name: str, value: Any) -> None:
-        if or_auto and isinstance(value, str) and value == "auto":
-            return
-        check_number(
-            owner,
-            name,
-            value,
-            low=low,
-            high=high,
-            closed=closed,
-            integer=integer,
-            optional=optional,
-        )
+        if not (or_auto and isinstance(value, str) and value == "auto"):
+            check_number(owner, name, value, optional=optional, **allowed)
 
     kind = "int" if integer else "float"
-    return Parameter(f'{kind} or "auto"' if or_auto else kind, doc, check)
+    return Parameter(f'{kind} or "auto"' if or_auto else kind, doc, check, rare=rare)
 
 
 def option(doc: str, *options: str, **more: Any) -> Parameter:
@@ -149,15 +144,17 @@ def parametrised(cls: type[T]) -> type[T]:
 
 
 def _document(cls: Any) -> str:
+    """Return the entries of the section "Parameters", and that of the rare ones behind it."""
     defaults = {known.name: known.default for known in fields(cls)}
-    lines = []
+    usual, rare = [], ["\nOther Parameters\n----------------\n"]
     for name, parameter in parameters_of(cls).items():
         default = defaults[name]
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         end = ", optional" if default is None else f", default={shown}"
+        lines = rare if parameter.rare else usual
         lines.append(f"{name} : {parameter.kind}{'' if default is MISSING else end}\n")
         lines += [f"    {line}\n" for line in parameter.doc.splitlines() if line]
-    return "".join(lines)
+    return "".join(usual + rare if len(rare) > 1 else usual)
 
 
 def check_number(

@@ -26,10 +26,11 @@ ESTIMATORS = [
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_every_parameter_is_documented(cls):
     doc = inspect.getdoc(cls)
-    section = doc.split("Parameters\n----------\n")[1].split("\n\n")[0]
-    names = re.findall(r"^([\w, ]+?) :|^(\w+)$", section, re.MULTILINE)
-    documented = [name for pair in names for part in pair if part for name in part.split(", ")]
-    assert sorted(documented) == sorted(inspect.signature(cls).parameters)
+    sections = [part.split("\n\n")[0] for part in re.split(r"Parameters\n-+\n", doc)[1:]]
+    usual, rare = (re.findall(r"^(\w+) :", section, re.MULTILINE) for section in sections)
+    assert sorted(usual + rare) == sorted(inspect.signature(cls).parameters)
+    assert usual[0] == "model"
+    assert {"device", "warmup"} < set(rare)
     assert "%(" not in doc
 
 
