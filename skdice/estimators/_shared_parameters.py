@@ -236,12 +236,12 @@ class SharedParameters(BaseEstimator):
         Parameter('{"balanced", "log"} or dict', _CLASS_WEIGHT, _check_class_weight),
     ] = None
     max_epochs: Annotated[
-        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
+        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, words=("auto",))
     ] = "auto"
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
-    lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (
-        "auto"
-    )
+    lr: Annotated[
+        float | Literal["auto"], number(_LR, low=0, closed="neither", words=("auto",))
+    ] = "auto"
     validation_fraction: Annotated[
         float | None, number(_VALIDATION, low=0, high=1, closed="neither", optional=True)
     ] = None
