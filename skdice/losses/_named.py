@@ -35,7 +35,14 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "square_denominator": False,
         "background": None,
     },
-    "dsc-official": {"alpha": 0.01, "gamma": 1.0, "memory": 0.0, "square_denominator": True},
+    "dsc-official": {
+        "alpha": 0.01,
+        "gamma": 1.0,
+        "memory": 0.0,
+        "level": "batch",
+        "average": "micro",
+        "square_denominator": True,
+    },
 }
 # Those that an estimator has, too.
 _TAKEN = ("alpha", "beta", "gamma", "memory", "ce_weight")
