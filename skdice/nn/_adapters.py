@@ -33,18 +33,15 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
             f"peft.LoraConfig(r=8). Got {value!r} instead."
         )
     tuner = peft.mapping.PEFT_TYPE_TO_TUNER_MAPPING.get(value.peft_type)
-    if (
-        tuner is None
-        or value.peft_type in _REFUSED
-        or value.is_prompt_learning
-        or getattr(tuner, "uses_shared_state", False)
-        or getattr(value, "megatron_config", None) is not None
-    ):
+    is_refused = tuner is None or value.peft_type in _REFUSED
+    if is_refused or value.is_prompt_learning or getattr(tuner, "uses_shared_state", False):
         raise ValueError(
             f"The {name!r} parameter of {owner} must be a configuration of adapters that lie "
             f"inside the layers, are weights alone and need gradients alone, such as "
             f"peft.LoraConfig, IA3Config or LoHaConfig. Got a {type(value).__name__} instead."
         )
+    if getattr(value, "megatron_config", None) is not None:
+        raise ValueError(f"The {name!r} parameter of {owner} must not have a megatron_config.")
 
 
 def changed(config: Any, **fields: Any) -> Any:
