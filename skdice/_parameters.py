@@ -12,7 +12,7 @@ import inspect
 import math
 import numbers
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
@@ -41,6 +41,8 @@ class Parameter:
         Whether a model card names it.
     in_folds : object
         What takes the place of "cv" in the fits of the folds.
+    rare : bool
+        Whether it stands among the "Other Parameters", which few have to set.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Parameter:
     counts: str = "in fits"
     on_card: bool = True
     in_folds: Any = None
+    rare: bool = False
 
 
 def number(
@@ -59,29 +62,16 @@ def number(
     closed: str = "left",
     integer: bool = False,
     optional: bool = False,
-    or_auto: bool = False,
+    words: tuple[str, ...] = (),
+    **more: Any,
 ) -> Parameter:
-    """Return a parameter that is a number in a range, as :func:`check_number` has it.
-
-    If ``or_auto``, it may be "auto", too.
-    """
+    """Return a parameter that is a number in a range, as :func:`check_number` has it."""
 
     def check(owner: str, name: str, value: Any) -> None:
-        if or_auto and isinstance(value, str) and value == "auto":
-            return
-        check_number(
-            owner,
-            name,
-            value,
-            low=low,
-            high=high,
-            closed=closed,
-            integer=integer,
-            optional=optional,
-        )
+        check_number(owner, name, value, low, high, closed, integer, optional, words)
 
-    kind = "int" if integer else "float"
-    return Parameter(f'{kind} or "auto"' if or_auto else kind, doc, check)
+    kinds = ["int" if integer else "float", *(f'"{word}"' for word in words)]
+    return Parameter(_in_words(kinds), doc, check, **more)
 
 
 def option(doc: str, *options: str, **more: Any) -> Parameter:
@@ -149,34 +139,37 @@ def parametrised(cls: type[T]) -> type[T]:
 
 
 def _document(cls: Any) -> str:
+    """Return the entries of the section "Parameters", and that of the rare ones behind it."""
     defaults = {known.name: known.default for known in fields(cls)}
-    lines = []
+    usual: list[str] = []
+    rare = ["\nOther Parameters\n----------------\n"]
     for name, parameter in parameters_of(cls).items():
         default = defaults[name]
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         end = ", optional" if default is None else f", default={shown}"
+        lines = rare if parameter.rare else usual
         lines.append(f"{name} : {parameter.kind}{'' if default is MISSING else end}\n")
         lines += [f"    {line}\n" for line in parameter.doc.splitlines() if line]
-    return "".join(lines)
+    return "".join(usual + rare if len(rare) > 1 else usual)
 
 
 def check_number(
     owner: str,
     name: str,
     value: Any,
-    *,
     low: float = -math.inf,
     high: float = math.inf,
     closed: str = "left",
     integer: bool = False,
     optional: bool = False,
+    words: Collection[str] = (),
 ) -> None:
-    """Raise a ValueError unless ``value`` is a number in the given range (or None, if optional).
+    """Raise a ValueError unless ``value`` is a number in a range, None if optional, or a word.
 
     ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``, as in
     ``sklearn.utils._param_validation.Interval``.
     """
-    if value is None and optional:
+    if (optional and value is None) or (isinstance(value, str) and value in words):
         return
     kind = numbers.Integral if integer else numbers.Real
     is_number = isinstance(value, kind) and not isinstance(value, bool)
@@ -187,11 +180,16 @@ def check_number(
             return
     left = "[" if closed in ("left", "both") else "("
     right = "]" if closed in ("right", "both") else ")"
-    what = ("None or " if optional else "") + ("an int" if integer else "a float")
+    what = _in_words([*map(repr, words), *["None"] * optional, "an int" if integer else "a float"])
     raise ValueError(
         f"The {name!r} parameter of {owner} must be {what} in the range "
         f"{left}{low}, {high}{right}. Got {value!r} instead."
     )
+
+
+def _in_words(names: Sequence[str]) -> str:
+    """Return "a, b or c"."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def check_option(owner: str, name: str, value: Any, options: Collection[Any]) -> None:

@@ -141,7 +141,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 f"The 'pos_label' parameter of {owner} must be None with more than two classes; y "
                 f"has {list_some(classes)}. Got {self.pos_label!r} instead."
             )
-        if not any(_same_label(label, self.pos_label) for label in classes):
+        if self.pos_label not in classes:
             raise ValueError(
                 f"The 'pos_label' parameter of {owner} must be a label of y: {list_some(classes)}. "
                 f"Got {self.pos_label!r} instead."
@@ -413,7 +413,3 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         self.threshold_ = tune_thresholds(decision, score, is_multilabel=self._is_multilabel)
         if goal.has_floor:
             goal.warn_if_missed(float(values(self.threshold_).min()))
-
-
-def _same_label(label: Any, other: Any) -> bool:
-    return isinstance(label, str) == isinstance(other, str) and bool(label == other)

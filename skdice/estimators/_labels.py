@@ -1,6 +1,5 @@
 """Checks of the labels of a classifier: one label per row, or a 0/1 indicator matrix."""
 
-import math
 import numbers
 from typing import Any
 
@@ -18,6 +17,9 @@ from .._inputs import (
     list_rows,
     table_cells,
 )
+
+# In this order: a bool is a number as well.
+_KINDS: dict[str, Any] = {"str": str, "bool": (bool, np.bool_), "number": numbers.Real}
 
 
 def is_indicator(y: Any) -> bool:
@@ -52,7 +54,10 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
         raise ValueError(
             f"Every row of X needs a label in y; it is missing in {list_rows(missing)}."
         )
-    kinds = [_kind(label) for label in labels]
+    kinds = [
+        next((kind for kind, types in _KINDS.items() if isinstance(label, types)), None)
+        for label in labels
+    ]
     for i, (label, kind) in enumerate(zip(labels, kinds)):
         if kind is None:
             raise ValueError(f"Labels must be str, int or bool; row {i} of y is {describe(label)}.")
@@ -65,7 +70,7 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
             raise ValueError(
                 f"Labels that are numbers must fit in 64 bits; row {i} of y is {describe(label)}."
             )
-        if kind == "number" and label != math.floor(label):
+        if kind == "number" and not float(label).is_integer():
             raise ValueError(
                 f"Labels must be classes, not continuous values; row {i} of y is {label!r}. "
                 f"Unknown label type: continuous."
@@ -143,18 +148,6 @@ def is_missing(value: Any) -> bool:
     return value is None or value is pd.NA or (pd.api.types.is_scalar(value) and pd.isna(value))
 
 
-def _kind(label: Any) -> str | None:
-    if isinstance(label, str):
-        return "str"
-    if isinstance(label, bool | np.bool_):
-        return "bool"
-    if isinstance(label, numbers.Integral):
-        return "number"
-    if isinstance(label, numbers.Real) and math.isfinite(label):
-        return "number"
-    return None
-
-
 def _to_matrix(y: Any) -> np.ndarray:
     """Return an array of numbers, or of the objects as they are."""
     if sparse.issparse(y):
@@ -162,16 +155,6 @@ def _to_matrix(y: Any) -> np.ndarray:
     y = table_cells(y) if is_table(y) else list_items(y)
     if isinstance(y, np.ndarray):
         return y if y.dtype.kind in "biuf" else y.astype(object)
-    try:
-        matrix = np.asarray(y)
-        if matrix.ndim > 1 and matrix.dtype.kind in "biuf":
-            return matrix
-    except ValueError:  # Rows of different lengths
-        pass
-    return _object_matrix(y)
-
-
-def _object_matrix(y: Any) -> np.ndarray:
     rows = [list_items(row) for row in y]
     for i, row in enumerate(rows):
         got = f"a row {describe(y[i])}, row {i}"

@@ -162,7 +162,7 @@ class NetworkEstimator(SavedEstimator):
         self.net_ = nets[0]
         # What a process of its own has set is not set here.
         self.max_epochs_, self.lr_ = self.net_.max_epochs, self.net_.lr
-        self.net_.module_.join(net.module_ for net in nets[1:])
+        self.net_.module_.members.extend([net.module_ for net in nets[1:]])
         self.history_ = mean_history([history_of(net) for net in nets])
         self.best_epoch_ = max(net.progress_.best_epoch for net in nets)
 

@@ -311,7 +311,7 @@ def _load_head(module: Any, directory: Path) -> None:
         names = {saved: name for name, saved in module.saved_names().items()}
         adapters = read_weights(directory / ADAPTER_WEIGHTS)
         head |= {names.get(key, key): weight for key, weight in adapters.items()}
-    module.join(copy.deepcopy(module) for _ in range(_count_members(module, head)))
+    module.members.extend([copy.deepcopy(module) for _ in range(_count_members(module, head))])
     shapes = {
         name: weight.shape
         for name, weight in module.state_dict().items()

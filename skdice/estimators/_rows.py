@@ -18,7 +18,7 @@ class Rows:
     Attributes
     ----------
     X : list of n_rows rows
-    y : list, ndarray, or what has ``take``, of n_rows labels
+    y : list, or what has ``take``, of n_rows labels
     weight : ndarray of shape (n_rows,), or None
     groups : list of n_rows objects, or None
         Rows of one group are in the same part.
@@ -44,7 +44,7 @@ class Rows:
         """Return some of the rows, in that order."""
         return Rows(
             take(self.X, index),
-            _take_labels(self.y, index),
+            self.y.take(index) if hasattr(self.y, "take") else take(self.y, index),
             None if self.weight is None else self.weight[index],
             None if self.groups is None else take(self.groups, index),
             self.number[index],
@@ -66,12 +66,6 @@ class Rows:
 def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
     """Return some of the rows, in that order."""
     return [rows[i] for i in index]
-
-
-def _take_labels(y: Any, index: np.ndarray) -> Any:
-    if isinstance(y, np.ndarray):
-        return y[index]
-    return y.take(index) if hasattr(y, "take") else take(y, index)
 
 
 def object_array(rows: Sequence[Any]) -> np.ndarray:

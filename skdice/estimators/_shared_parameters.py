@@ -81,6 +81,7 @@ Tversky: weight of false positives. DSC: exponent that reduces the weight of eas
 _BETA = f"Tversky: weight of false negatives. {_OWN_DEFAULT}"
 _GAMMA = f"Set losses: smoothing. Focal loss: focusing exponent. {_OWN_DEFAULT}"
 _CE_WEIGHT = f"Weight of cross-entropy that is mixed into a set loss. {_OWN_DEFAULT}"
+_K = 'Constant of the "log" class weights, which it selects; 3 by default.'
 _LOSS = """
 "auto", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
 (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
@@ -99,8 +100,9 @@ classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.
 that do not occur in the training data, as may happen in a fold, are ignored.
 """
 _MAX_EPOCHS = """
-Passes over the training rows. "auto" makes about 200 optimiser steps of them, in 3 to 30 passes:
-``max_epochs_`` is how many. If positives are rare, set more.
+Passes over the training rows with positives (``negative_ratio``). "auto" shows such texts about
+1,200 times and makes at least about 200 optimiser steps, in 3 to 30 passes; of tiny sets as many as
+make 150 steps. ``max_epochs_`` is how many.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; those are drawn anew in every
@@ -117,8 +119,17 @@ hidden units, 5e-5 for 768, 2.8e-5 for 1024 (``lr_``).
 """
 _HEAD_LR = 'Learning rate of the new head; by default ``lr``, or with "auto" five times that.'
 _BATCH_SIZE = """
-Texts per batch and process. It also affects set losses: their smoothing ``gamma`` is on the scale
-of one optimiser step.
+Texts per batch and process; one that is read in n windows counts as n. It also affects set losses:
+their smoothing ``gamma`` is on the scale of one optimiser step.
+"""
+_VALIDATION = "Share of the rows that is held out and scored after every epoch."
+_PATIENCE = """
+Stop after this many epochs without a better validation score, and restore the best weights.
+"""
+_ACCUMULATE = "Batches per optimiser step; the loss is that of one large batch, exactly."
+_WARMUP = """
+Warm-up as a share of all optimiser steps (float) or in steps (int). Then the rates fall on a line
+to 0.
 """
 _WEIGHT_DECAY = """
 Of AdamW; not applied to biases, norms, and the embeddings of pieces that do not occur in the
@@ -163,6 +174,9 @@ shows by how much. ``fit``, with its validation and tuning, always uses torch, a
 after an interrupted fit. For models that torch cannot export (XLNet) the first prediction raises a
 ValueError.
 """
+_RANDOM_STATE = """
+Seed of everything random in a fit. Global generators are neither used nor changed.
+"""
 _CHECKPOINT = """
 Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
 data, parameters, files of the base model and int ``random_state``) resumes after the last finished
@@ -192,8 +206,8 @@ FITTED_ATTRIBUTES = """\
     loss_reason_ : str or None
         Why ``loss="auto"`` took it.
     history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, seconds; the mean of the
-        members, and the seconds of all.
+        A row per epoch: training loss, validation score, learning rate, number of texts, seconds;
+        the mean of the members, and the seconds of all.
     negative_ratio_ : float or None
         What was taken for ``negative_ratio``; None if every epoch has all texts.
     max_epochs_, lr_ : int, float
@@ -213,6 +227,8 @@ FITTED_ATTRIBUTES = """\
 class SharedParameters(BaseEstimator):
     """The parameters of all estimators."""
 
+    # The order is that of the documentation, which has the rare ones in a section of their own:
+    # the model, the task, the training, the machine.
     model: Annotated[
         str | os.PathLike[str],
         Parameter(
@@ -223,111 +239,88 @@ class SharedParameters(BaseEstimator):
         ),
     ] = "bert-base-cased"
     _: KW_ONLY
+    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
+        None
+    )
     loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS, on_card=False)] = (
         "auto"
     )
-    alpha: Annotated[float | None, Parameter("float", _ALPHA)] = None
-    beta: Annotated[float | None, Parameter("float", _BETA)] = None
-    gamma: Annotated[float | None, Parameter("float", _GAMMA)] = None
-    memory: Annotated[float | None, Parameter("float", _MEMORY)] = None
-    ce_weight: Annotated[float | None, Parameter("float", _CE_WEIGHT)] = None
     class_weight: Annotated[
         str | Mapping[Any, float] | None,
         Parameter('{"balanced", "log"} or dict', _CLASS_WEIGHT, _check_class_weight),
     ] = None
-    K: Annotated[
-        float | None,
-        number(
-            'Constant of the "log" class weights, which it selects; 3 by default.', optional=True
-        ),
-    ] = None
     max_epochs: Annotated[
-        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, or_auto=True)
+        int | Literal["auto"], number(_MAX_EPOCHS, low=1, integer=True, words=("auto",))
     ] = "auto"
     negative_ratio: Annotated[
         float | Literal["auto"] | None,
-        number(_NEGATIVE_RATIO, low=0, closed="neither", optional=True, or_auto=True),
+        number(_NEGATIVE_RATIO, low=0, closed="neither", optional=True, words=("auto",)),
     ] = "auto"
     batch_size: Annotated[int, number(_BATCH_SIZE, low=1, integer=True)] = 16
-    lr: Annotated[float | Literal["auto"], number(_LR, low=0, closed="neither", or_auto=True)] = (
-        "auto"
-    )
-    head_lr: Annotated[float | None, number(_HEAD_LR, low=0, closed="neither", optional=True)] = (
-        None
-    )
-    weight_decay: Annotated[float, number(_WEIGHT_DECAY, low=0)] = 0.01
-    warmup: Annotated[
-        float,
-        Parameter(
-            "float or int",
-            "Warm-up as a share of all optimiser steps (float) or in steps (int). Then the rates "
-            "fall on a line to 0.",
-            _check_warmup,
-        ),
-    ] = 0.1
-    clip_norm: Annotated[
-        float | None,
-        number("Largest norm of the gradient.", low=0, closed="neither", optional=True),
-    ] = 1.0
-    accumulate: Annotated[
-        int,
-        number(
-            "Batches per optimiser step; the loss is that of one large batch, exactly.",
-            low=1,
-            integer=True,
-        ),
-    ] = 1
-    max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
-        None
-    )
-    n_frozen_layers: Annotated[int | None, number(_FROZEN, low=0, integer=True, optional=True)] = (
-        None
-    )
-    peft_config: Annotated[Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config)] = None
-    n_members: Annotated[int, number(_MEMBERS, low=1, integer=True)] = 1
-    validation_fraction: Annotated[
-        float | None,
-        number(
-            "Share of the rows that is held out and scored after every epoch.",
-            low=0,
-            high=1,
-            closed="neither",
-            optional=True,
-        ),
-    ] = None
-    patience: Annotated[
-        int | None,
-        number(
-            "Stop after this many epochs without a better validation score, and restore the best "
-            "weights.",
-            low=1,
-            integer=True,
-            optional=True,
-        ),
-    ] = None
-    precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16")] = "auto"
-    device: Annotated[
-        str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False)
+    lr: Annotated[
+        float | Literal["auto"], number(_LR, low=0, closed="neither", words=("auto",))
     ] = "auto"
-    runtime: Annotated[str, option(_RUNTIME, *RUNTIMES, counts="in predictions", on_card=False)] = (
-        "torch"
-    )
+    validation_fraction: Annotated[
+        float | None, number(_VALIDATION, low=0, high=1, closed="neither", optional=True)
+    ] = None
     random_state: Annotated[
         RandomState,
-        Parameter(
-            "int, RandomState or Generator",
-            "Seed of everything random in a fit. Global generators are neither used nor changed.",
-            _check_random_state,
-        ),
-    ] = None
-    checkpoint_dir: Annotated[
-        str | os.PathLike[str] | None,
-        Parameter("str or PathLike", _CHECKPOINT, _check_directory, counts="never", on_card=False),
+        Parameter("int, RandomState or Generator", _RANDOM_STATE, _check_random_state),
     ] = None
     verbose: Annotated[int, Parameter("int", "0 shows nothing.", counts="never", on_card=False)] = 1
+
+    n_members: Annotated[int, number(_MEMBERS, low=1, integer=True, rare=True)] = 1
+    peft_config: Annotated[
+        Any, Parameter("peft.PeftConfig", _PEFT, check_peft_config, rare=True)
+    ] = None
+    n_frozen_layers: Annotated[
+        int | None, number(_FROZEN, low=0, integer=True, optional=True, rare=True)
+    ] = None
+
+    alpha: Annotated[float | None, Parameter("float", _ALPHA, rare=True)] = None
+    beta: Annotated[float | None, Parameter("float", _BETA, rare=True)] = None
+    gamma: Annotated[float | None, Parameter("float", _GAMMA, rare=True)] = None
+    memory: Annotated[float | None, Parameter("float", _MEMORY, rare=True)] = None
+    ce_weight: Annotated[float | None, Parameter("float", _CE_WEIGHT, rare=True)] = None
+    K: Annotated[float | None, number(_K, optional=True, rare=True)] = None
+
+    head_lr: Annotated[
+        float | None, number(_HEAD_LR, low=0, closed="neither", optional=True, rare=True)
+    ] = None
+    weight_decay: Annotated[float, number(_WEIGHT_DECAY, low=0, rare=True)] = 0.01
+    warmup: Annotated[float, Parameter("float or int", _WARMUP, _check_warmup, rare=True)] = 0.1
+    clip_norm: Annotated[
+        float | None,
+        number("Largest norm of the gradient.", low=0, closed="neither", optional=True, rare=True),
+    ] = 1.0
+    accumulate: Annotated[int, number(_ACCUMULATE, low=1, integer=True, rare=True)] = 1
+    patience: Annotated[
+        int | None, number(_PATIENCE, low=1, integer=True, optional=True, rare=True)
+    ] = None
     callbacks: Annotated[
         Sequence[Any] | None,
-        Parameter("list of skorch callbacks", _CALLBACKS, counts="never", on_card=False),
+        Parameter("list of skorch callbacks", _CALLBACKS, counts="never", on_card=False, rare=True),
+    ] = None
+
+    precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16", rare=True)] = (
+        "auto"
+    )
+    device: Annotated[
+        str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False, rare=True)
+    ] = "auto"
+    runtime: Annotated[
+        str, option(_RUNTIME, *RUNTIMES, counts="in predictions", on_card=False, rare=True)
+    ] = "torch"
+    checkpoint_dir: Annotated[
+        str | os.PathLike[str] | None,
+        Parameter(
+            "str or PathLike",
+            _CHECKPOINT,
+            _check_directory,
+            counts="never",
+            on_card=False,
+            rare=True,
+        ),
     ] = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

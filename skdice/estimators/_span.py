@@ -1,7 +1,6 @@
 """Extractive question answering: the answer is a part of the context."""
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,20 +11,20 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import check_rows, column_names, list_rows
-from .._parameters import Parameter, check_number, number, option, parametrised
+from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, Questions, Weights
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
 from ..losses._span import SpanLoss
 from ..metrics import squad_exact_match, squad_f1_score
-from ..metrics._row_counts import RowCounts, count_rows
+from ..metrics._row_counts import count_rows
 from ..metrics._squad import read_answers, score_rows
 from ..nn._modules import SpanModule
 from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._questions import EncodedQuestions, encode_questions
 from ._base import TextEstimator
-from ._goal import Goal
+from ._goal import F1, Goal
 from ._lesson import Lesson, prior_shift
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
@@ -52,27 +51,12 @@ it has no other one). ``n_misaligned_`` and a warning have the number of such an
 """
 
 
-def _check_null_threshold(owner: str, name: str, value: Any) -> None:
-    if isinstance(value, str) and value in ("auto", "cv"):
-        return
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or math.isnan(value):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be 'auto', 'cv' or a float in the range "
-            f"[-inf, inf]. Got {value!r} instead."
-        )
-
-
 def _read_questions(X: Any) -> list[tuple[str, str]]:
     return list(zip(*check_questions(X)))
 
 
 def _contexts(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [context for _, context in rows]
-
-
-def _count_answers(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
-    return count_rows(measure, y_true, y_pred)
 
 
 def _read_answers(y: Any, rows: Any = None) -> list[list[str]]:
@@ -141,7 +125,7 @@ class DiceSpanExtractor(TextEstimator):
         read_X=_read_questions,
         read_y=_read_answers,
         find_measure=lambda y: "questions",
-        count_rows=_count_answers,
+        count_rows=lambda estimator, *given: count_rows(*given),
         find_groups=lambda X: check_questions(X)[1],
         state={"n_misaligned_": int, "null_threshold_": (int, float)},
         card=CardTexts(
@@ -157,7 +141,7 @@ class DiceSpanExtractor(TextEstimator):
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     null_threshold: Annotated[
         float | str,
-        Parameter('float, "auto" or "cv"', _NULL_THRESHOLD, _check_null_threshold, in_folds="auto"),
+        number(_NULL_THRESHOLD, closed="both", words=("auto", "cv"), in_folds="auto"),
     ] = "auto"
     n_best: Annotated[
         int,
@@ -231,7 +215,7 @@ class DiceSpanExtractor(TextEstimator):
         def validate() -> float:
             found = self._find(encoded, n_best=1)
             if self._tunes():
-                self.null_threshold_ = self._tune_threshold(found, contexts, answers)
+                self._tune_decision(rows.X, answers, scores=lambda: found)
             return self._metric(answers, pick_answers(found, contexts, self.null_threshold_))
 
         return validate
@@ -361,7 +345,7 @@ class DiceSpanExtractor(TextEstimator):
         y: Answers,
         metric: Callable[..., float] | None = None,
         sample_weight: Weights = None,
-        goal: Goal | None = None,
+        goal: Goal = F1,
         scores: Callable[[], list[Candidates]] | None = None,
     ) -> None:
         """Set ``null_threshold_`` to what is best on held-out questions."""
@@ -369,19 +353,8 @@ class DiceSpanExtractor(TextEstimator):
             raise ValueError("sample_weight must be None for an extractor: its scores take none.")
         contexts = _contexts(_read_questions(X))
         found = self._decision_scores(X) if scores is None else scores()
-        self.null_threshold_ = self._tune_threshold(found, contexts, y, metric, goal)
-
-    def _tune_threshold(
-        self,
-        found: list[Candidates],
-        contexts: list[str],
-        y: Any,
-        metric: Callable[..., float] | None = None,
-        goal: Goal | None = None,
-    ) -> float:
-        """Return the threshold with the best score on held-out questions."""
         no_answer = np.array([candidates.no_answer for candidates in found])
-        if goal is not None and goal.has_floor:
+        if goal.has_floor:
             answers = pick_answers(found, contexts, math.inf)
             f1 = score_rows(y, answers, "2.0").f1
             can_answer = np.array([text != "" for text in answers])
@@ -402,10 +375,8 @@ class DiceSpanExtractor(TextEstimator):
                 return float(metric(y, pick_answers(found, contexts, threshold)))
 
         finite = no_answer[np.isfinite(no_answer)]
-        best = float(tune_thresholds(finite, score, is_multilabel=False))
-        if goal is not None:
-            goal.warn_if_missed(score(best))
-        return best
+        self.null_threshold_ = float(tune_thresholds(finite, score, is_multilabel=False))
+        goal.warn_if_missed(score(self.null_threshold_))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

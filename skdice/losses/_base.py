@@ -80,6 +80,12 @@ _CLASS_WEIGHT = """
 Weight of the items of each gold class, of shape (n_classes,); (2,) for one binary column,
 (n_classes, 2) if multi-label.
 """
+_RAISES = """\
+    Raises
+    ------
+    ValueError
+        At the first forward, for parameters, shapes or targets that are not allowed.
+"""
 _REDUCTION = """
 The mean divides by the number of valid items (with ``sample_weight``: by its sum), not by the sum
 of the class weights as ``torch.nn.CrossEntropyLoss`` does. "none" gives a loss per item, set losses
@@ -113,6 +119,7 @@ class Loss(BaseEstimator, nn.Module):
     ] = -100
     reduction: Annotated[str, option(_REDUCTION, "mean", "none")] = "mean"
 
+    _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
     get_params: ClassVar[Callable[..., dict[str, Any]]]
@@ -293,22 +300,21 @@ class Loss(BaseEstimator, nn.Module):
         return torch.where(target == 1, weight[:, 1], weight[:, 0])
 
     def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
-        meaning = "one weight per class"
-        if len(shape) == 2:
-            meaning = "the weights of 0 and 1 for each label"
+        what = f"The 'class_weight' parameter of {type(self).__name__}"
+        one, two = "one weight per class", "the weights of 0 and 1 for each label"
+        meaning = one if len(shape) == 1 else two
         try:
             weight = torch.as_tensor(self.class_weight, dtype=logits.dtype, device=logits.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
-                f"The 'class_weight' parameter of {type(self).__name__} must be None or an array "
-                f"of shape {shape}, {meaning}. Got {self.class_weight!r} instead."
+                f"{what} must be None or an array of shape {shape}, {meaning}. Got "
+                f"{self.class_weight!r} instead."
             ) from error
         if weight.shape != shape:
             raise ValueError(
-                f"The 'class_weight' parameter of {type(self).__name__} must have shape "
-                f"{shape}, {meaning}; got {tuple(weight.shape)}."
+                f"{what} must have shape {shape}, {meaning}; got {tuple(weight.shape)}."
             )
-        _check_weights(f"The 'class_weight' parameter of {type(self).__name__}", "class", weight)
+        _check_weights(what, "class", weight)
         return weight
 
 

@@ -16,10 +16,7 @@ class CrossEntropyLoss(Loss):
     ----------
     %(parameters)s
 
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
+    %(raises)s
 
     Examples
     --------

@@ -14,10 +14,7 @@ class DiceLoss(SetLoss):
     ----------
     %(parameters)s
 
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
+    %(raises)s
 
     Examples
     --------

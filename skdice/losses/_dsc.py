@@ -26,10 +26,7 @@ class SelfAdjustingDiceLoss(DiceLoss):
     ----------
     %(parameters)s
 
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
+    %(raises)s
 
     Examples
     --------

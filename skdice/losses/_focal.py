@@ -19,10 +19,7 @@ class FocalLoss(Loss):
     ----------
     %(parameters)s
 
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
+    %(raises)s
 
     Examples
     --------

@@ -23,6 +23,26 @@ _CLASSES: dict[str, type[Loss]] = {
     "dsc-official": SelfAdjustingDiceLoss,
 }
 LOSS_NAMES = tuple(_CLASSES)
+# What was published, whatever the defaults are; "dsc-official" is that of one class to find.
+_PRESETS: dict[str, dict[str, Any]] = {
+    "dsc-paper": {
+        "alpha": 1.0,
+        "gamma": 1.0,
+        "memory": 0.0,
+        "level": "example",
+        "average": "macro",
+        "square_denominator": False,
+        "background": None,
+    },
+    "dsc-official": {
+        "alpha": 0.01,
+        "gamma": 1.0,
+        "memory": 0.0,
+        "level": "batch",
+        "average": "micro",
+        "square_denominator": True,
+    },
+}
 # Those that an estimator has, too.
 _TAKEN = ("alpha", "beta", "gamma", "memory", "ce_weight")
 
@@ -102,21 +122,7 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
     if name == "auto":
         raise ValueError("loss='auto' is chosen by an estimator, from its training rows.")
     loss_parameters(name)
-    preset: dict[str, Any] = {}
-    if name == "dsc-paper":
-        preset = {
-            "alpha": 1.0,
-            "gamma": 1.0,
-            "memory": 0.0,
-            "level": "example",
-            "average": "macro",
-            "square_denominator": False,
-            "background": None,
-        }
-    elif name == "dsc-official":
-        preset = {"alpha": 0.01, "gamma": 1.0, "memory": 0.0, "square_denominator": True}
-        if binary:
-            preset |= {"level": "batch", "average": "micro"}
-        else:
-            preset |= {"level": "example", "average": "sum", "background": None}
+    preset = _PRESETS.get(name, {})
+    if name == "dsc-official" and not binary:
+        preset = {**preset, "level": "example", "average": "sum", "background": None}
     return _CLASSES[name](**{**preset, **parameters})

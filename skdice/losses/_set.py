@@ -1,22 +1,14 @@
 """What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import checkpoint
 
-from .._parameters import (
-    Parameter,
-    check_number,
-    check_option,
-    flag,
-    number,
-    option,
-    parametrised,
-)
+from .._parameters import flag, number, option, parametrised
 from ._base import Items, Loss, accumulator
 from ._ohem import mined
 
@@ -52,20 +44,6 @@ items, so where positives are rare a small weight has little effect.
 """
 
 
-def _check_memory(owner: str, name: str, value: Any) -> None:
-    if isinstance(value, str):
-        check_option(owner, name, value, ("auto",))
-    else:
-        check_number(owner, name, value, low=0)
-
-
-def _check_background(owner: str, name: str, value: Any) -> None:
-    if isinstance(value, str):
-        check_option(owner, name, value, ("auto",))
-    else:
-        check_number(owner, name, value, low=0, integer=True, optional=True)
-
-
 @parametrised
 class SetLoss(Loss):
     """Base of the losses of the form ``1 - (N + gamma) / (D + gamma)``.
@@ -83,11 +61,11 @@ class SetLoss(Loss):
 
     gamma: Annotated[float, number(_GAMMA, low=0)] = 1.0
     square_denominator: Annotated[bool, flag(_SQUARE)] = True
-    memory: Annotated[float | str, Parameter('float or "auto"', _MEMORY, _check_memory)] = "auto"
+    memory: Annotated[float | str, number(_MEMORY, low=0, words=("auto",))] = "auto"
     level: Annotated[str, option(_LEVEL, "batch", "example")] = "batch"
     average: Annotated[str, option(_AVERAGE, "micro", "macro", "sum")] = "micro"
     background: Annotated[
-        int | str | None, Parameter('int, None or "auto"', _BACKGROUND, _check_background)
+        int | str | None, number(_BACKGROUND, low=0, integer=True, optional=True, words=("auto",))
     ] = "auto"
     ohem_ratio: Annotated[float, number(_OHEM, low=0)] = 0.0
     ce_weight: Annotated[float, number(_CE_WEIGHT, low=0, high=1, closed="both")] = 0.0

@@ -23,10 +23,7 @@ class TverskyLoss(SetLoss):
     ----------
     %(parameters)s
 
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
+    %(raises)s
 
     Examples
     --------

@@ -25,10 +25,7 @@ class WeightedCrossEntropyLoss(CrossEntropyLoss):
     ----------
     %(parameters)s
 
-    Raises
-    ------
-    ValueError
-        At the first forward, for parameters, shapes or targets that are not allowed.
+    %(raises)s
 
     Examples
     --------

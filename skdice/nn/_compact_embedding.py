@@ -32,12 +32,13 @@ def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None
     """
     whole = module.get_input_embeddings()  # type: ignore[operator]
     rows = np.unique(piece_ids)
+    weights = module.named_parameters(remove_duplicate=False)
     if (
         type(whole) is not nn.Embedding
         or not whole.weight.requires_grad
         or whole.max_norm is not None
         or len(rows) >= _MOST_USED * whole.num_embeddings
-        or _count_uses(module, whole.weight) > 1
+        or sum(weight is whole.weight for _, weight in weights) > 1  # It is tied.
     ):
         yield
         return
@@ -112,12 +113,6 @@ def _load_from_whole(
     if weight is not None:
         state[f"{prefix}whole.weight"] = weight
         state[f"{prefix}used"] = weight[module.rows.to(weight.device)]
-
-
-def _count_uses(module: nn.Module, parameter: Tensor) -> int:
-    """Return how many modules have a parameter: more than one if it is tied."""
-    named = module.named_parameters(remove_duplicate=False)
-    return sum(weight is parameter for _, weight in named)
 
 
 def _replace(module: nn.Module, old: nn.Module, new: nn.Module) -> None:

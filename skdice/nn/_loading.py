@@ -64,9 +64,8 @@ def load_transformer(
     """
     import transformers
 
-    _check_is_model(model)
+    config = _load_config(model, config_file)
     with loading(model):
-        config = transformers.AutoConfig.from_pretrained(config_file or model)
         trained = config.architectures or []
         labels = [str(name) for name in config.id2label.values()]
         config.num_labels = n_labels
@@ -103,23 +102,15 @@ def size_of_network(model: str, auto_class: str, config_file: str | None = None)
 
     A file with a configuration takes the place of that of the model.
     """
-    from transformers import AutoConfig
-
-    if config_file is None:
-        _check_is_model(model)
+    config = _load_config(model, config_file)
+    config_class: Any = type(config)
     with loading(model):
-        config = AutoConfig.from_pretrained(config_file or model)
-        config_class: Any = type(config)
         return _size(auto_class, config_class, config.to_json_string(use_diff=False))
 
 
 def hidden_size(model: str) -> int:
     """Return how many numbers an encoder has for each piece."""
-    from transformers import AutoConfig
-
-    _check_is_model(model)
-    with loading(model):
-        return int(AutoConfig.from_pretrained(model).get_text_config().hidden_size)
+    return int(_load_config(model).get_text_config().hidden_size)
 
 
 @functools.lru_cache
@@ -144,13 +135,18 @@ def _size(auto_class: str, config_class: Any, settings: str) -> Size:
     )
 
 
-def _check_is_model(model: str) -> None:
-    if os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
+def _load_config(model: str, config_file: str | None = None) -> Any:
+    """Return the configuration of a model, or the one that a file has in its place."""
+    from transformers import AutoConfig
+
+    if config_file is None and os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
         raise ValueError(
             f"The directory {model!r} has adapters of another model, not a model. Save the "
             f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
             f"peft merge_and_unload()."
         )
+    with loading(model):
+        return AutoConfig.from_pretrained(config_file or model)
 
 
 def has_token_types(model: str) -> bool:

@@ -2,7 +2,6 @@
 
 import copy
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -100,10 +99,6 @@ class TextModule(nn.Module):
     def n_outputs(self) -> int:
         """Number of logits of an item."""
         return self._n_classes
-
-    def join(self, members: Iterable["TextModule"]) -> None:
-        """Take others in, so that the outputs are the means over all."""
-        self.members.extend(list(members))  # They may be copies of this one.
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""

@@ -27,7 +27,7 @@ from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 6, "lr": 3e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-LEARNS = {**FAST, "max_epochs": 12, "lr": 4e-3, "batch_size": 4}
+LEARNS = {**FAST, "max_epochs": 20, "lr": 5e-3, "batch_size": 4}
 NEARLY_NOTHING = 1e-6
 
 

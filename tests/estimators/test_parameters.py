@@ -44,10 +44,11 @@ class TestSignature:
 
     def test_documented(self, cls):
         doc, parameters = inspect.getdoc(cls), inspect.signature(cls).parameters
-        section = doc.split("Parameters\n----------\n")[1].split("\n\n")[0]
-        names = re.findall(r"^([\w, ]+?) :|^(\w+)$", section, re.MULTILINE)
-        documented = [name for pair in names for part in pair if part for name in part.split(", ")]
-        assert sorted(documented) == sorted(parameters)
+        sections = [part.split("\n\n")[0] for part in re.split(r"Parameters\n-+\n", doc)[1:]]
+        usual, rare = (re.findall(r"^(\w+) :", section, re.MULTILINE) for section in sections)
+        assert sorted(usual + rare) == sorted(parameters)
+        assert usual[0] == "model"
+        assert {"device", "warmup"} < set(rare)
         assert "%(" not in doc
         defaults = dict(re.findall(r"^(\w+) : .*default=([^\s,]+)$", doc, re.MULTILINE))
         plain = {name for name, p in parameters.items() if isinstance(p.default, str | int | float)}

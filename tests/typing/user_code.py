@@ -50,6 +50,6 @@ def what_does_not_exist_is_an_error(tagger: DiceTokenTagger) -> None:
     DiceTextClassifier("x", schedul="linear")  # type: ignore[call-arg]
     DiceSpanExtractor("x", schedul="linear")  # type: ignore[call-arg]
     DiceTokenTagger("x", lr="high")  # type: ignore[arg-type]
-    DiceTokenTagger("x", "dice")  # type: ignore[call-arg]
+    DiceTokenTagger("x", 128)  # type: ignore[call-arg]
     DiceSearchCV(tagger, n_trial=3)  # type: ignore[call-arg]
     tagger.predcit(SENTENCES)  # type: ignore[attr-defined]
