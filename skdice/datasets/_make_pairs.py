@@ -54,15 +54,7 @@ _TIMES = [
     ("despite the rain", "although it was raining"), ("before sunrise", "before the sun rose"),
     ("after the storm", "when the storm was over"),
 ]  # fmt: skip
-_NUMBERS = {
-    "2": "two",
-    "3": "three",
-    "5": "five",
-    "6": "six",
-    "8": "eight",
-    "9": "nine",
-    "12": "twelve",
-}
+_NUMBERS = {"2": "two", "3": "three", "5": "five", "7": "seven", "9": "nine", "12": "twelve"}
 # Share of the hard negative pairs in which the names are swapped.
 _SWAPPED_SHARE = 0.5
 
@@ -119,8 +111,8 @@ def make_pairs(
     >>> len(X), int(y.sum())
     (100, 10)
     >>> print(*X[y.argmax()], sep="\n")
-    Maria Valson is five years older than Maria Kelwell.
-    Maria Kelwell is 5 years younger than Maria Valson.
+    In Port Larton, Roscorp Partners took over Saltek Holdings despite the rain.
+    In Port Larton, Saltek Holdings was acquired by Roscorp Partners despite the rain.
     """
     check_number("make_pairs", "n_samples", n_samples, low=2, integer=True)
     check_number("make_pairs", "positive_share", positive_share, low=0, high=1, closed="neither")

@@ -446,8 +446,8 @@ def test_bad_rows(write, reader, row, message):
 @pytest.mark.parametrize(
     "reader, row, parameters, message",
     [
-        (read_label_studio, task([choices(3)]), {}, "row 0 .*result 0: a choice .* Got 3"),
-        (read_label_studio, task([choices("")]), {}, "row 0 .*result 0: a choice"),
+        (read_label_studio, task([choices(3)]), {}, "row 0 .*labels must be strings .* Got 3"),
+        (read_label_studio, task([choices("")]), {}, "row 0 .*labels must be strings"),
         (read_label_studio, task([choices(value={})]), {}, "row 0 .*'choices' is missing"),
         (read_doccano, {"text": "a", "label": ["a", "b"]}, {}, "one label .* multilabel=True"),
         (read_doccano, {"text": "a", "label": [[0, 1, "X"]]}, {}, "strings .*task='entities'"),
