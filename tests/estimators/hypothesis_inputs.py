@@ -74,6 +74,12 @@ def as_series(rows):
 
 # -- what is no text -------------------------------------------------------------------------------
 
+
+def generator_of(rows):
+    """Return a generator, which has no length."""
+    return (row for row in rows)
+
+
 NO_ROWS = {
     "None": None,
     "int": 5,
@@ -87,12 +93,8 @@ NO_ROWS = {
     "class": list,
     "object": object(),
     "sparse matrix": sparse.csr_matrix(np.eye(3)),
+    "generator": generator_of([["john"]]),
 }
-
-
-def generator_of(rows):
-    """Return a generator, which has no length."""
-    return (row for row in rows)
 
 
 # Neither a text nor a list of texts.
