@@ -50,9 +50,8 @@ def read_conll(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if a line has too few columns or an empty word or tag, if the file
-        cannot be decoded or has no sentences, or if a parameter is invalid. Errors in the file name
-        the file and the line.
+        If there is no such file, a line has too few columns or an empty word or tag, the file has
+        no sentences, or a parameter is invalid. Errors name the file and the line.
 
     Examples
     --------

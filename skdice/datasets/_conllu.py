@@ -39,25 +39,19 @@ def read_conllu(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if a line has not exactly 10 columns, its ID does not follow from
-        the lines before or its word has no tag (``_``), if the file cannot be decoded or has no
-        sentences, or if `tag` is invalid. Errors in the file name the file and the line.
-
-    See Also
-    --------
-    split_into_characters : From tagged words to tagged characters.
+        If there is no such file, a line has not exactly 10 columns, its ID does not follow from the
+        lines before or its word has no tag (``_``). Errors name the file and the line.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from skdice.datasets import read_conllu
-    >>> rows = ["1-2 Don't _ _", "1 Do AUX VBP", "2 n't PART RB", "3 ! PUNCT ."]
-    >>> rows = [row.split() for row in rows]
-    >>> table = [[i, word, "_", upos, xpos] + ["_"] * 5 for i, word, upos, xpos in rows]
+    >>> rows = ["1-2 Don't _ _ _", "1 Do do AUX VBP", "2 n't not PART RB", "3 ! ! PUNCT ."]
+    >>> lines = ["\t".join([*row.split(), *"_____"]) for row in rows]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.conllu"
-    ...     _ = path.write_text("\n".join(map("\t".join, table)), encoding="utf-8")
+    ...     _ = path.write_text("\n".join(lines), encoding="utf-8")
     ...     read_conllu(path)
     ([['Do', "n't", '!']], [['AUX', 'PART', 'PUNCT']])
     """

@@ -35,15 +35,14 @@ def read_pairs(
         Where the texts and the label stand. Quotes are characters like any other, save in
         ``"quora"``.
 
-        - ``"mrpc"``: the Microsoft Research Paraphrase Corpus, with the columns ``#1 String``,
-          ``#2 String`` and ``Quality`` in its header.
+        - ``"mrpc"``: the Microsoft Research Paraphrase Corpus; the header has ``#1 String``,
+          ``#2 String`` and ``Quality``.
         - ``"bimpm"``: the Quora question pairs as partitioned for BiMPM: label, two texts and an
           id, without a header.
-        - ``"quora"``: the Quora question pairs as released and as in GLUE, with the columns
-          ``question1``, ``question2`` and ``is_duplicate`` in the header. Fields may be quoted
-          with ``"``, then they may have line breaks and doubled quotes in them.
-        - ``"glue"``: any other file with the columns ``sentence1``, ``sentence2`` and ``label`` in
-          its header.
+        - ``"quora"``: the Quora question pairs as released and as in GLUE; the header has
+          ``question1``, ``question2`` and ``is_duplicate``. Fields may be quoted with ``"``, then
+          they may have line breaks and doubled quotes in them.
+        - ``"glue"``: any other file whose header has ``sentence1``, ``sentence2`` and ``label``.
         - ``"er"``: entity resolution as in Ditto: two texts and the label, without a header.
         - ``"auto"``: the layout whose columns are in the first line; else ``"bimpm"`` or ``"er"``
           if the first line has 4 or 3 columns and its label is an integer.
@@ -61,29 +60,19 @@ def read_pairs(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if a row has a wrong number of columns or an empty label, if the
-        layout is unknown or cannot be told, or if the file cannot be decoded or has no rows. Errors
-        in the file name the file and the line.
-
-    See Also
-    --------
-    read_labeled_text : One text for each label.
-    make_pairs : Generator of pairs.
+        If there is no such file, a row has a wrong number of columns or an empty label, or the
+        layout is unknown or cannot be told. Errors name the file and the line.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from skdice.datasets import read_pairs
-    >>> rows = ["sentence1\tsentence2\tlabel", "Hi.\tHello.\t1", "Hi.\tBye.\t0"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.tsv"
-    ...     _ = path.write_text("\n".join(rows), encoding="utf-8")
-    ...     X, y = read_pairs(path)
-    >>> X
-    [('Hi.', 'Hello.'), ('Hi.', 'Bye.')]
-    >>> y
-    array([1, 0])
+    ...     _ = path.write_text("sentence1\tsentence2\tlabel\nHi.\tHello.\t1\n")
+    ...     read_pairs(path)
+    ([('Hi.', 'Hello.')], array([1]))
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)

@@ -157,8 +157,7 @@ class Annotated:
         if self._multilabel is not False:
             return self._X, self._y
         labels = [label for (label,) in self._y]
-        are_integers = all(map(is_integer, labels))
-        return self._X, np.array(labels, dtype=np.int64 if are_integers else object)
+        return self._X, np.array(labels, dtype=np.int64 if all(map(is_integer, labels)) else object)
 
 
 def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], list[list[Any]]]:
@@ -209,7 +208,5 @@ def check_encodable(text: str, where: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"Texts must be such that UTF-8 can hold them; {where} has half of a surrogate pair, "
-            f"{text[error.start]!r}."
-        ) from error
+        got = f"{where} has half of a surrogate pair, {text[error.start]!r}"
+        raise ValueError(f"Texts must be such that UTF-8 can hold them; {got}.") from error

@@ -23,7 +23,6 @@ from skdice import (
     DiceTokenTagger,
     imbalance_report,
 )
-from skdice._digest import digest
 from skdice._inputs import (
     check_pairs,
     check_sample_weight,
@@ -32,7 +31,7 @@ from skdice._inputs import (
     check_token_lists,
     indexable_rows,
 )
-from skdice.estimators._labels import check_indicator, check_labels
+from skdice.estimators._labels import check_labels
 from skdice.estimators._questions import check_questions
 from skdice.inspection import EntityConfusionDisplay, TaggingErrors
 from skdice.metrics import (
@@ -348,14 +347,6 @@ def test_the_same_as_lists(use, task, container, tiny_bert, by_lists):
 
 @every_container
 class TestAround:
-    def test_digest(self, container):
-        column, labels, table = CONTAINERS[container]
-        rows = [["a", "b"], ["c"], ["d"], ["e"], ["f"], ["g"]]
-        assert digest(column(rows)) == digest(rows) == digest(labels(rows))
-        long, other = (table({"a": [*map(str, range(50)), end]}) for end in "xy")
-        assert digest(long) == digest(table({"a": [*map(str, range(50)), "x"]}))
-        assert digest(long) != digest(other)
-
     @pytest.mark.parametrize(
         "check, names, message",
         [
@@ -397,7 +388,6 @@ class TestAround:
     [
         (torch.tensor([2, 0, 2]), [2, 0, 2]),
         (torch.tensor([2, 0, 2], dtype=torch.uint8), [2, 0, 2]),
-        (torch.tensor([[2], [0], [2]]), [2, 0, 2]),
         (torch.tensor([True, False, True]), [True, False, True]),
         (torch.tensor([2.0, 0.0, 2.0], requires_grad=True), [2, 0, 2]),
         (Array(["b", "a", "b"]), ["b", "a", "b"]),
@@ -409,16 +399,6 @@ class TestAround:
 )
 def test_labels(made, expected):
     assert check_labels(made, 3).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    "convert", [torch.tensor, lambda Y: torch.tensor(Y, requires_grad=True), Array, pa.array]
-)
-def test_matrices_of_labels(convert):
-    Y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    matrix, names = check_indicator(convert(Y), 3)
-    assert matrix.tolist() == Y
-    assert names.tolist() == [0, 1]
 
 
 # -- names of Hugging Face datasets ----------------------------------------------------------------
