@@ -151,10 +151,8 @@ def _read_entity(place: str, text: str, line: str) -> Mention | None:
     """Return the entity of a line, None if it is discontinuous."""
     match = _ENTITY.fullmatch(line)
     if match is None:
-        raise ValueError(
-            f"{place}: got {shorten(line)}, expected an ID, a TAB, the label and the offsets, "
-            "such as 'T1<TAB>PER 0 4<TAB>Anna'."
-        )
+        example = "an ID, a TAB, the label and the offsets, such as 'T1<TAB>PER 0 4<TAB>Anna'"
+        raise ValueError(f"{place}: got {shorten(line)}, expected {example}.")
     label, offsets, shown = match.groups()
     parts = [tuple(map(int, part.split(" "))) for part in offsets.split(";")]
     gaps = [text[end:start] for (_, end), (start, _) in itertools.pairwise(parts)]

@@ -39,10 +39,6 @@ def split_into_characters(
         If X or y is of another kind, a sentence has not one tag for each word, or a word or a tag
         is empty.
 
-    See Also
-    --------
-    read_conllu : Words and part-of-speech tags of Universal Dependencies.
-
     Examples
     --------
     >>> from skdice.datasets import split_into_characters
@@ -58,8 +54,8 @@ def split_into_characters(
             raise ValueError(f"The {what} must not be empty strings; row {row} has an empty one.")
         all_chars.append([char for word in words for char in word])
         # One object for each tag saves most of the memory of a large corpus.
-        roles = [
-            (tag, "B" if i == 0 else "I") for w, tag in zip(words, tags) for i in range(len(w))
-        ]
-        all_tags.append([sys.intern(f"{role}-{tag}") for tag, role in roles])
+        borders = {tag: (sys.intern(f"B-{tag}"), sys.intern(f"I-{tag}")) for tag in tags}
+        all_tags.append(
+            [borders[tag][i > 0] for word, tag in zip(words, tags) for i in range(len(word))]
+        )
     return all_chars, all_tags

@@ -7,11 +7,10 @@ from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
 from .._typing import TagSequences, TokenLists
-from ._files import read_lines, shorten, write_text
+from ._files import SEPARATOR_NAMES, file_error, read_lines, shorten, write_text
 from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
-_SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space"}
 
 
 def read_conll(
@@ -51,9 +50,8 @@ def read_conll(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if a line has too few columns or an empty word or tag, if the file
-        cannot be decoded or has no sentences, or if a parameter is invalid. Errors in the file name
-        the file and the line.
+        If there is no such file, a line has too few columns or an empty word or tag, the file has
+        no sentences, or a parameter is invalid. Errors name the file and the line.
 
     Examples
     --------
@@ -66,9 +64,8 @@ def read_conll(
     ...     read_conll(path)
     ([['Anna', 'smiles'], ['Hi']], [['B-PER', 'O'], ['O']])
     """
-    is_pair = isinstance(columns, list | tuple) and len(columns) == 2
-    are_ints = is_pair and all(isinstance(c, Integral) and type(c) is not bool for c in columns)
-    if not are_ints or columns[0] == columns[1]:
+    is_pair = isinstance(columns, list | tuple) and len(set(columns)) == len(columns) == 2
+    if not is_pair or not all(isinstance(c, Integral) and type(c) is not bool for c in columns):
         raise ValueError(
             "The 'columns' parameter of read_conll must be two different ints, the columns of the "
             f"word and of the tag. Got {columns!r} instead."
@@ -82,13 +79,11 @@ def read_conll(
     lines = read_lines(path, encoding=encoding)
     if separator is None:
         separator = find_separator(lines)
-    X: list[list[str]] = [[]]
-    y: list[list[str]] = [[]]
+    rows: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(lines, start=1):
         if is_gap(line, separator):
-            if X[-1]:
-                X.append([])
-                y.append([])
+            if rows[-1]:
+                rows.append([])
             continue
         fields = line.split(separator)
         try:
@@ -96,24 +91,19 @@ def read_conll(
         except IndexError:
             word = tag = ""
         if not word or not tag or word_column % len(fields) == tag_column % len(fields):
-            s = "" if len(fields) == 1 else "s"
-            raise ValueError(
-                f"{os.fspath(path)}, line {number}: got {len(fields)} column{s} in {shorten(line)}."
-                f" Expected a word (column {word_column}) and a tag (column {tag_column}), neither "
-                f"empty, separated by {_SEPARATOR_NAMES.get(separator, repr(separator))}."
+            problem = (
+                f"got {len(fields)} column{'' if len(fields) == 1 else 's'} in {shorten(line)}. "
+                f"Expected a word (column {word_column}) and a tag (column {tag_column}), neither "
+                f"empty, separated by {SEPARATOR_NAMES.get(separator, repr(separator))}."
             )
+            raise file_error(path, number, problem)
         # Words and tags recur: one object for each saves most of the memory of a large corpus.
-        X[-1].append(sys.intern(word))
-        y[-1].append(sys.intern(tag))
-    if not X[-1]:
-        X.pop()
-        y.pop()
-    if not X:
-        raise ValueError(
-            f"{os.fspath(path)}, line {max(len(lines), 1)}: the file ends without any sentence. "
-            "Expected lines with one word and its tag, and an empty line after each sentence."
-        )
-    return X, y
+        rows[-1].append((sys.intern(word), sys.intern(tag)))
+    rows = [row for row in rows if row]
+    if not rows:
+        problem = "the file ends without any sentence. Expected lines with one word and its tag."
+        raise file_error(path, max(len(lines), 1), problem)
+    return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
 
 
 def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) -> None:

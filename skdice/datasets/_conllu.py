@@ -5,15 +5,11 @@ import re
 import sys
 
 from .._parameters import check_option
-from ._files import read_lines, shorten
+from ._files import file_error, read_lines, shorten
 
 # The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
 # in any order; it also needs four times as long.
 _COLUMNS = {"upos": 3, "xpos": 4}
-_N_COLUMNS = 10
-_WORD = re.compile(r"[1-9][0-9]*")
-_MULTI_WORD = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
 
 
 def read_conllu(
@@ -43,25 +39,19 @@ def read_conllu(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if a line has not exactly 10 columns, its ID does not follow from
-        the lines before or its word has no tag (``_``), if the file cannot be decoded or has no
-        sentences, or if `tag` is invalid. Errors in the file name the file and the line.
-
-    See Also
-    --------
-    split_into_characters : From tagged words to tagged characters.
+        If there is no such file, a line has not exactly 10 columns, its ID does not follow from the
+        lines before or its word has no tag (``_``). Errors name the file and the line.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from skdice.datasets import read_conllu
-    >>> rows = ["1-2 Don't _ _", "1 Do AUX VBP", "2 n't PART RB", "3 ! PUNCT ."]
-    >>> rows = [row.split() for row in rows]
-    >>> table = [[i, word, "_", upos, xpos] + ["_"] * 5 for i, word, upos, xpos in rows]
+    >>> rows = ["1-2 Don't _ _ _", "1 Do do AUX VBP", "2 n't not PART RB", "3 ! ! PUNCT ."]
+    >>> lines = ["\t".join([*row.split(), *"_____"]) for row in rows]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.conllu"
-    ...     _ = path.write_text("\n".join(map("\t".join, table)), encoding="utf-8")
+    ...     _ = path.write_text("\n".join(lines), encoding="utf-8")
     ...     read_conllu(path)
     ([['Do', "n't", '!']], [['AUX', 'PART', 'PUNCT']])
     """
@@ -86,45 +76,43 @@ def read_conllu(
                     y.append(tags)
                 words, tags, last = [], [], 0
             elif not line.startswith("#"):
-                fields = line.split("\t")
-                if len(fields) != _N_COLUMNS:
-                    s = "" if len(fields) == 1 else "s"
-                    raise ValueError(
-                        f"got {len(fields)} column{s} in {shorten(line)}, expected {_N_COLUMNS}, "
-                        "separated by a TAB."
-                    )
-                covered = _read_id(fields[0], len(words), last)
-                if covered is None:
+                node, word, value = _read_columns(line, tag)
+                if node == str(len(words) + 1):
+                    _check_word(word, tag, value)
                     # Words and tags recur: one object for each saves most of the memory.
-                    words.append(sys.intern(fields[1]))
-                    tags.append(sys.intern(_read_tag(fields, tag)))
+                    words.append(sys.intern(word))
+                    tags.append(sys.intern(value))
                 else:
-                    last = covered
+                    last = _find_last_covered(node, len(words), last)
         except ValueError as error:
-            line_number = min(number, len(lines))
-            raise ValueError(f"{os.fspath(path)}, line {line_number}: {error}") from None
+            raise file_error(path, min(number, len(lines)), str(error)) from None
     if not X:
-        raise ValueError(
-            f"{os.fspath(path)}, line {len(lines)}: the file ends without any sentence. Expected "
-            "CoNLL-U: lines of 10 columns separated by TABs, and an empty line after each sentence."
-        )
+        problem = "the file ends without any sentence. Expected lines of 10 columns (CoNLL-U)."
+        raise file_error(path, len(lines), problem)
     return X, y
 
 
-def _read_id(node: str, n_words: int, last: int) -> int | None:
-    """Check the ID of a line; for one without a word, return the last multi-word token's end.
+def _read_columns(line: str, tag: str) -> tuple[str, str, str]:
+    """Return the ID, the word and the tag of a line."""
+    fields = line.split("\t")
+    if len(fields) != 10:
+        s = "" if len(fields) == 1 else "s"
+        raise ValueError(
+            f"got {len(fields)} column{s} in {shorten(line)}, expected 10, separated by a TAB."
+        )
+    return fields[0], fields[1], fields[_COLUMNS[tag]]
+
+
+def _find_last_covered(node: str, n_words: int, last: int) -> int:
+    """Return the last word that multi-word tokens cover, after a line without a word of its own.
 
     So far the sentence has `n_words`, and its multi-word tokens go to the word `last`.
     """
     following = n_words + 1
-    if _WORD.fullmatch(node):
-        if int(node) == following:
-            return None
-    elif multi_word := _MULTI_WORD.fullmatch(node):
-        start, end = map(int, multi_word.groups())
-        if last < start == following <= end:
-            return end
-    elif (empty_node := _EMPTY_NODE.fullmatch(node)) and int(empty_node[1]) == n_words:
+    multi_word = re.fullmatch(rf"{following}-([1-9][0-9]*)", node)
+    if multi_word and last < following <= int(multi_word[1]):
+        return int(multi_word[1])
+    if re.fullmatch(rf"{n_words}\.[1-9][0-9]*", node):
         return last
     hint = " Is the empty line before the sentence missing?" if node == "1" else ""
     raise ValueError(
@@ -134,15 +122,13 @@ def _read_id(node: str, n_words: int, last: int) -> int | None:
     )
 
 
-def _read_tag(fields: list[str], tag: str) -> str:
-    """Return the tag; a word without one has none to be learned or scored."""
-    if not fields[1]:
+def _check_word(word: str, tag: str, value: str) -> None:
+    """Refuse a word without a tag, which has none to be learned or scored."""
+    if not word:
         raise ValueError("the word (column 2) is empty.")
-    value = fields[_COLUMNS[tag]]
     if value in ("", "_"):
         other = "xpos" if tag == "upos" else "upos"
         raise ValueError(
-            f"the word {shorten(fields[1])} has no {tag} tag (column {_COLUMNS[tag] + 1} is "
-            f"{value!r}). Every word needs one; perhaps the file has {other} tags: tag={other!r}."
+            f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r}). "
+            f"Every word needs one; perhaps the file has {other} tags: tag={other!r}."
         )
-    return value

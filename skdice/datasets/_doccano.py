@@ -9,8 +9,7 @@ from .._inputs import Span
 from .._parameters import check_bool, check_option
 from .._typing import Labels, Spans, Texts
 from ._json import get_field, make_kind_error, read_objects, show, write_objects
-from ._spacy_json import make_mention
-from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans
+from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans, make_mention
 
 
 def read_doccano(
@@ -51,9 +50,9 @@ def read_doccano(
     Raises
     ------
     ValueError
-        If the file is not JSON, a field is missing or of another kind, a span does not lie in its
-        text, a text has several labels but `multilabel` is False, or no text is annotated. Errors
-        name the file, the line and the row, from 0.
+        If the file is not such an export, a span does not lie in its text, a text has several
+        labels but `multilabel` is False, or no text is annotated. Errors name the file, line and
+        row (from 0).
 
     Examples
     --------
@@ -88,7 +87,8 @@ def read_doccano(
             mentions = [_find_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
             rows.add(text, find_spans(text, mentions, is_utf16=offsets == "utf-16"))
         else:
-            labels = _read_labels(place, get_field(place, example, key, list, str))
+            labels = get_field(place, example, key, list, str)
+            labels = [labels] if type(labels) is str else labels
             rows.add_labels(place, row, text, labels, "texts")
     return rows.finish("annotated text")
 
@@ -140,14 +140,3 @@ def _find_mention(place: str, annotation: Any) -> Mention:
         got = show(annotation)
         raise ValueError(f"{place}: [start, end, label] is expected. Got {got} instead.")
     return Mention(place, *annotation)
-
-
-def _read_labels(place: str, value: Any) -> list[str]:
-    labels = [value] if type(value) is str else value
-    for label in labels:
-        if type(label) is not str or not label:
-            raise ValueError(
-                f"{place}: labels must be strings that are not empty. Got {show(label)}. Spans are "
-                "read with task='entities'."
-            )
-    return labels

@@ -7,30 +7,24 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-# What reading a compressed file may raise.
-_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError)
+SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
+
+
+def file_error(path: str | os.PathLike[str], line: int, problem: str) -> ValueError:
+    """Make the error that a line of a file is wrong."""
+    return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
 
 
 def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
-    """Read a whole text file, decompressed by its suffix (``.gz``, ``.xz``).
-
-    The text has no leading byte order mark. Line ends are left as they are.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If there is no such file, if the file is not in the format its suffix says, cannot be
-        decoded, or if the encoding is unknown.
-    """
+    """Read a text file, decompressed by its suffix, without a byte order mark at its start."""
     return decode_bytes(path, read_bytes(path), encoding).removeprefix("\ufeff")
 
 
 def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list[str]:
-    r"""Read the lines of a text file, split at ``"\n"`` only, with errors as :func:`read_text`.
+    r"""Read the lines of a text file, split at ``"\n"`` only, with one ``"\r"`` before it.
 
-    One ``"\r"`` at the end of a line goes with the line end. All other line separators of Unicode
-    are data: ``str.splitlines`` would break a token such as U+2028 in two. A final line end makes
-    no empty last line.
+    All other line separators of Unicode are data: ``str.splitlines`` would break a token such as
+    U+2028 in two. A final line end makes no empty last line.
     """
     lines = read_text(path, encoding=encoding).split("\n")
     if not lines[-1]:
@@ -39,26 +33,23 @@ def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list
 
 
 def decode_bytes(path: str | os.PathLike[str], data: bytes, encoding: str = "utf-8") -> str:
-    """Decode what is in a file, with a byte order mark if it has one; errors as in `read_text`."""
+    """Decode what is in a file, with a byte order mark if it has one."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         intact = data[: error.start].decode(encoding, errors="replace")
         got = error.object[error.start : error.end]
-        raise ValueError(
-            f"{os.fspath(path)}, line {intact.count(chr(10)) + 1}: cannot decode the bytes {got!r} "
-            f"as {encoding!r} ({error.reason}). Pass the encoding of the file, such as "
-            "encoding='latin-1'."
-        ) from error
+        problem = f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason})"
+        hint = "Pass the encoding of the file, such as encoding='latin-1'."
+        raise file_error(path, intact.count("\n") + 1, f"{problem}. {hint}") from error
     except LookupError as error:
         raise ValueError(
-            f"The 'encoding' parameter must be the name of a text encoding. Got {encoding!r} "
-            "instead."
+            f"The 'encoding' parameter must be the name of a text encoding. Got {encoding!r}."
         ) from error
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Read a file or a pipe once, decompressed by its suffix; errors as in `read_text`."""
+    """Read a file or a pipe once, decompressed by its suffix (``.gz``, ``.xz``)."""
     path = Path(path)
     if path.is_dir():
         raise FileNotFoundError(f"{path} is a directory. A file is expected.")
@@ -69,7 +60,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         with open_file(path, "rb") as file:
             return file.read()
-    except _READ_ERRORS as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if open_file is open:
             raise
         raise ValueError(

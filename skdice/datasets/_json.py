@@ -20,23 +20,9 @@ _DECODER = json.JSONDecoder()
 
 
 def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Iterate over the objects of a JSON list, or of JSON lines.
+    """Yield row, place (for errors) and value of the objects of a JSON list, or of JSON lines.
 
     Objects may also stand in several lines each without a list around them.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file in UTF-8, plain or compressed (``.gz``, ``.xz``).
-
-    Yields
-    ------
-    row : int
-        The number of the object in the file, from 0.
-    place : str
-        File, line and row, for errors.
-    value : dict
-        The object.
     """
     text = read_text(path)
     position = _skip_space(text, 0)

@@ -65,10 +65,9 @@ def read_label_studio(
     Raises
     ------
     ValueError
-        If the file is not JSON, a field is missing or of another kind, a span does not lie in its
-        text or the file says another text of it, the text or the tag cannot be told, a task has
-        several labels but `multilabel` is False, or no task is annotated. Errors name the file, the
-        line, the row, from 0, and the task.
+        If the file is not such an export, a span does not lie in its text or the file says another
+        text of it, the text or the tag cannot be told, a task has several labels but `multilabel`
+        is False, or no task is annotated. Errors name the file, line, row (from 0) and task.
 
     Notes
     -----
@@ -98,26 +97,29 @@ def read_label_studio(
             continue
         keys = keys or _find_text_keys(place, task, kind, data, results)
         texts = [get_field(f"{place}, the data", data, key, str) for key in keys]
+        other_texts = {*data} - {keys[0]}
         found: list[Any] = []
         for where, result in results:
             type_, name = get_field(where, result, "type", str), result.get("from_name")
-            region = result.get("to_name", keys[0])
+            region = result.get("to_name")
             if type_ != kind:
                 rows.leave_out(f"results of type {type_!r}", row)
-            elif from_name not in (None, name):
+                continue
+            value = get_field(where, result, "value", dict)
+            if from_name not in (None, name):
                 rows.leave_out(f"results of the tag {show(name)}", row)
-            elif task == "entities" and type(region) is str and region in {*data} - {keys[0]}:
-                rows.leave_out(f"regions of {region!r}", row)
-            elif task == "entities":
-                mentions = _find_mentions(where, get_field(where, result, "value", dict))
-                found += mentions
-                if not mentions:
-                    rows.leave_out("regions without a label", row)
-            elif "start" in get_field(where, result, "value", dict):
+            elif task != "entities" and "start" in value:
                 rows.leave_out("choices for a region", row)
+            elif task != "entities":
+                tags.add(str(name))
+                _check_one_tag(where, tags)
+                found += get_field(where, value, "choices", list)
+            elif type(region) is str and region in other_texts:
+                rows.leave_out(f"regions of {region!r}", row)
+            elif value.get("labels", []) == []:
+                rows.leave_out("regions without a label", row)
             else:
-                _check_one_tag(where, tags, str(name))
-                found += _find_choices(where, result["value"])
+                found += _list_mentions(where, value)
         if task == "entities":
             rows.add(texts[0], find_spans(texts[0], found))
         else:
@@ -209,10 +211,8 @@ def _choose_results(
         what = "with cancelled annotations only" if annotations else "without an annotation"
         rows.leave_out(f"tasks {what}", row)
         return None
-    if len(done) < len(annotations):
-        rows.leave_out("cancelled annotations", row, len(annotations) - len(done))
-    if len(done) > 1:
-        rows.leave_out("annotations besides the one read of their task", row, len(done) - 1)
+    rows.leave_out("cancelled annotations", row, len(annotations) - len(done))
+    rows.leave_out("annotations besides the one read of their task", row, len(done) - 1)
     *_, where, results = max(done)
     return [(f"{where}, result {i}", result) for i, result in enumerate(results)]
 
@@ -235,31 +235,20 @@ def _find_text_keys(
     )
 
 
-def _find_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
-    start, end = (get_field(place, value, side, int) for side in ("start", "end"))
-    labels = get_field(place, value, "labels", list) if "labels" in value else []
+def _list_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
     shown = get_field(place, value, "text", str) if "text" in value else None
+    labels = get_field(place, value, "labels", list)
+    start, end = (get_field(place, value, side, int) for side in ("start", "end"))
     return [Mention(place, start, end, label, shown) for label in labels]
 
 
-def _check_one_tag(place: str, tags: set[str], name: str) -> None:
-    tags.add(name)
+def _check_one_tag(place: str, tags: set[str]) -> None:
     if len(tags) > 1:
         first, second = sorted(tags)
         raise ValueError(
             f"{place}: the file has choices of the tags {first!r} and {second!r}. Say which "
             f"ones to read, such as in read_label_studio(path, ..., from_name={first!r})."
         )
-
-
-def _find_choices(place: str, value: dict[str, Any]) -> list[str]:
-    choices = get_field(place, value, "choices", list)
-    for choice in choices:
-        if type(choice) is not str or not choice:
-            raise ValueError(
-                f"{place}: a choice must be a string that is not empty. Got {show(choice)} instead."
-            )
-    return choices
 
 
 def write_label_studio(
@@ -332,14 +321,17 @@ def write_label_studio(
     else:
         results = [[{"type": "choices", "value": {"choices": row}}] if row else [] for row in y]
     tags = {"from_name": from_name, "to_name": keys[0]}
-    tasks = (
-        _make_task(
-            dict(zip(keys, row if task == "pairs" else [row])),
-            [{"id": str(i), **tags, **result} for i, result in enumerate(found)],
-            model_version,
-        )
-        for row, found in zip(X, results)
-    )
+    tasks = []
+    for row, found in zip(X, results):
+        data = dict(zip(keys, row if task == "pairs" else [row]))
+        result = {"result": [{"id": str(i), **tags, **one} for i, one in enumerate(found)]}
+        if model_version is None:
+            tasks.append({"data": data, "annotations": [result]})
+        else:
+            scores = [one["score"] for one in found if "score" in one]
+            lowest = {"score": min(scores)} if scores else {}
+            prediction = {"model_version": model_version, **result, **lowest}
+            tasks.append({"data": data, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)
 
 
@@ -355,13 +347,3 @@ def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
 def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:
     value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
     return {"type": "labels", "value": value, **dict(zip(["score"], scores))}
-
-
-def _make_task(
-    data: dict[str, str], results: list[dict[str, Any]], model_version: str | None
-) -> dict[str, Any]:
-    if model_version is None:
-        return {"data": data, "annotations": [{"result": results}]}
-    prediction: dict[str, Any] = {"model_version": model_version, "result": results}
-    scores = [result["score"] for result in results if "score" in result]
-    return {"data": data, "predictions": [prediction | ({"score": min(scores)} if scores else {})]}

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ._files import read_text
+from ._files import file_error, read_text
 from ._tables import Record, drop_header, is_integer, make_labels, split_records
 
 _KNOWN_NAMES = {
@@ -63,9 +64,9 @@ def read_labeled_text(
     Raises
     ------
     ValueError
-        If a row has another number of columns than the first one or an empty label, if the columns
-        are not in the file or cannot be guessed, if the file cannot be decoded or has no rows, or
-        if a parameter is invalid. Errors in the file name the file and the line.
+        If a row has another number of columns than the first one or an empty label, the columns
+        cannot be found, the file cannot be decoded or has no rows, or a parameter is invalid.
+        Errors name the file and the line.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def read_labeled_text(
     try:
         text_column, label_column = _find_columns(first, text, label, has_header)
     except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}, line 1: {error} {_show(first)}") from None
+        raise file_error(path, 1, f"{error} {_show(first)}") from None
     if separator == " " and label_column != 0:
         raise ValueError(
             f"{os.fspath(path)}: lines are cut at their first space only, so that the label must "
@@ -106,25 +107,23 @@ def read_labeled_text(
     return X, make_labels(path, records, label_column, has_header=has_header)
 
 
-def _check_parameters(
-    text: str | int | None, label: str | int | None, separator: str | None
-) -> None:
+def _check_parameters(text: Any, label: Any, separator: Any) -> None:
+    owner = "read_labeled_text"
     for name, column in (("text", text), ("label", label)):
         if not isinstance(column, str | Integral | None) or isinstance(column, bool):
             raise ValueError(
-                f"The {name!r} parameter of read_labeled_text must be a str, an int or None. "
-                f"Got {column!r} instead."
+                f"The {name!r} parameter of {owner} must be a str, an int or None. Got {column!r}."
             )
     if None not in (text, label) and isinstance(text, str) != isinstance(label, str):
         raise ValueError(
-            "The 'text' and 'label' parameters of read_labeled_text must both be names (of a file "
-            f"with a header) or both be numbers (without one). Got {text=} and {label=} instead."
+            f"The 'text' and 'label' parameters of {owner} must both be names (of a file with a "
+            f"header) or both be numbers (without one). Got {text=} and {label=} instead."
         )
-    is_valid = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
-    if separator is not None and not is_valid:
+    is_character = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
+    if separator is not None and not is_character:
         raise ValueError(
-            "The 'separator' parameter of read_labeled_text must be one character, no quote or "
-            f"line end, or None. Got {separator!r} instead."
+            f"The 'separator' parameter of {owner} must be one character, no quote or line end, or "
+            f"None. Got {separator!r} instead."
         )
 
 
@@ -137,26 +136,17 @@ def _find_columns(
     first: list[str], text: str | int | None, label: str | int | None, has_header: bool
 ) -> tuple[int, int]:
     """Return the columns of the text and of the label, given or told from the first line."""
-    n_columns = len(first)
-    found: dict[str, int] = {}
-    for name, column in (("text", text), ("label", label)):
-        if isinstance(column, str):
-            if first.count(column) != 1:
-                raise ValueError(f"the header must have one column {column!r} ({name}={column!r}).")
-            found[name] = first.index(column)
-        elif column is not None:
-            if not -n_columns <= int(column) < n_columns:
-                raise ValueError(f"there is no column {column} ({name}={column}).")
-            found[name] = int(column) % n_columns
-    if n_columns == 2 and len(found) == 1:
+    columns = {"text": text, "label": label}
+    found = {name: _find_column(first, name, c) for name, c in columns.items() if c is not None}
+    if len(first) == 2 and len(found) == 1:
         text_column = found["text"] if "text" in found else 1 - found["label"]
         return text_column, 1 - text_column
-    if n_columns == 2 and not found and not has_header:
+    if len(first) == 2 and not found and not has_header:
         return 1, 0
-    for name in _KNOWN_NAMES if has_header else ():
+    for name in columns if has_header else ():
         if name not in found and len(known := find_known(name, first)) == 1:
             found[name] = known[0]
-    missing = " and of the ".join(name for name in _KNOWN_NAMES if name not in found)
+    missing = " and of the ".join(name for name in columns if name not in found)
     if missing:
         raise ValueError(f"cannot tell the column of the {missing}.")
     if found["text"] == found["label"]:
@@ -164,6 +154,16 @@ def _find_columns(
             f"the text and the label must be in different columns. Got {text=} and {label=}."
         )
     return found["text"], found["label"]
+
+
+def _find_column(first: list[str], name: str, column: str | int) -> int:
+    if isinstance(column, str):
+        if first.count(column) != 1:
+            raise ValueError(f"the header must have one column {column!r} ({name}={column!r}).")
+        return first.index(column)
+    if not -len(first) <= column < len(first):
+        raise ValueError(f"there is no column {column} ({name}={column}).")
+    return int(column) % len(first)
 
 
 def _check_first_label(path: str | os.PathLike[str], records: Sequence[Record]) -> None:
@@ -174,20 +174,18 @@ def _check_first_label(path: str | os.PathLike[str], records: Sequence[Record]) 
     is_only_single = [label for label, n in counts.items() if n == 1] == [first[0]]
     if is_only_single and len(counts) > 1 and not is_integer(first[0]):
         problem = f"the label {first[0]!r} occurs in this line only, as if it were a header"
-        number = 1
-    else:
-        number = next((number for number, fields in records if " " in fields[0].strip(" ")), 0)
-        problem = "the first column has several words, as if it were the text, not the label"
-    if number:
-        raise ValueError(f"{os.fspath(path)}, line {number}: {problem}. {_show(first)}")
+        raise file_error(path, 1, f"{problem}. {_show(first)}")
+    for number, fields in records:
+        if " " in fields[0].strip(" "):
+            problem = "the first column has several words, as if it were the text, not the label"
+            raise file_error(path, number, f"{problem}. {_show(first)}")
 
 
 def _show(first: list[str]) -> str:
     """Return the columns of the first line, and how to say which ones are to be read."""
-    shown = [field if len(field) <= 30 else f"{field[:27]}..." for field in first[:20]]
-    more = ", ..." if len(first) > 20 else ""
+    shown = ", ".join(repr(field[:30]) for field in first[:20])
     return (
-        f"The columns of line 1 are {', '.join(map(repr, shown))}{more}. Say which ones to read: "
+        f"The columns of line 1 are {shown}. Say which ones to read: "
         f"read_labeled_text(path, text={len(first) - 1}, label=0) by numbers if the file has no "
-        f"header, else by names, such as text={shown[-1]!r}, label={shown[0]!r}."
+        f"header, else by names, such as text={first[-1][:30]!r}, label={first[0][:30]!r}."
     )

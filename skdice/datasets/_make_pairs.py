@@ -11,9 +11,6 @@ from .._parameters import check_number
 from .._random_state import RandomState, make_rng
 from ._tagging_language import ADJECTIVES, PEOPLE, THINGS, make_language
 
-# What is told: facts by the names that they use.
-_Fact = Mapping[str, Any]
-
 # Blocks of relations between two persons, companies or places; an event happens somewhere and some
 # day. Each line says one relation in several ways; different lines of a block do not mean the same.
 # A and B are who takes part, N is a number, THINGS what is counted. A and B swapped say something
@@ -24,9 +21,7 @@ A thanked B | B was thanked by A | A said thank you to B
 A defeated B | B was defeated by A | A won against B | B lost to A
 A interviewed B | B was interviewed by A | B gave an interview to A
 A invited B to dinner | B was invited to dinner by A | B got an invitation to dinner from A
-A criticised B | B was criticised by A | A found fault with B
 A replaced B | B was replaced by A | A took the place of B
-A visited B | B was visited by A | A paid a visit to B | B received a visit from A
 A hired B | B was hired by A | A gave a job to B | B got a job from A
 A phoned B | B was phoned by A | B got a phone call from A
 
@@ -34,11 +29,9 @@ person event
 A sold N THINGS to B | B bought N THINGS from A | N THINGS were sold to B by A
 A lent N THINGS to B | B borrowed N THINGS from A | N THINGS were lent to B by A
 A stole N THINGS from B | B was robbed of N THINGS by A | N THINGS were stolen from B by A
-A donated N THINGS to B | N THINGS were donated to B by A | B got N THINGS as a donation from A
 
 person event
 A arrived N minutes before B | B arrived N minutes after A
-A spoke N minutes longer than B | B spoke N minutes less than A
 A scored N points more than B | B scored N points fewer than A
 
 person state
@@ -48,32 +41,26 @@ A earns N percent more than B | B earns N percent less than A
 company event
 A acquired B | B was acquired by A | A took over B | B was taken over by A
 A sued B | B was sued by A | A took B to court | B was taken to court by A
-A hired N engineers from B | N engineers moved from B to A | B lost N engineers to A
 A shipped N THINGS to B | N THINGS were shipped to B by A | B got a shipment of N THINGS from A
 
 place state
 A lies N kilometres north of B | B lies N kilometres south of A
 A lies N kilometres east of B | B lies N kilometres west of A
-A has N schools more than B | B has N schools fewer than A
 """
 # The first line of a block says who takes part, and whether relations are events.
 _BLOCKS = [block.split("\n") for block in _RELATIONS.strip().split("\n\n")]
 _TIMES = [
-    ("on Monday",), ("on Thursday",), ("in early May",), ("during the strike",), ("last summer",),
-    ("at noon", "in the middle of the day"), ("at midnight", "in the middle of the night"),
+    ("on Monday",), ("last summer",), ("at midnight", "in the middle of the night"),
     ("despite the rain", "although it was raining"), ("before sunrise", "before the sun rose"),
     ("after the storm", "when the storm was over"),
 ]  # fmt: skip
-_UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-# From 20 to 99, in digits and in words.
-_NUMBERS = [
-    (f"{i}{j}", f"{ten}-{unit}" if j else ten)
-    for i, ten in enumerate(_TENS, start=2)
-    for j, unit in enumerate(["", *_UNITS])
-]
+_NUMBERS = {"2": "two", "3": "three", "5": "five", "7": "seven", "9": "nine", "12": "twelve"}
 # Share of the hard negative pairs in which the names are swapped.
 _SWAPPED_SHARE = 0.5
+
+# What is told, by the names that the relations use; names of persons, companies and places.
+_Fact = dict[str, Any]
+_Names = Mapping[str, Sequence[str]]
 
 
 def make_pairs(
@@ -86,7 +73,7 @@ def make_pairs(
     r"""Generate pairs of English-like sentences, of which some say the same.
 
     The sentences of a positive pair say the same in other words: in active and passive, from either
-    side (``"Anna sold 22 lamps to Peter."``, ``"Peter bought twenty-two lamps from Anna."``), or in
+    side (``"Anna sold 9 lamps to Peter."``, ``"Peter bought nine lamps from Anna."``), or in
     another order. In a hard negative pair the second sentence is just such another wording, but in
     it the two names are swapped, or one name, number, thing, place, time or verb is another one.
     The other negative pairs have different subjects. So the more pairs are hard, the less it tells
@@ -124,8 +111,8 @@ def make_pairs(
     >>> len(X), int(y.sum())
     (100, 10)
     >>> print(*X[y.argmax()], sep="\n")
-    Lake Calford lies fifty-four kilometres east of North Venburg.
-    North Venburg lies 54 kilometres west of Lake Calford.
+    In Port Larton, Roscorp Partners took over Saltek Holdings despite the rain.
+    In Port Larton, Saltek Holdings was acquired by Roscorp Partners despite the rain.
     """
     check_number("make_pairs", "n_samples", n_samples, low=2, integer=True)
     check_number("make_pairs", "positive_share", positive_share, low=0, high=1, closed="neither")
@@ -139,62 +126,65 @@ def make_pairs(
         )
     rng = make_rng(random_state, "make_pairs")
     names = _list_names()
-    rows: list[tuple[tuple[str, str], int]] = []
-    seen: set[frozenset[str]] = set()
+    rows: dict[frozenset[str], tuple[tuple[str, str], int]] = {}
     while len(rows) < n_samples:
         label = int(len(rows) < n_positive)
         fact = other = _draw_fact(rng, names)
-        if label == 0 and rng.random() < hard_share:
-            other = _change(rng, names, fact)
-        elif label == 0:
-            is_near = True
-            while is_near:
-                other = _draw_fact(rng, names)
-                is_near = other["block"] == fact["block"]
-                is_near |= not {other["A"], other["B"]}.isdisjoint((fact["A"], fact["B"]))
+        if label == 0:
+            draw_other = _change if rng.random() < hard_share else _draw_unlike
+            other = draw_other(rng, names, fact)
         first = second = _write(rng, fact)
         while second == first:
             second = _write(rng, other)
-        if frozenset((first, second)) not in seen:
-            seen.add(frozenset((first, second)))
-            rows.append(((first, second), label))
-    rng.shuffle(rows)
-    return [pair for pair, _ in rows], np.array([label for _, label in rows], dtype=np.int64)
+        rows.setdefault(frozenset((first, second)), ((first, second), label))
+    shuffled = list(rows.values())
+    rng.shuffle(shuffled)
+    return [pair for pair, _ in shuffled], np.array([label for _, label in shuffled])
 
 
-def _list_names() -> dict[str, list[str]]:
+def _list_names() -> _Names:
     person, place, company = make_language(3, 0)
+    people = [f"{first} {last}" for first in person.prefixes for last in person.names]
+    others = [f"the {adjective} {noun}" for adjective in ADJECTIVES for noun in PEOPLE]
+    regions = [f"{first} {last}" for first in place.prefixes for last in place.names]
     return {
-        "person": [f"{first} {last}" for first in person.prefixes for last in person.names]
-        + [f"the {adjective} {noun}" for adjective in ADJECTIVES for noun in PEOPLE],
-        "place": place.names
-        + [f"{first} {last}" for first in place.prefixes for last in place.names],
+        "person": people + others,
+        "place": place.names + regions,
         "company": [f"{name} {last}" for name in company.names for last in company.suffixes],
     }
 
 
-def _draw_fact(rng: random.Random, names: Mapping[str, Sequence[str]]) -> _Fact:
+def _draw_fact(rng: random.Random, names: _Names) -> _Fact:
     # Each relation is as frequent as any other.
     (block,) = rng.choices(_BLOCKS, [len(block) - 1 for block in _BLOCKS])
     kind, mode = block[0].split()
     a, b = rng.sample(names[kind], 2)
     return {
         "block": block,
-        "relation": rng.choice(block[1:]).split(" | "),
+        "relation": rng.choice(block[1:]),
         "A": a,
         "B": b,
-        "N": rng.choice(_NUMBERS),
+        "N": rng.choice(list(_NUMBERS)),
         "THINGS": f"{rng.choice(THINGS)}s",
         "place": rng.choice(names["place"]) if mode == "event" and rng.random() < 0.6 else "",
         "time": rng.choice(_TIMES) if mode == "event" and rng.random() < 0.7 else "",
     }
 
 
-def _change(rng: random.Random, names: Mapping[str, Sequence[str]], fact: _Fact) -> _Fact:
+def _draw_unlike(rng: random.Random, names: _Names, fact: _Fact) -> _Fact:
+    """Draw a fact of another block about others."""
+    while True:
+        other = _draw_fact(rng, names)
+        is_about_others = {other["A"], other["B"]}.isdisjoint((fact["A"], fact["B"]))
+        if is_about_others and other["block"] != fact["block"]:
+            return other
+
+
+def _change(rng: random.Random, names: _Names, fact: _Fact) -> _Fact:
     """Change one thing that the sentence tells."""
     if rng.random() < _SWAPPED_SHARE:
         return {**fact, "A": fact["B"], "B": fact["A"]}
-    told = {"A", "B", *fact["relation"][0].split()} & set(fact)
+    told = {"A", "B", "N", "THINGS"}.intersection(fact["relation"].split())
     part = rng.choice(sorted(told | {"relation"} | {p for p in ("place", "time") if fact[p]}))
     while True:
         other = _draw_fact(rng, names)
@@ -205,9 +195,9 @@ def _change(rng: random.Random, names: Mapping[str, Sequence[str]], fact: _Fact)
 
 def _write(rng: random.Random, fact: _Fact) -> str:
     """Write a sentence in one of its wordings, with place and time in front or behind."""
-    words = rng.choice(fact["relation"]).split()
-    digits, spelled = fact["N"]
-    number = spelled if words[0] == "N" or rng.random() < 0.5 else digits
+    words = rng.choice(fact["relation"].split(" | ")).split()
+    is_spelled = words[0] == "N" or rng.random() < 0.5
+    number = _NUMBERS[fact["N"]] if is_spelled else fact["N"]
     values = {"A": fact["A"], "B": fact["B"], "N": number, "THINGS": fact["THINGS"]}
     adverbs = [f"in {fact['place']}"] if fact["place"] else []
     adverbs += [rng.choice(fact["time"])] if fact["time"] else []

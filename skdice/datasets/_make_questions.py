@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,10 @@ _RELATIONS: list[_Relation] = [
     for verb in verbs.split(", ")
 ]
 _KINDS = {"A": "person", "B": "person", "C": "company", "D": "company", "P": "place"}
-# Words of three sentences, the fewest of a context. Mean lengths below cannot be met.
-_MIN_MEAN_LENGTH = 22
-# Words for which there is room for four sentences.
-_MIN_LENGTH_OF_FOUR = 32
-# Share of the names and verbs that are taken from the other sentences of the context, if possible.
-_REUSED_SHARE = 0.5
+# Words of three sentences, the fewest of a context, and of four.
+_LENGTH_OF_THREE, _LENGTH_OF_FOUR = 22, 32
+# Words of a context for one more name of each kind: the same names occur in several sentences.
+_WORDS_PER_NAME = 25
 
 # A sentence: its relation, what stands for the slots and the verb, and whether it tells the year T.
 _Fact = dict[str, Any]
@@ -109,16 +108,15 @@ def make_questions(
     Examples
     --------
     >>> from skdice.datasets import make_questions
-    >>> X, y = make_questions(100, ratio=10, random_state=0)
+    >>> X, y = make_questions(100, ratio=10, random_state=2)
     >>> print(X["context"][0].replace(". ", ".\n"))
-    Faldyne Partners funded Borcorp Group.
-    Hartek Holdings acquired Vortek Group.
-    Faldyne Partners acquired Borcorp Group.
-    Maria Nelley repaired 91 maps in Dalwick.
+    David Harmond mailed 98 blankets to Anna Kalmond.
+    David Harmond mailed 9 maps to Peter Tormond.
+    David Harmond lent 28 ladders to Anna Kalmond.
     >>> print(X["question"][0])
-    Which company acquired Borcorp Group?
+    What did David Harmond mail to Anna Kalmond?
     >>> print(y[0])
-    {'text': ['Faldyne Partners'], 'answer_start': [78]}
+    {'text': ['98 blankets'], 'answer_start': [21]}
     """
     check_number("make_questions", "n_samples", n_samples, low=1, integer=True)
     check_number("make_questions", "unanswerable_share", unanswerable_share, low=0, high=1)
@@ -134,7 +132,7 @@ def make_questions(
         "place": place.names,
         "company": [f"{name} {last}" for name in company.names for last in company.suffixes],
     }
-    spread = min(mean_length / 2, mean_length - _MIN_MEAN_LENGTH)
+    spread = min(mean_length / 2, mean_length - _LENGTH_OF_THREE)
     n_tokens = 0
     rows = []
     answers = []
@@ -158,8 +156,8 @@ def _find_mean_length(n_samples: int, n_unanswerable: int, ratio: float) -> floa
             f"{n_samples=} leaves none. Take a larger n_samples."
         )
     mean_length = (1 + float(ratio)) * n_positive / n_samples
-    if mean_length < _MIN_MEAN_LENGTH:
-        needed = math.ceil(10 * (_MIN_MEAN_LENGTH * n_samples / n_positive - 1)) / 10
+    if mean_length < _LENGTH_OF_THREE:
+        needed = math.ceil(10 * (_LENGTH_OF_THREE * n_samples / n_positive - 1)) / 10
         raise ValueError(
             f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes contexts "
             f"of less than three sentences. Take a ratio of {needed:.1f} or more, or a smaller "
@@ -172,15 +170,16 @@ def _write_sample(
     rng: random.Random, names: _Names, length: float, is_answerable: bool
 ) -> tuple[str, str, SquadAnswer]:
     """Write the question, a context of about `length` tokens and the answers."""
+    n_names = 4 + int(max(length, 0) / _WORDS_PER_NAME)
+    names = {kind: rng.sample(all_, min(n_names, len(all_))) for kind, all_ in names.items()}
     relation = rng.choice(_RELATIONS)
     asked, *words = rng.choice(relation[1].split(" | ")).split()
-    query = _draw_fact(rng, names, relation, []) | {"tells_year": asked == "T"}
-    known = [slot for slot in words if slot in query and not slot.startswith("VERB")]
+    query = _draw_fact(rng, names, relation) | {"tells_year": asked == "T"}
+    known = {slot: query[slot] for slot in words if slot == "W" or slot in _KINDS}
     facts = _draw_facts(rng, names, query, known, length, is_answerable)
-    rng.shuffle(facts)
     context = ""
     answer: SquadAnswer = {"text": [], "answer_start": []}
-    for fact in facts:
+    for fact in rng.sample(facts, len(facts)):
         slots = fact["relation"][0].split()
         if fact["tells_year"]:
             slots = ["In", "T", *slots] if rng.random() < 0.5 else [*slots, "in", "T"]
@@ -197,86 +196,63 @@ def _draw_facts(
     rng: random.Random,
     names: _Names,
     query: _Fact,
-    known: Sequence[str],
+    known: Mapping[str, str],
     length: float,
     is_answerable: bool,
 ) -> list[_Fact]:
     """Draw facts of about `length` words: those that are always there, then any others."""
-    facts = [query] if is_answerable else []
+    facts = {_tell(query): query} if is_answerable else {}
     # The numbers of sentences with the names and with the verb of the question shall not tell
     # whether one has both. Three sentences have no room for all that takes.
-    n_decoys, n_others = (1, 1) if is_answerable else (2, 2)
-    if not is_answerable and length < _MIN_LENGTH_OF_FOUR:
-        n_decoys, n_others = rng.choice(((1, 2), (2, 1)))
+    n_names, n_verbs = (1, 1) if is_answerable else (2, 2)
+    if not is_answerable and length < _LENGTH_OF_FOUR:
+        n_names, n_verbs = rng.choice(((1, 2), (2, 1)))
     relation = query["relation"]
     others = [other for other in _RELATIONS if other[0] == relation[0] and other != relation]
-    facts += [_draw_decoy(rng, names, query, known, r) for r in rng.sample(others, n_decoys)]
-    seen = {_make_key(fact) for fact in facts}
-    n_words = sum(map(_count_words, facts))
-    relations = [relation] * n_others
+    for other in rng.sample(others, n_names):
+        fact = _draw_fact(rng, names, other, known)
+        facts[_tell(fact)] = fact
+    n_words = sum(len(text.split()) for text in facts)
+    wanted = [relation] * n_verbs + [rng.choice(_RELATIONS)]
     while True:
-        if not relations:
-            is_reused = rng.random() < _REUSED_SHARE
-            relations.append(rng.choice(facts)["relation"] if is_reused else rng.choice(_RELATIONS))
-        fact = _draw_fact(rng, names, relations[-1], facts)
+        fact = _draw_fact(rng, names, wanted[0])
         is_answer = all(fact.get(slot) == query[slot] for slot in ("relation", *known))
-        if is_answer or _make_key(fact) in seen:
+        text = _tell(fact)
+        if is_answer or text in facts:
             continue
-        n_new = _count_words(fact)
+        n_new = len(text.split())
         # Half of the facts shall tell a year, in two words.
         if len(facts) >= 3 and n_words + len(facts) + n_new / 2 > length:
             break
-        relations.pop()
-        seen.add(_make_key(fact))
-        facts.append(fact)
+        facts[text] = fact
         n_words += n_new
-    undated = [fact for fact in facts if not fact["tells_year"]]
+        wanted = [*wanted[1:], rng.choice(_RELATIONS)]
+    undated = [fact for fact in facts.values() if not fact["tells_year"]]
     n_dated = min(max(math.floor((length - n_words - 1) / 2) + 1, 0), len(undated))
     for fact in rng.sample(undated, n_dated):
         fact["tells_year"] = True
-    return facts
-
-
-def _draw_decoy(
-    rng: random.Random, names: _Names, query: _Fact, known: Sequence[str], relation: _Relation
-) -> _Fact:
-    """Draw a fact with another verb about what the question names."""
-    slots = [slot for slot in query if slot in _KINDS]
-    while True:
-        fact = _draw_fact(rng, names, relation, [])
-        for slot in ("W", *slots):
-            if slot in query and (slot in known or rng.random() < 0.5):
-                fact[slot] = query[slot]
-        if len({fact[slot] for slot in slots}) == len(slots):
-            return fact
+    return list(facts.values())
 
 
 def _draw_fact(
-    rng: random.Random, names: _Names, relation: _Relation, facts: Sequence[_Fact]
+    rng: random.Random,
+    names: _Names,
+    relation: _Relation,
+    given: Mapping[str, str] = MappingProxyType({}),
 ) -> _Fact:
-    """Draw a fact, with some of the names that `facts` have."""
+    """Draw a fact of a relation; what is given stands in its slots."""
     base, past = relation[2].split()
-    fact: _Fact = {"relation": relation, "VERB": base, "VERBED": past, "tells_year": False}
+    fact: _Fact = {"relation": relation, "VERB": base, "VERBED": past, "tells_year": False, **given}
     for slot in relation[0].split():
         if slot == "W":
-            fact["W"] = f"{rng.randrange(2, 100)} {rng.choice(THINGS)}s"
+            fact.setdefault("W", f"{rng.randrange(2, 100)} {rng.choice(THINGS)}s")
         while slot in _KINDS and slot not in fact:
             name = rng.choice(names[_KINDS[slot]])
-            if facts and rng.random() < _REUSED_SHARE:
-                other = rng.choice(facts)
-                used = [other[key] for key in other if _KINDS.get(key) == _KINDS[slot]]
-                name = rng.choice(used) if used else name
             if name not in fact.values():
                 fact[slot] = name
-    fact["T"] = str(rng.randrange(1850, 2025))
-    return fact
+    return fact | {"T": str(rng.randrange(1850, 2025))}
 
 
-def _count_words(fact: _Fact) -> int:
-    words = [fact.get(word, word) for word in fact["relation"][0].split()]
-    return len(" ".join(words).split()) + 2 * fact["tells_year"]
-
-
-def _make_key(fact: _Fact) -> tuple[Any, ...]:
-    """Make what tells two facts apart, whenever they happened."""
-    return fact["relation"], *(fact.get(slot) for slot in ("W", *_KINDS))
+def _tell(fact: _Fact) -> str:
+    """Tell a fact without its year."""
+    return " ".join(fact.get(word, word) for word in fact["relation"][0].split())

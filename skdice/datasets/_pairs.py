@@ -1,40 +1,22 @@
 """Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
 
 import os
-from typing import NamedTuple
 
 import numpy as np
 
 from .._parameters import check_option
-from ._files import read_text, shorten
+from ._files import file_error, read_text, shorten
 from ._tables import drop_header, is_integer, make_labels, split_records
 
-
-class _Layout(NamedTuple):
-    """Where both texts and the label stand: names in a header, or positions without one."""
-
-    columns: tuple[str, str, str] | tuple[int, int, int]
-    description: str
-    n_columns: int | None = None
-    is_quoted: bool = False
-
-
-_LAYOUTS = {
-    "mrpc": _Layout(
-        ("#1 String", "#2 String", "Quality"),
-        "header with 'Quality', '#1 String' and '#2 String'",
-    ),
-    "bimpm": _Layout((1, 2, 0), "no header, 4 columns: label, text, text, id", 4),
-    "quora": _Layout(
-        ("question1", "question2", "is_duplicate"),
-        "header with 'question1', 'question2' and 'is_duplicate', fields may be quoted",
-        is_quoted=True,
-    ),
-    "glue": _Layout(
-        ("sentence1", "sentence2", "label"), "header with 'sentence1', 'sentence2' and 'label'"
-    ),
-    "er": _Layout((0, 1, 2), "no header, 3 columns: text, text, label", 3),
+# Where both texts and the label stand: names in a header, or positions without one.
+_LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
+    "mrpc": ("#1 String", "#2 String", "Quality"),
+    "bimpm": (1, 2, 0),
+    "quora": ("question1", "question2", "is_duplicate"),
+    "glue": ("sentence1", "sentence2", "label"),
+    "er": (0, 1, 2),
 }
+_N_COLUMNS = {"bimpm": 4, "er": 3}
 
 
 def read_pairs(
@@ -53,15 +35,14 @@ def read_pairs(
         Where the texts and the label stand. Quotes are characters like any other, save in
         ``"quora"``.
 
-        - ``"mrpc"``: the Microsoft Research Paraphrase Corpus, with the columns ``#1 String``,
-          ``#2 String`` and ``Quality`` in its header.
+        - ``"mrpc"``: the Microsoft Research Paraphrase Corpus; the header has ``#1 String``,
+          ``#2 String`` and ``Quality``.
         - ``"bimpm"``: the Quora question pairs as partitioned for BiMPM: label, two texts and an
           id, without a header.
-        - ``"quora"``: the Quora question pairs as released and as in GLUE, with the columns
-          ``question1``, ``question2`` and ``is_duplicate`` in the header. Fields may be quoted
-          with ``"``, then they may have line breaks and doubled quotes in them.
-        - ``"glue"``: any other file with the columns ``sentence1``, ``sentence2`` and ``label`` in
-          its header.
+        - ``"quora"``: the Quora question pairs as released and as in GLUE; the header has
+          ``question1``, ``question2`` and ``is_duplicate``. Fields may be quoted with ``"``, then
+          they may have line breaks and doubled quotes in them.
+        - ``"glue"``: any other file whose header has ``sentence1``, ``sentence2`` and ``label``.
         - ``"er"``: entity resolution as in Ditto: two texts and the label, without a header.
         - ``"auto"``: the layout whose columns are in the first line; else ``"bimpm"`` or ``"er"``
           if the first line has 4 or 3 columns and its label is an integer.
@@ -79,29 +60,19 @@ def read_pairs(
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if a row has a wrong number of columns or an empty label, if the
-        layout is unknown or cannot be told, or if the file cannot be decoded or has no rows. Errors
-        in the file name the file and the line.
-
-    See Also
-    --------
-    read_labeled_text : One text for each label.
-    make_pairs : Generator of pairs.
+        If there is no such file, a row has a wrong number of columns or an empty label, or the
+        layout is unknown or cannot be told. Errors name the file and the line.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from skdice.datasets import read_pairs
-    >>> rows = ["sentence1\tsentence2\tlabel", "Hi.\tHello.\t1", "Hi.\tBye.\t0"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "train.tsv"
-    ...     _ = path.write_text("\n".join(rows), encoding="utf-8")
-    ...     X, y = read_pairs(path)
-    >>> X
-    [('Hi.', 'Hello.'), ('Hi.', 'Bye.')]
-    >>> y
-    array([1, 0])
+    ...     _ = path.write_text("sentence1\tsentence2\tlabel\nHi.\tHello.\t1\n")
+    ...     read_pairs(path)
+    ([('Hi.', 'Hello.')], array([1]))
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
@@ -109,15 +80,16 @@ def read_pairs(
         line = text.split("\n", 1)[0].removesuffix("\r")
         layout = find_layout(line) or ""
         if not layout:
-            known = "; ".join(f"{name!r} ({one.description})" for name, one in _LAYOUTS.items())
-            raise ValueError(
-                f"{os.fspath(path)}, line 1: cannot tell the layout from {shorten(line)}. Pass one "
-                f"as layout=...: {known}. Columns are separated by a TAB."
+            known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
+            problem = (
+                f"cannot tell the layout from {shorten(line)}. Pass one as layout=...: {known}"
             )
-    columns, _, n_columns, is_quoted = _LAYOUTS[layout]
+            raise file_error(path, 1, f"{problem}. Columns are separated by a TAB.")
+    n_columns = _N_COLUMNS.get(layout)
+    is_quoted = layout == "quora"
     records = split_records(path, text, "\t", is_quoted=is_quoted, n_columns=n_columns)
     has_header = n_columns is None
-    first, second, label = (_find_column(path, layout, c, records[0][1]) for c in columns)
+    first, second, label = (_find_column(path, layout, c, records[0][1]) for c in _LAYOUTS[layout])
     if has_header:
         records = drop_header(path, records)
     X = [(fields[first], fields[second]) for _, fields in records]
@@ -129,12 +101,12 @@ def find_layout(line: str) -> str | None:
     fields = line.split("\t")
     # The file may quote the names in its header.
     names = {field.removeprefix('"').removesuffix('"') for field in fields}
-    for name, layout in _LAYOUTS.items():
-        label = layout.columns[2]
+    for name, columns in _LAYOUTS.items():
+        label = columns[2]
         if isinstance(label, str):
-            is_it = names.issuperset(map(str, layout.columns))
+            is_it = names.issuperset(map(str, columns))
         else:
-            is_it = len(fields) == layout.n_columns and is_integer(fields[label].strip(" "))
+            is_it = len(fields) == _N_COLUMNS[name] and is_integer(fields[label].strip(" "))
         if is_it:
             return name
     return None
@@ -146,8 +118,6 @@ def _find_column(
     if isinstance(column, int):
         return column
     if header.count(column) != 1:
-        raise ValueError(
-            f"{os.fspath(path)}, line 1: the layout {layout!r} needs one column {column!r} "
-            f"in the header. Got the columns {shorten(', '.join(header))}."
-        )
+        problem = f"the layout {layout!r} needs one column {column!r} in the header"
+        raise file_error(path, 1, f"{problem}. Got the columns {shorten(', '.join(header))}.")
     return header.index(column)

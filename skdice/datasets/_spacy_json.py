@@ -8,9 +8,9 @@ from typing import Any
 from .._inputs import Span
 from .._typing import Spans, Texts
 from ._json import get_field, read_objects, write_objects
-from ._spans import Annotated, Mention, check_annotated, find_spans
+from ._spans import Annotated, check_annotated, find_spans, make_mention
 
-_WORD = re.compile(r"\S+")
+_TOKEN = re.compile(r"\S+|\s+")
 
 
 def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
@@ -66,12 +66,6 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
     return rows.finish("document with 'ents'")
 
 
-def make_mention(place: str, entity: Any, suffix: str = "") -> Mention:
-    """Return the mention that an object with ``start``, ``end`` and ``label`` says."""
-    start, end = (get_field(place, entity, f"{side}{suffix}", int) for side in ("start", "end"))
-    return Mention(place, start, end, get_field(place, entity, "label", str))
-
-
 def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
     """Write texts and entities as spaCy documents, one JSON object a line.
 
@@ -107,23 +101,13 @@ def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
 def _make_document(text: str, spans: list[Any]) -> dict[str, Any]:
     entities = [{"start": start, "end": end, "label": label} for start, end, label, *_ in spans]
     edges = sorted({0, len(text), *(edge for span in spans for edge in span[:2])})
-    bounds: list[tuple[int, int]] = []
+    tokens: list[dict[str, int]] = []
     for left, right in itertools.pairwise(edges):
-        bounds += [match.span() for match in _WORD.finditer(text, left, right)]
-    tokens = [{"id": i, "start": s, "end": e} for i, (s, e) in enumerate(_add_spaces(text, bounds))]
+        for match in _TOKEN.finditer(text, left, right):
+            start, end = match.span()
+            # spaCy counts one space after a word to the word.
+            if tokens and text[start] == " " and not text[start - 1].isspace():
+                start += 1
+            if start < end:
+                tokens.append({"id": len(tokens), "start": start, "end": end})
     return {"text": text, "ents": entities, "tokens": tokens}
-
-
-def _add_spaces(text: str, words: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Add the tokens of white space: all of it but one space after each word."""
-    tokens: list[tuple[int, int]] = []
-    before = 0
-    for start, end in [*words, (len(text), len(text))]:
-        if tokens and text.startswith(" ", before, start):
-            before += 1
-        if before < start:
-            tokens.append((before, start))
-        if start < end:
-            tokens.append((start, end))
-        before = end
-    return tokens

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._inputs import Span, check_pairs, check_rows, check_span, check_texts, describe, list_rows
 from ._files import shorten
-from ._json import show
+from ._json import get_field, show
 from ._tables import is_integer
 
 
@@ -26,22 +26,27 @@ class Mention(NamedTuple):
     text: str | None = None
 
 
+def make_mention(place: str, value: Any, suffix: str = "") -> Mention:
+    """Return the mention that an object with a start, an end and a label says."""
+    start, end = (get_field(place, value, f"{side}{suffix}", int) for side in ("start", "end"))
+    return Mention(place, start, end, get_field(place, value, "label", str))
+
+
 def find_spans(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
     """Return the spans of a text, sorted, after all checks.
 
     Offsets count characters, or UTF-16 code units if `is_utf16` or if only so all spans have the
     text that the file says: older versions of some tools wrote those.
     """
-    units = [is_utf16]
-    if not text.isascii() and all(mention.text is not None for mention in mentions):
-        units.append(True)
-    errors = []
-    for counts_units in units:
+    try:
+        return sorted(_find_span(text, mention, is_utf16) for mention in mentions)
+    except ValueError as error:
+        if is_utf16 or text.isascii() or any(mention.text is None for mention in mentions):
+            raise
         try:
-            return sorted(_find_span(text, mention, counts_units) for mention in mentions)
-        except ValueError as error:
-            errors.append(error)
-    raise errors[0]
+            return sorted(_find_span(text, mention, True) for mention in mentions)
+        except ValueError:
+            raise error from None
 
 
 def count_utf16(text: str, position: int) -> int:
@@ -114,6 +119,12 @@ class Annotated:
 
     def add_labels(self, place: str, row: int, X: Any, labels: Sequence[str], what: str) -> None:
         """Add a text or pair; without a label it may count as one of what is left out."""
+        for label in labels:
+            if type(label) is not str or not label:
+                raise ValueError(
+                    f"{place}: labels must be strings that are not empty. Got {show(label)}. Spans "
+                    "are read with task='entities'."
+                )
         if len(labels) > 1 and not self._multilabel:
             raise ValueError(
                 f"{place}: one label is expected. Got {list(labels)}. Pass multilabel=True to read "
@@ -126,7 +137,8 @@ class Annotated:
 
     def leave_out(self, what: str, row: int | None, n: int = 1) -> None:
         """Count something, such as "relations", in a row of the file if it is in one."""
-        self._left_out.setdefault(what, []).extend([row] * n)
+        if n > 0:
+            self._left_out.setdefault(what, []).extend([row] * n)
 
     def finish(self, what: str) -> tuple[list[Any], Any]:
         """Return X and y, and warn in the name of the caller's caller of what was left out.
@@ -145,18 +157,11 @@ class Annotated:
         if self._multilabel is not False:
             return self._X, self._y
         labels = [label for (label,) in self._y]
-        are_integers = all(map(is_integer, labels))
-        return self._X, np.array(labels, dtype=np.int64 if are_integers else object)
+        return self._X, np.array(labels, dtype=np.int64 if all(map(is_integer, labels)) else object)
 
 
 def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], list[list[Any]]]:
-    """Return texts or pairs, and their spans (with a score if they have one) or labels, to write.
-
-    Parameters
-    ----------
-    X, y : object
-    task : {"entities", "labels", "pairs"}
-    """
+    """Return texts or pairs to write, and their spans (with a score if they have one) or labels."""
     rows: list[Any] = check_pairs(X) if task == "pairs" else check_texts(X)
     for i, row in enumerate(rows):
         check_encodable("".join(row), f"row {i} of X")
@@ -203,7 +208,5 @@ def check_encodable(text: str, where: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"Texts must be such that UTF-8 can hold them; {where} has half of a surrogate pair, "
-            f"{text[error.start]!r}."
-        ) from error
+        got = f"{where} has half of a surrogate pair, {text[error.start]!r}"
+        raise ValueError(f"Texts must be such that UTF-8 can hold them; {got}.") from error

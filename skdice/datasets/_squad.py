@@ -44,10 +44,9 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, if the file is not JSON, is not in this layout or has no
-        questions, or cannot be decoded or decompressed. The error names the file, and the line or
-        the place, such as ``data[0]['paragraphs'][2]['qas'][1]``. A question that has no
-        ``"answers"`` at all is an error, unless it is impossible to answer.
+        If there is no such file, or it is not in this layout or has no questions. The error names
+        the file, and the line or the place, such as ``data[0]['paragraphs'][2]['qas'][1]``. A
+        question that has no ``"answers"`` at all is an error, unless it is impossible to answer.
 
     Examples
     --------
@@ -71,8 +70,7 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
     rows = []
     answers = []
     name = os.fspath(path)
-    articles = get_field(str(name), read_json(path), "data", list)
-    for i, article in enumerate(articles):
+    for i, article in enumerate(get_field(name, read_json(path), "data", list)):
         place = f"{name}, data[{i}]"
         for where, paragraph in _iterate(place, article, "paragraphs"):
             title = get_field(place, article, "title", str) if "title" in article else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ._files import shorten
+from ._files import SEPARATOR_NAMES, file_error, shorten
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
@@ -16,7 +16,6 @@ Record = tuple[int, list[str]]
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _LONE_CR = re.compile(r"\r(?!\n|\Z)")
 _INT64 = np.iinfo(np.int64)
-_SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
 
 
 def split_records(
@@ -40,7 +39,7 @@ def split_records(
     while records and not records[-1][1]:
         records.pop()
     if not records:
-        raise ValueError(f"{os.fspath(path)}, line {n_lines}: the file ends without any row.")
+        raise file_error(path, n_lines, "the file ends without any row.")
     if n_columns is None:
         # A file that begins with a blank line is wrong there, not in its other lines.
         n_columns = max(len(records[0][1]), 1)
@@ -50,11 +49,10 @@ def split_records(
             if fields:
                 s = "" if len(fields) == 1 else "s"
                 got = f"{len(fields)} column{s} in {shorten(separator.join(fields))}"
-            between = _SEPARATOR_NAMES.get(separator, repr(separator))
-            raise ValueError(
-                f"{os.fspath(path)}, line {number}: got {got}, expected {n_columns} "
-                f"column{'' if n_columns == 1 else 's'}, separated by {between}."
-            )
+            expected = f"{n_columns} column{'' if n_columns == 1 else 's'}"
+            between = SEPARATOR_NAMES.get(separator, repr(separator))
+            problem = f"got {got}, expected {expected}, separated by {between}."
+            raise file_error(path, number, problem)
     return records
 
 
@@ -83,11 +81,11 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        raise ValueError(
-            f"{os.fspath(path)}, line {number}: the row that begins here is badly quoted, at the "
-            f"latest in line {reader.line_num} ({error}). A quoted field begins and ends with one "
-            '", and a " inside it is doubled.'
-        ) from None
+        problem = (
+            f"the row that begins here is badly quoted, at the latest in line {reader.line_num} "
+            f'({error}). A quoted field begins and ends with one ", and a " inside it is doubled.'
+        )
+        raise file_error(path, number, problem) from None
     finally:
         csv.field_size_limit(limit)
     return records
@@ -96,7 +94,7 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
 def drop_header(path: str | os.PathLike[str], records: list[Record]) -> list[Record]:
     """Return the rows after the first one; there must be some."""
     if len(records) == 1:
-        raise ValueError(f"{os.fspath(path)}, line 1: the file ends after its header.")
+        raise file_error(path, 1, "the file ends after its header.")
     return records[1:]
 
 
@@ -110,17 +108,16 @@ def make_labels(
     labels = [fields[column].strip(" ") for _, fields in records]
     for (number, _), label in zip(records, labels):
         if not label:
-            raise ValueError(
-                f"{os.fspath(path)}, line {number}: the label (column {column}) is empty."
-            )
+            raise file_error(path, number, f"the label (column {column}) is empty.")
     are_integers = [is_integer(label) for label in labels]
     if all(are_integers):
         return np.array(labels, dtype=np.int64)
     if not has_header and len(labels) > 1 and not are_integers[0] and all(are_integers[1:]):
-        raise ValueError(
-            f"{os.fspath(path)}, line 1: the label is {shorten(labels[0])}, while all others are "
-            "integers. The line seems to be a header, but the columns are to be read without one."
+        problem = (
+            f"the label is {shorten(labels[0])}, while all others are integers. The line seems to "
+            "be a header, but the columns are to be read without one."
         )
+        raise file_error(path, 1, problem)
     return np.array(labels, dtype=object)
 
 

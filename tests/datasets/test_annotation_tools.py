@@ -119,14 +119,12 @@ class TestSpans:
         [
             # Offsets of doccano count UTF-16: https://github.com/doccano/doccano/issues/2290
             (read_doccano, {"text": "👨🏻x", "label": [[4, 5, "X"], [0, 4, "E"]]}, "👨🏻 x"),
-            *(
-                (read_doccano, {"text": "Anna smiles."} | annotations, "Anna")
-                for annotations in (
-                    {"label": [[0, 4, "PER"]], "Comments": []},
-                    {"labels": [[0, 4, "PER"]], "id": 3, "meta": {}},
-                    {"entities": [[0, 4, "PER"]], "cats": []},
-                    {"entities": [{"id": 7, "label": "A", "start_offset": 0, "end_offset": 4}]},
-                )
+            (read_doccano, {"text": "Anna x", "label": [[0, 4, "PER"]], "Comments": []}, "Anna"),
+            (read_doccano, {"text": "Anna x", "labels": [[0, 4, "PER"]], "id": 3}, "Anna"),
+            (
+                read_doccano,
+                {"text": "a b", "entities": [{"label": "A", "start_offset": 0, "end_offset": 1}]},
+                "a",
             ),
             (read_spacy_json, document(entity(9, 11), entity(), tokens=[{"id": 0}]), "Anna Bo"),
             (read_label_studio, task([]), ""),
@@ -208,12 +206,12 @@ class TestSpans:
         write(TEXT, "a.txt")
         assert read_brat(write(annotations, "a.ann")) == ([TEXT], [expected])
 
+    # Characters, UTF-16 code units; to brat a byte order mark is a character.
     @pytest.mark.parametrize(
         "text, line, expected",
         [
             ("😀Bo met", "T1\tX 3 7\t met", (3, 7, "X")),
             ("😀Bo met", "T1\tX 4 8\t met", (3, 7, "X")),
-            # To brat a byte order mark is a character.
             ("\ufeffBo", "T1\tX 1 3\tBo", (1, 3, "X")),
         ],
     )
@@ -390,44 +388,28 @@ BAD_ROWS = {
     read_label_studio: [
         ({"id": 9, "data": []}, r"'data': an object .* Got \[\]"),
         (task([region()], data={"a": "x"}), "the data: 'text' is missing"),
-        (task([], data={"text": 3}), "'text': a string is expected. Got 3"),
         (task(annotations=None), "'annotations': a list"),
-        (task(annotations=[11]), "annotation 0: an object"),
         (task({}), "annotation 0: 'result' is missing"),
-        (task([], ["x"]), "annotation 1, result 0: an object"),
-        (task([{"value": {}}]), "result 0: 'type' is missing"),
-        (task([region(value=[])]), "result 0, 'value': an object"),
-        (task([region("/p[1]")]), "'start': an integer"),
-        (task([region(text=4)]), "result 0, 'text': a string"),
         (task([region(labels=[5])]), "label must be a string .* Got 5"),
-        (task([region(labels=[NESTED_LIST])]), "label must be a string"),
         (task([region(4, 0)]), "0 <= start < end <= 23, .* Got start 4 and end 0"),
         (task([region(), region(20, 24)]), "result 1: .* <= 23.* and end 24"),
         (task([region(0, 3)]), "text from 0 to 3 is 'Ann', but the file says 'Anna'"),
     ],
     read_doccano: [
         ({"label": []}, "'text' is missing. Got the keys 'label'"),
-        ({"text": "a", "label": "pos"}, "'label': a list is expected"),
         ({"text": "a", "label": ["pos"]}, "entity 0: a list or an object .* task='labels'"),
         ({"text": "a", "label": [[0, 1]]}, r"entity 0: \[start, end, label\] .* Got \[0, 1\]"),
-        ({"text": "a", "label": [[0, 1, ""]]}, "the label must be a string"),
         ({"text": "a", "label": [[0, 1, NESTED_LIST]]}, "the label must be a string"),
         ({"text": "a", "label": [[0, "1", "X"]]}, "must be integers. Got 0 and"),
-        ({"text": "a", "label": [[0, True, "X"]]}, "must be integers"),
         ({"text": "a", "label": [[0, 1, "X"], [0, 2, "X"]]}, "entity 1: .* <= 1, the length"),
         ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
-        ({"text": "😀a", "label": [[0, 4, "X"]]}, "UTF-16"),
         ({"text": "😀a", "label": [[3, 2, "X"]]}, "0 <= start < end <= 2"),
         ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing"),
     ],
     read_spacy_json: [
         ({"ents": []}, "'text' is missing"),
-        (document(text=None), "'text': a string is expected. Got null"),
-        (document(ents=None), "'ents': a list"),
-        (document([0, 4, "PER"]), "entity 0: an object"),
         (document(entity(), {"start": 1}), "entity 1: 'end' is missing"),
         (document(entity(start=True)), "'start': an integer is expected. Got true"),
-        (document(entity(label="")), "the label must be a string"),
         (document(entity(-1, 4)), "Got start -1 and end 4"),
         (document(entity(0, 7), text="😀😀😀"), "<= 3, the length of its text"),
     ],
@@ -446,9 +428,7 @@ def test_bad_rows(write, reader, row, message):
 @pytest.mark.parametrize(
     "reader, row, parameters, message",
     [
-        (read_label_studio, task([choices(3)]), {}, "row 0 .*result 0: a choice .* Got 3"),
-        (read_label_studio, task([choices("")]), {}, "row 0 .*result 0: a choice"),
-        (read_label_studio, task([choices(value={})]), {}, "row 0 .*'choices' is missing"),
+        (read_label_studio, task([choices(3)]), {}, "row 0 .*labels must be strings .* Got 3"),
         (read_doccano, {"text": "a", "label": ["a", "b"]}, {}, "one label .* multilabel=True"),
         (read_doccano, {"text": "a", "label": [[0, 1, "X"]]}, {}, "strings .*task='entities'"),
         (read_doccano, {"text": "a", "label": 3}, {}, "row 0, 'label': a list or a string"),
@@ -552,7 +532,6 @@ class TestWriters:
                 for _, writer, _ in TOOLS.values()
                 for X, y, message in (
                     (["a"], [[(0, 2, "X")]], "row 0 has 1 characters and the span"),
-                    (["a"], [[(1, 1, "X")]], "row 0 has"),
                     (["a"], [[(0, 1)]], "row 0 has"),
                     (["a"], [[], []], "same number of rows; got 1 and 2"),
                     (["a", "\ud83d"], [[], []], "row 1 of X has half of a surrogate pair"),
@@ -565,22 +544,18 @@ class TestWriters:
                 for y, message in (
                     (["x", "y"], "same number of rows; got 1 and 2"),
                     ([""], "row 0 of y has ''"),
-                    ([1.5], "Row 0 of y must be a list"),
                     ([[None]], "row 0 of y has None"),
                 )
             ),
             *(
                 (write_brat, ["a", "b"], [[], [(0, 1, label)]], {}, "white space; row 1 of y")
-                for label in ("A B", "A\tB", "A\u00a0B", " A")
+                for label in ("A B", "A\u00a0B", " A")
             ),
             (write_doccano, ["a"], [[]], {"task": "spans"}, "'task' parameter"),
             (write_label_studio, ["ab"], [[(0, 2, "X", 0.5), (0, 1, "X")]], {}, "row 0 has one w"),
             (write_label_studio, [("a", "\ud83d")], [1], {"task": "pairs"}, "row 0 of X has half"),
             (write_label_studio, ["ab"], [1], {"task": "pairs"}, "row 0 is 'ab'"),
-            *(
-                (write_label_studio, [("a", "b")], [1], {"task": "pairs", "text": text}, "'text' p")
-                for text in ("a", ("a", "a"), 3)
-            ),
+            (write_label_studio, [("a", "b")], [1], {"task": "pairs", "text": "a"}, "'text' param"),
             *(
                 (write_label_studio, ["a"], [[]], {name: value}, f"'{name}' parameter")
                 for name, value in (

@@ -3,13 +3,14 @@
 import csv
 import gzip
 import io
+import json
 import lzma
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.datasets import read_conll, read_conllu, read_labeled_text, read_pairs
+from skdice.datasets import read_conll, read_conllu, read_labeled_text, read_pairs, read_squad
 
 
 def quote(rows, separator):
@@ -20,6 +21,12 @@ def quote(rows, separator):
 
 def lines(form):
     return lambda texts: "".join(form.format(i, text) for i, text in enumerate(texts, 1))
+
+
+def write_squad(texts):
+    question = {"id": "a", "question": "Who?", "answers": []}
+    data = [{"paragraphs": [{"context": text, "qas": [question]}]} for text in texts]
+    return json.dumps({"data": data}, ensure_ascii=False) + "\n"
 
 
 # Name of a file, its content with some texts, how they are read again, and what they cannot have.
@@ -64,6 +71,7 @@ FORMATS = {
         "\r\n",
     ),
 }
+FORMATS["squad"] = (write_squad, lambda path: list(read_squad(path)[0]["context"]), "")
 ODD = ["\u00a0", "\u200b", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\u3000", "😀", '"']
 
 

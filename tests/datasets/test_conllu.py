@@ -83,16 +83,9 @@ class TestCharacters:
         ]
         assert again == sentences
 
-    @pytest.mark.parametrize(
-        "make", [list, tuple, pd.Series, lambda rows: pd.Series(rows, index=[7, 3]).to_numpy()]
-    )
-    def test_containers(self, make):
-        X, y = split_into_characters(make([["ab"], ["c", "d"]]), make([["X"], ["Y", "X"]]))
-        assert X == [["a", "b"], ["c", "d"]]
-        assert y == [["B-X", "I-X"], ["B-Y", "B-X"]]
-
     def test_rows_may_be_arrays(self):
-        X, y = split_into_characters([np.array(["ab", "c"])], [np.array(["X", "Y"])])
+        words, tags = [np.array(["ab", "c"])], pd.Series([np.array(["X", "Y"])], index=[7])
+        X, y = split_into_characters(words, tags)
         assert (X, y) == ([["a", "b", "c"]], [["B-X", "I-X", "B-Y"]])
         assert {type(item) for row in X + y for item in row} == {str}
 

@@ -1,28 +1,11 @@
 """What a file holds, told by its name and its first lines."""
 
 import gzip
-import lzma
 
 import pytest
 
-from skdice.datasets import (
-    make_pairs,
-    make_tagging,
-    read_conll,
-    read_conllu,
-    read_labeled_text,
-    read_pairs,
-    read_squad,
-)
 from skdice.datasets._formats import find_format
 
-READERS = {
-    "conll": read_conll,
-    "conllu": read_conllu,
-    "labeled text": read_labeled_text,
-    "pairs": read_pairs,
-    "squad": read_squad,
-}
 CONLLU = "# text = Hi\n1\tHi\t_\tINTJ\tUH\t_\t_\t_\t_\t_\n\n"
 SQUAD = """{"data": [{"paragraphs": [{"context": "Anna.", "qas": [
     {"id": 1, "question": "Who?", "answers": [{"text": "Anna", "answer_start": 0}]}]}]}]}
@@ -73,24 +56,3 @@ def test_table(tmp_path, name, content, expected, suffix, compress):
     path = tmp_path / (name + suffix)
     path.write_bytes(compress(content.encode("utf-8")))
     assert find_format(path) == expected
-
-
-def test_files_that_are_told_can_be_read(tmp_path):
-    sentences = "\n\n".join(
-        "\n".join(map("\t".join, zip(words, tags))) for words, tags in zip(*make_tagging(20))
-    )
-    pairs = "\n".join(f"{a}\t{b}\t{label}" for (a, b), label in zip(*make_pairs(20)))
-    texts = "\n".join(f"{label} {a}" for (a, _), label in zip(*make_pairs(20)))
-    contents = {
-        "conll": sentences,
-        "conllu": CONLLU,
-        "labeled text": texts,
-        "pairs": pairs,
-        "squad": SQUAD,
-    }
-    for name, content in contents.items():
-        path = tmp_path / "file.txt.xz"
-        path.write_bytes(lzma.compress(content.encode("utf-8")))
-        assert find_format(path) == name
-        X, y = READERS[name](path)
-        assert len(X) == len(y) > 0

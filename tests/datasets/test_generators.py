@@ -66,13 +66,6 @@ def test_parameters(make, name, values):
             make(**{name: value})
 
 
-@pytest.mark.parametrize("n, share", [(10, 0.25), (10, 0.35), (3, 0.5)])
-def test_shares_are_rounded(n, share):
-    assert make_pairs(n, positive_share=share)[1].sum() == round(n * share)
-    _, y = make_questions(n, ratio=60, unanswerable_share=share)
-    assert sum(not answers["text"] for answers in y) == round(n * share)
-
-
 @pytest.mark.parametrize(
     "make, parameters, message",
     [

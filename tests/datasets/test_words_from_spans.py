@@ -34,11 +34,8 @@ def test_schemes(scheme, tags):
     X, y = words_from_spans([TEXT], [[(13, 21, "LOC"), (0, 3, "PER")]], scheme=scheme)
     assert X == [["Ann", "lives", "in", "New", "York", "."]]
     assert y == [tags.split()]
-
-
-def test_iob1_parts_neighbours():
     _, y = words_from_spans(["Ann Bob"], [[(0, 3, "PER"), (4, 7, "PER")]], scheme="IOB1")
-    assert y == [["I-PER", "B-PER"]]
+    assert y == [["I-PER", "B-PER"]], "IOB1 parts neighbours"
 
 
 def test_spans_of_words_may_overlap():

@@ -74,6 +74,12 @@ def as_series(rows):
 
 # -- what is no text -------------------------------------------------------------------------------
 
+
+def generator_of(rows):
+    """Return a generator, which has no length."""
+    return (row for row in rows)
+
+
 NO_ROWS = {
     "None": None,
     "int": 5,
@@ -87,12 +93,8 @@ NO_ROWS = {
     "class": list,
     "object": object(),
     "sparse matrix": sparse.csr_matrix(np.eye(3)),
+    "generator": generator_of([["john"]]),
 }
-
-
-def generator_of(rows):
-    """Return a generator, which has no length."""
-    return (row for row in rows)
 
 
 # Neither a text nor a list of texts.
@@ -162,13 +164,18 @@ KINDS = [
 def labels_for(draw, n_rows):
     """Draw so many labels of one type, in any container."""
     labels = draw(st.lists(draw(st.sampled_from(KINDS)), min_size=n_rows, max_size=n_rows))
-    contain = draw(st.sampled_from([list, tuple, as_series, in_column, pd.Categorical]))
+    contain = draw(st.sampled_from([list, tuple, as_series, in_column, in_categories]))
     return labels, contain(labels) if labels else labels
 
 
 def in_column(labels):
     """Return a DataFrame of one column, as target tables are."""
     return pd.DataFrame({"label": as_series(labels)})
+
+
+def in_categories(labels):
+    """Return a Categorical of Python objects: Arrow's strings have no lone surrogates."""
+    return pd.Categorical(pd.Series(labels, dtype=object))
 
 
 # Not lists, which make a row of several labels.

@@ -21,11 +21,9 @@ from skdice import (
     DiceTokenTagger,
 )
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..corpora import easy_corpus, easy_pairs, easy_texts
 from .hypothesis_inputs import (
     ONE_EPOCH,
-    as_array,
-    as_series,
     attempt,
     cases,
     labels_for,
@@ -56,7 +54,6 @@ CORPORA = {
     DiceTextClassifier: easy_texts(12, n_classes=3),
     DicePairClassifier: easy_pairs(12),
 }
-FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])  # WordPiece, byte-level BPE
 
 
 def make(estimator, model, **parameters):
@@ -84,73 +81,148 @@ def check_entities(found, rows, *, nested=False):
         assert nested or all(before.end <= after.start for before, after in pairwise(entities))
 
 
-class TestDiceTokenTagger:
-    X, Y = CORPORA[DiceTokenTagger]
+def check_probabilities(estimator, p, n_rows):
+    assert p.shape == (n_rows, len(estimator.classes_))
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
 
-    @pytest.fixture
-    def tagger(self, fitted):
-        return fitted(DiceTokenTagger)
 
-    @FAMILIES
-    @cases(0.2)
-    @given(X=sentences)
-    def test_predict(self, fitted, family, X):
-        tagger = fitted(DiceTokenTagger, family)
-        tags = set(tagger.classes_.tolist())
-        predicted = tagger.predict(X)
-        assert predicted.shape == (len(X),)
-        assert all(type(row) is list for row in predicted)
-        assert [len(row) for row in predicted] == [len(row) for row in X]
-        assert all(tag in tags for row in predicted for tag in row)
+# What each estimator predicts from any rows.
 
-    @cases(0.1)
-    @given(X=sentences)
-    def test_predict_proba(self, tagger, X):
-        for p, row in zip(tagger.predict_proba(X), X, strict=True):
-            assert p.shape == (len(row), len(tagger.classes_))
-            np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
 
-    @cases(0.1)
-    @given(X=sentences)
-    def test_spans(self, tagger, X):
-        check_entities(tagger.predict_spans(X), X)
+def check_tags(tagger, X, tags):
+    predicted = tagger.predict(X)
+    assert predicted.shape == (len(X),)
+    assert all(type(row) is list for row in predicted)
+    assert [len(row) for row in predicted] == [len(row) for row in X]
+    assert all(tag in tags for row in predicted for tag in row)
 
-    @cases(0.05)
-    @given(texts=st.lists(text(80), max_size=4))
-    def test_entities_of_raw_text(self, tagger, texts):
-        check_entities(tagger.predict_entities(texts), texts)
 
-    @cases(0.1)
-    @given(data=st.data(), X=sentences)
-    def test_fit(self, tiny_bert, data, X):
-        tags = st.one_of(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC"]), words)
-        y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
-        classes = {tag for row in y for tag in row}
-        tagger = make(DiceTokenTagger, tiny_bert)
-        if len(classes) < 2:
-            reason = "to train on" if not classes else "at least two different tags"
-            with pytest.raises(ValueError, match=reason):
-                tagger.fit(X, y)
-            return
-        predicted = tagger.fit(X, y).predict(X)
-        assert tagger.classes_.tolist() == sorted(classes)
-        assert [len(row) for row in predicted] == [len(row) for row in X]
-        assert {tag for row in predicted for tag in row} <= classes
+def check_tagger(tagger, X):
+    check_tags(tagger, X, set(tagger.classes_.tolist()))
+    for p, row in zip(tagger.predict_proba(X), X, strict=True):
+        check_probabilities(tagger, p, len(row))
+    check_entities(tagger.predict_spans(X), X)
 
-    @pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 1000, 100_000])
-    def test_sentences_of_any_length(self, tiny_bert, n_words):
-        tagger = make(DiceTokenTagger, tiny_bert).fit(self.X, self.Y).set_params(batch_size=512)
-        long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
-        assert [len(row) for row in tagger.predict([long])] == [n_words]
 
-    @pytest.mark.parametrize("max_length", [16, 33, 64])
-    def test_windows_do_not_change_what_fits(self, tiny_bert, max_length):
-        windowed, whole = (
-            make(DiceTokenTagger, tiny_bert, max_length=length).fit(self.X, self.Y)
-            for length in (max_length, None)
-        )
-        for p, q in zip(windowed.predict_proba(self.X), whole.predict_proba(self.X)):
-            np.testing.assert_array_equal(p, q)
+def check_query_tagger(tagger, X):
+    tagger.threshold_ = -1.0  # So that it finds many entities.
+    tagger.set_params(decode="nested")
+    check_entities(tagger.predict_spans(X), X, nested=True)
+    tagger.set_params(decode="flat")
+    check_entities(tagger.predict_spans(X), X)
+    check_tags(tagger, X, {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"})
+
+
+def check_answers(extractor, X):
+    predicted = extractor.predict(X)
+    assert predicted.shape == (len(X),)
+    found = extractor.predict_spans(X)
+    for best, answers, (_, context) in zip(predicted, found, X, strict=True):
+        assert type(best) is str
+        assert best in context
+        assert best == best.strip()
+        scores = [answer.score for answer in answers]
+        assert scores == sorted(scores, reverse=True)
+        assert sum(scores) <= 1 + 1e-9
+        assert len({(answer.start, answer.end) for answer in answers}) == len(answers) <= 20
+        for answer, start, end, score in answers:
+            assert 0 <= start < end <= len(context)
+            assert context[start:end] == answer
+            assert 0 <= score <= 1
+
+
+def check_labels(classifier, X):
+    predicted = classifier.predict(X)
+    assert predicted.shape == (len(X),)
+    assert set(predicted.tolist()) <= set(CORPORA[type(classifier)][1])
+    p = classifier.predict_proba(X)
+    check_probabilities(classifier, p, len(X))
+    np.testing.assert_array_equal(predicted, classifier.classes_[p.argmax(1)])
+
+
+def is_filled(text):
+    return bool(text.strip())
+
+
+# Questions and contexts without a character are refused, as any question longer than a window is.
+contexts = texts.filter(is_filled)
+# Eight characters are 32 bytes, and those 33 pieces at most.
+questions = text(8).filter(is_filled) | st.sampled_from(["city ?", "[SEP]", "\x00", "\ud800"])
+pairs = st.tuples(texts, texts)
+CLASSIFIERS = [(DiceTextClassifier, texts), (DicePairClassifier, pairs)]
+PREDICTIONS = [
+    (DiceTokenTagger, sentences, check_tagger),
+    (DiceQueryTagger, sentences, check_query_tagger),
+    (DiceSpanExtractor, st.lists(st.tuples(questions, contexts), max_size=4), check_answers),
+    *((classifier, st.lists(row, max_size=5), check_labels) for classifier, row in CLASSIFIERS),
+]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])  # WordPiece, byte-level BPE
+@pytest.mark.parametrize("estimator, rows, check", PREDICTIONS)
+@cases(0.3)
+@given(data=st.data())
+def test_predictions(fitted, estimator, rows, check, family, data):
+    check(fitted(estimator, family), data.draw(rows))
+
+
+@pytest.mark.parametrize("estimator", [DiceTokenTagger, DiceQueryTagger])
+@cases(0.05)
+@given(texts=st.lists(text(80), max_size=4))
+def test_entities_of_raw_text(fitted, estimator, texts):
+    check_entities(fitted(estimator).predict_entities(texts), texts)
+
+
+def test_there_are_entities_to_check(fitted):
+    tagger, (X, _) = fitted(DiceQueryTagger), CORPORA[DiceQueryTagger]
+    tagger.threshold_ = -1.0
+    nested, flat = (
+        sum(map(len, tagger.set_params(decode=decode).predict_spans(X)))
+        for decode in ("nested", "flat")
+    )
+    assert nested > flat > 0
+
+
+@pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 1000, 100_000])
+def test_sentences_of_any_length(fitted, n_words):
+    long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
+    predicted = fitted(DiceTokenTagger).set_params(batch_size=512).predict([long])
+    assert [len(row) for row in predicted] == [n_words]
+
+
+@pytest.mark.parametrize("truncation", ["second", "error"])
+@cases(0.05)
+@given(X=st.lists(pairs, max_size=5))
+def test_pairs_that_are_too_long(fitted, truncation, X):
+    classifier = fitted(DicePairClassifier)
+    classifier.set_params(truncation=truncation)
+    labels = attempt(lambda: classifier.predict(X))
+    classifier.set_params(truncation="longest_first")
+    if isinstance(labels, ValueError):
+        assert "pieces, and" in str(labels)
+    else:
+        assert len(labels) == len(X)
+
+
+# -- fits ------------------------------------------------------------------------------------------
+
+
+@cases(0.1)
+@given(data=st.data(), X=sentences)
+def test_fit_on_tags(tiny_bert, data, X):
+    tags = st.one_of(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC"]), words)
+    y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
+    classes = {tag for row in y for tag in row}
+    tagger = make(DiceTokenTagger, tiny_bert)
+    if len(classes) < 2:
+        reason = "to train on" if not classes else "at least two different tags"
+        with pytest.raises(ValueError, match=reason):
+            tagger.fit(X, y)
+        return
+    predicted = tagger.fit(X, y).predict(X)
+    assert tagger.classes_.tolist() == sorted(classes)
+    assert [len(row) for row in predicted] == [len(row) for row in X]
+    assert {tag for row in predicted for tag in row} <= classes
 
 
 @st.composite
@@ -166,85 +238,22 @@ def sentences_with_spans(draw):
     return X, y
 
 
-class TestDiceQueryTagger:
-    @pytest.fixture
-    def tagger(self, fitted):
-        """Return a tagger of a family; its low threshold lets it find many entities."""
-
-        def get(family="bert", decode="flat"):
-            tagger = fitted(DiceQueryTagger, family)
-            tagger.threshold_ = -1.0
-            return tagger.set_params(decode=decode)
-
-        return get
-
-    @FAMILIES
-    @cases(0.15)
-    @given(X=sentences)
-    def test_predict(self, tagger, family, X):
-        predicted = tagger(family).predict(X)
-        assert predicted.shape == (len(X),)
-        assert [len(row) for row in predicted] == [len(row) for row in X]
-        possible = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
-        assert all(type(row) is list and possible.issuperset(row) for row in predicted)
-
-    @FAMILIES
-    @pytest.mark.parametrize("decode", ["flat", "nested"])
-    @cases(0.075)
-    @given(X=sentences)
-    def test_spans(self, tagger, family, decode, X):
-        found = tagger(family, decode).predict_spans(X)
-        check_entities(found, X, nested=decode == "nested")
-
-    def test_there_are_entities_to_check(self, tagger):
-        X, _ = CORPORA[DiceQueryTagger]
-        nested, flat = (
-            sum(len(row) for row in tagger(decode=decode).predict_spans(X))
-            for decode in ("nested", "flat")
-        )
-        assert nested > flat > 0
-
-    @cases(0.05)
-    @given(texts=st.lists(text(80), max_size=4))
-    def test_entities_of_raw_text(self, tagger, texts):
-        check_entities(tagger().predict_entities(texts), texts)
-
-    @cases(0.1)
-    @given(rows=sentences_with_spans(), decode=st.sampled_from(["flat", "nested"]))
-    def test_fit_on_spans(self, tiny_bert, rows, decode):
-        X, y = rows
-        tagger = DiceQueryTagger(tiny_bert, **ONE_EPOCH, max_length=32, decode=decode)
-        error = attempt(lambda: tagger.fit(X, y))
-        if not any(y):
-            assert "needs an entity" in str(error)
-        elif decode == "flat" and any(
-            after[0] < before[1] for row in y for before, after in pairwise(sorted(set(row)))
-        ):
-            assert "overlapping entities" in str(error)
-        else:
-            assert error is tagger
-            assert set(tagger.labels_) == {label for row in y for _, _, label in row}
-            assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
-
-    @cases(0.05)
-    @given(data=st.data(), X=sentences)
-    def test_fit_on_tags(self, tiny_bert, data, X):
-        tags = st.sampled_from(["O", "B-PER", "I-PER", "E-LOC", "B-\ud800", "U-", "L-x"]) | words
-        y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
-        tagger = DiceQueryTagger(tiny_bert, **ONE_EPOCH)
-        if attempt(lambda: tagger.fit(X, y)) is tagger:
-            assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
-
-
-def is_filled(text):
-    return bool(text.strip())
-
-
-# Questions and contexts without a character are refused, as any question longer than a window is.
-contexts = texts.filter(is_filled)
-# Eight characters are 32 bytes, and those 33 pieces at most.
-questions = text(8).filter(is_filled) | st.sampled_from(["city ?", "[SEP]", "\x00", "\ud800"])
-rows_of_questions = st.lists(st.tuples(questions, contexts), max_size=4)
+@cases(0.1)
+@given(rows=sentences_with_spans(), decode=st.sampled_from(["flat", "nested"]))
+def test_fit_on_spans(tiny_bert, rows, decode):
+    X, y = rows
+    tagger = DiceQueryTagger(tiny_bert, **ONE_EPOCH, max_length=32, decode=decode)
+    error = attempt(lambda: tagger.fit(X, y))
+    if not any(y):
+        assert "needs an entity" in str(error)
+    elif decode == "flat" and any(
+        after[0] < before[1] for row in y for before, after in pairwise(sorted(set(row)))
+    ):
+        assert "overlapping entities" in str(error)
+    else:
+        assert error is tagger
+        assert set(tagger.labels_) == {label for row in y for _, _, label in row}
+        assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
 
 
 @st.composite
@@ -261,135 +270,58 @@ def questions_with_answers(draw):
     return X, y
 
 
-class TestDiceSpanExtractor:
-    @FAMILIES
-    @cases(0.15)
-    @given(X=rows_of_questions)
-    def test_predict(self, fitted, family, X):
-        predicted = fitted(DiceSpanExtractor, family).predict(X)
-        assert predicted.shape == (len(X),)
-        for answer, (_, context) in zip(predicted, X, strict=True):
-            assert type(answer) is str
-            assert answer in context
-            assert answer == answer.strip()
-
-    @FAMILIES
-    @cases(0.15)
-    @given(X=rows_of_questions)
-    def test_spans(self, fitted, family, X):
-        found = fitted(DiceSpanExtractor, family).predict_spans(X)
-        for answers, (_, context) in zip(found, X, strict=True):
-            scores = [answer.score for answer in answers]
-            assert scores == sorted(scores, reverse=True)
-            assert sum(scores) <= 1 + 1e-9
-            assert len({(answer.start, answer.end) for answer in answers}) == len(answers) <= 20
-            for answer, start, end, score in answers:
-                assert 0 <= start < end <= len(context)
-                assert context[start:end] == answer
-                assert 0 <= score <= 1
-
-    @pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start")
-    @pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
-    @cases(0.1)
-    @given(rows=questions_with_answers())
-    def test_fit(self, tiny_bert, rows):
-        X, y = rows
-        extractor = make(DiceSpanExtractor, tiny_bert)
-        result = attempt(lambda: extractor.fit(X, y))
-        if result is extractor:
-            predicted = extractor.predict(X)
-            assert all(answer in context for answer, (_, context) in zip(predicted, X, strict=True))
-        else:
-            assert "nothing that the tokenizer keeps" in str(result)
-            answers = ["".join(row["text"] if isinstance(row, dict) else row) for row in y]
-            assert not all(map(has_letter, filter(None, answers)))
+@pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start")
+@pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
+@cases(0.1)
+@given(rows=questions_with_answers())
+def test_fit_on_answers(tiny_bert, rows):
+    X, y = rows
+    extractor = make(DiceSpanExtractor, tiny_bert)
+    result = attempt(lambda: extractor.fit(X, y))
+    if result is extractor:
+        predicted = extractor.predict(X)
+        assert all(answer in context for answer, (_, context) in zip(predicted, X, strict=True))
+    else:
+        assert "nothing that the tokenizer keeps" in str(result)
+        answers = ["".join(row["text"] if isinstance(row, dict) else row) for row in y]
+        assert not all(map(has_letter, filter(None, answers)))
 
 
 def has_letter(text):
     return any(char.isascii() and char.isalnum() for char in text)
 
 
-@pytest.mark.parametrize(
-    "classifier, row", [(DiceTextClassifier, texts), (DicePairClassifier, st.tuples(texts, texts))]
-)
-class TestClassifiers:
-    @FAMILIES
-    @cases(0.15)
-    @given(data=st.data(), contain=st.sampled_from([list, tuple, as_array, as_series]))
-    def test_predict(self, fitted, classifier, row, family, data, contain):
-        X = data.draw(st.lists(row, max_size=5))
-        predicted = fitted(classifier, family).predict(contain(X))
-        assert predicted.shape == (len(X),)
-        assert set(predicted.tolist()) <= set(CORPORA[classifier][1])
-
-    @FAMILIES
-    @cases(0.15)
-    @given(data=st.data())
-    def test_predict_proba(self, fitted, classifier, row, family, data):
-        X, estimator = data.draw(st.lists(row, max_size=5)), fitted(classifier, family)
-        p = estimator.predict_proba(X)
-        assert p.shape == (len(X), len(estimator.classes_))
-        np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
-        np.testing.assert_array_equal(estimator.predict(X), estimator.classes_[p.argmax(1)])
-
-    @cases(0.1)
-    @given(data=st.data())
-    def test_fit(self, tiny_bert, classifier, row, data):
-        X = data.draw(st.lists(row, max_size=5))
-        labels, y = data.draw(labels_for(len(X)))
-        estimator = make(classifier, tiny_bert)
-        if len(set(labels)) < 2:
-            with pytest.raises(ValueError, match="two classes" if labels else "to train on"):
-                estimator.fit(X, y)
-            return
-        predicted = estimator.fit(X, y).predict(X)
-        assert estimator.classes_.tolist() == sorted(set(labels))
-        assert predicted.shape == (len(X),)
-        assert set(predicted.tolist()) <= set(labels)
-        assert 0 <= estimator.score(X, y) <= 1
+@pytest.mark.parametrize("classifier, row", CLASSIFIERS)
+@cases(0.1)
+@given(data=st.data())
+def test_fit_on_labels(tiny_bert, classifier, row, data):
+    X = data.draw(st.lists(row, max_size=5))
+    labels, y = data.draw(labels_for(len(X)))
+    estimator = make(classifier, tiny_bert)
+    if len(set(labels)) < 2:
+        with pytest.raises(ValueError, match="two classes" if labels else "to train on"):
+            estimator.fit(X, y)
+        return
+    predicted = estimator.fit(X, y).predict(X)
+    assert estimator.classes_.tolist() == sorted(set(labels))
+    assert predicted.shape == (len(X),)
+    assert set(predicted.tolist()) <= set(labels)
+    assert 0 <= estimator.score(X, y) <= 1
 
 
-class TestDiceTextClassifier:
-    @pytest.fixture
-    def multilabel(self, tiny_bert):
-        return make(DiceTextClassifier, tiny_bert).fit(*easy_labels(12))
-
-    @cases(0.15)
-    @given(X=st.lists(texts, max_size=5))
-    def test_predict_several_labels(self, multilabel, X):
-        p = multilabel.predict_proba(X)
-        assert p.shape == (len(X), 2)
-        assert ((p >= 0) & (p <= 1)).all()
-        np.testing.assert_array_equal(multilabel.predict(X), p > 0.5)
-
-    @cases(0.05)
-    @given(data=st.data(), X=st.lists(texts, min_size=1, max_size=5), n_labels=st.integers(2, 4))
-    def test_fit_several_labels(self, tiny_bert, data, X, n_labels):
-        row = st.lists(st.integers(0, 1), min_size=n_labels, max_size=n_labels)
-        rows = data.draw(st.lists(row, min_size=len(X), max_size=len(X)))
-        contain = st.sampled_from([list, np.array, pd.DataFrame, sparse.csr_matrix])
-        y = data.draw(contain)(rows)
-        classifier = make(DiceTextClassifier, tiny_bert)
-        if not np.any(rows):
-            with pytest.raises(ValueError, match="needs a row with a label"):
-                classifier.fit(X, y)
-            return
-        predicted = classifier.fit(X, y).predict(X)
-        assert predicted.shape == (len(X), n_labels)
-        assert set(predicted.ravel().tolist()) <= {0, 1}
-        assert 0 <= classifier.score(X, y) <= 1
-
-
-class TestDicePairClassifier:
-    @pytest.mark.parametrize("truncation", ["second", "error"])
-    @cases(0.05)
-    @given(X=st.lists(st.tuples(texts, texts), max_size=5))
-    def test_rows_that_are_too_long(self, fitted, truncation, X):
-        classifier = fitted(DicePairClassifier)
-        classifier.set_params(truncation=truncation)
-        labels = attempt(lambda: classifier.predict(X))
-        classifier.set_params(truncation="longest_first")
-        if isinstance(labels, ValueError):
-            assert "pieces, and" in str(labels)
-        else:
-            assert len(labels) == len(X)
+@cases(0.05)
+@given(data=st.data(), X=st.lists(texts, min_size=1, max_size=5), n_labels=st.integers(2, 4))
+def test_fit_on_several_labels(tiny_bert, data, X, n_labels):
+    row = st.lists(st.integers(0, 1), min_size=n_labels, max_size=n_labels)
+    rows = data.draw(st.lists(row, min_size=len(X), max_size=len(X)))
+    y = data.draw(st.sampled_from([list, np.array, pd.DataFrame, sparse.csr_matrix]))(rows)
+    classifier = make(DiceTextClassifier, tiny_bert)
+    if not np.any(rows):
+        with pytest.raises(ValueError, match="needs a row with a label"):
+            classifier.fit(X, y)
+        return
+    predicted, p = classifier.fit(X, y).predict(X), classifier.predict_proba(X)
+    assert predicted.shape == p.shape == (len(X), n_labels)
+    assert ((p >= 0) & (p <= 1)).all()
+    np.testing.assert_array_equal(predicted, p > 0.5)
+    assert 0 <= classifier.score(X, y) <= 1
