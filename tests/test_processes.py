@@ -11,8 +11,6 @@ import pandas as pd
 import pytest
 import torch
 from joblib import Parallel, cpu_count, delayed
-from skdice.model_selection._search._storage import open_storage
-from skdice.model_selection._search._trials import counted_trials
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +18,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skdice import DicePairClassifier, DiceTokenTagger
 from skdice.model_selection import compare_losses
+from skdice.model_selection._storage import open_storage
+from skdice.model_selection._study import counted_trials
 
 from .corpora import easy_corpus, easy_pairs
 from .model_selection.searched import X, Y, make_search

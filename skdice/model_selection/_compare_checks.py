@@ -11,7 +11,7 @@ from ..estimators._labels import check_known_columns
 from ..losses import Loss
 from ..metrics._squad import read_answers
 from ._runs import Protocol
-from ._suggest import LOSS_PARAMETERS
+from ._space import LOSS_PARAMETERS
 
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 

@@ -16,7 +16,7 @@ from ..estimators._labels import check_labels, is_indicator
 from ..estimators._rows import split_rows
 from ..metrics._row_counts import RowCounts
 from ._decision import tune_decision
-from ._suggest import switch_loss
+from ._space import switch_loss
 
 HELD_OUT_FRACTION = 0.15
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata
 
 from skdice.losses import DiceLoss
-from skdice.model_selection._cv_results import make_cv_results
+from skdice.model_selection._trials import make_cv_results
 
 
 def folds(*scores):
