@@ -102,13 +102,11 @@ def check_both_parts(
 def _check_part(
     final: TextEstimator, X: Any, y: Any, names: tuple[str, str], is_pipeline: bool
 ) -> Any:
-    """Check rows and labels; the rows of a Pipeline are known to its first step only.
+    """Check rows and labels, and return those of a classifier.
 
-    Returns
-    -------
-    ndarray of labels if the estimator is a classifier, otherwise None
+    The rows of a Pipeline are known to its first step only.
     """
-    n_rows, n_labels = _count_all(X, names[0]), _count_all(y, names[1])
+    n_rows, n_labels = _num_samples(X), _num_samples(y)
     if n_rows != n_labels:
         raise ValueError(
             f"{names[0]} and {names[1]} must have the same number of rows; got {n_rows} and "
@@ -134,14 +132,6 @@ def _check_same_kind(labels: Any, test_labels: Any) -> None:
     )
     if kind != test_kind:
         raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
-
-
-def _count_all(rows: Any, name: str) -> int:
-    if isinstance(rows, str | bytes | Mapping) or not hasattr(rows, "__len__"):
-        if hasattr(rows, "shape"):  # Sparse matrices have no len.
-            return int(rows.shape[0])
-        raise TypeError(f"{name} must be a list, Series, array or table of rows; got {rows!r}.")
-    return _num_samples(rows)
 
 
 def check_tunable(final: TextEstimator, protocol: Protocol) -> None:
