@@ -22,12 +22,10 @@ def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
         "losses must be a sequence of names such as ('ce', 'dice'), or a dict that maps labels to "
         "names, loss objects or dicts of parameters"
     )
-    if isinstance(losses, Mapping):
-        entries = list(losses.items())
-    elif isinstance(losses, str | bytes) or not isinstance(losses, Iterable):
+    if isinstance(losses, str) or not isinstance(losses, Iterable):
         raise TypeError(f"{expected}; got {losses!r}.")
-    else:
-        entries = [(name, name) for name in losses]
+    is_dict = isinstance(losses, Mapping)
+    entries = list(losses.items()) if is_dict else [(name, name) for name in losses]
     if not entries:
         raise ValueError(f"{expected}; got none.")
     for label, entry in entries:
@@ -58,7 +56,7 @@ def _check_entry(label: str, entry: Any) -> dict[str, Any]:
 
 
 def check_seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of int; got {seeds!r}.")
     seeds = list(seeds)
     if not seeds:
