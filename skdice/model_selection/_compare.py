@@ -116,14 +116,15 @@ def compare_losses(
     suffixes = [*_SUFFIXES.values()] if tune_threshold else [""]
     check_labels([f"{label}{suffix}" for label in entries for suffix in suffixes], baseline)
     final = text_estimator(estimator)
-    X, y, X_test, y_test = rows = tuple(map(indexable_rows, (X, y, X_test, y_test)))
+    X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
     estimators = {
         (label, seed): _prepare(estimator, label, parameters, seed)
         for label, parameters in entries.items()
         for seed in seeds
     }
     check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
-    protocol = Protocol(final._task.find_measure(y), *rows, bool(tune_threshold))
+    task = final._task.find_measure(y)
+    protocol = Protocol(task, X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         check_tunable(final, protocol)
     cache = None if cache_dir is None else RunCache(cache_dir, estimators, protocol)

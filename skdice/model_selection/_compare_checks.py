@@ -24,8 +24,8 @@ def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
     )
     if isinstance(losses, str) or not isinstance(losses, Iterable):
         raise TypeError(f"{expected}; got {losses!r}.")
-    is_dict = isinstance(losses, Mapping)
-    entries = list(losses.items()) if is_dict else [(name, name) for name in losses]
+    pairs = losses.items() if isinstance(losses, Mapping) else ((name, name) for name in losses)
+    entries = list(pairs)
     if not entries:
         raise ValueError(f"{expected}; got none.")
     for label, entry in entries:

@@ -80,9 +80,16 @@ def run_study(
     if n_jobs > 1 and storage is None:
         with TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True) as directory:
             on_disk = os.path.join(directory, "study.journal")
-            limits = {"n_trials": n_trials, "timeout": timeout, "n_jobs": n_jobs}
             study = run_study(
-                open_at, on_disk, objective, fingerprint, first, **limits, verbose=verbose
+                open_at,
+                on_disk,
+                objective,
+                fingerprint,
+                first,
+                n_trials=n_trials,
+                timeout=timeout,
+                n_jobs=n_jobs,
+                verbose=verbose,
             )
             return _to_memory(study, on_disk)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
