@@ -118,8 +118,11 @@ def predict_parquet(
     n_rows = [part.count_rows(job) for part in parts]
     _clear(Path(destination))
     missing = [part for part in parts if not part.is_finished(job)]
-    run = _predict_here if client is None else _predict_on_cluster
-    seconds = _collect(run(estimator, job, missing, client), len(parts), len(missing), verbose)
+    if client is None:
+        reports = ((part.name, part.predict(estimator, job)) for part in missing)
+    else:
+        reports = _predict_on_cluster(estimator, job, missing, client)
+    seconds = _collect(reports, len(parts), len(missing), verbose)
     _clear(Path(destination))  # What workers left behind that were lost.
     names = [part.name for part in parts]
     table = pd.DataFrame({"part": names, "n_rows": n_rows})
@@ -263,13 +266,6 @@ def _collect(
             )
             raise
     return seconds
-
-
-def _predict_here(
-    estimator: Any, job: Job, parts: Sequence[Part], _: None
-) -> Generator[tuple[str, float], None, None]:
-    for part in parts:
-        yield part.name, part.predict(estimator, job)
 
 
 def _predict_on_cluster(

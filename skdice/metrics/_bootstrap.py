@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import bootstrap
-
-# Cells (resample, row) whose weights are held at a time, at 8 bytes.
-_CELLS_AT_A_TIME = 2_000_000
 
 
 def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
@@ -23,31 +19,10 @@ def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> N
     Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike.
     A resample has as many rows as there are, drawn with replacement.
     """
-    n_rows = len(counts)
-    wide = counts.astype(np.float64)
-    if n_rows == 1:  # Every resample is the row, which scipy does not take.
-        return np.repeat(wide, n_resamples, axis=0)
-
-    def add_up(rows: np.ndarray, axis: int) -> np.ndarray:
-        """Return the sums of resamples, (n_counts, n_resamples)."""
-        return (_times_drawn(rows, n_rows) @ wide).T
-
-    # What is resampled are the numbers of the rows: so it is paired, whatever a row counts.
-    found = bootstrap(
-        (np.arange(n_rows),),
-        add_up,
-        n_resamples=n_resamples,
-        batch=max(1, _CELLS_AT_A_TIME // n_rows),
-        vectorized=True,
-        method="percentile",
-        random_state=np.random.default_rng(random_state),
-    )
-    sums: NDArray[np.float64] = found.bootstrap_distribution.T
+    rng = np.random.default_rng(random_state)
+    n_rows, wide = len(counts), counts.astype(np.float64)
+    sums = np.empty((n_resamples, wide.shape[1]))
+    for total in sums:
+        times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+        np.matmul(times_drawn.astype(np.float64), wide, out=total)
     return sums
-
-
-def _times_drawn(rows: np.ndarray, n_rows: int) -> NDArray[np.float64]:
-    """Return how often each resample has each row, (n_resamples, n_rows)."""
-    cells = rows + n_rows * np.arange(len(rows))[:, None]
-    counts = np.bincount(cells.ravel(), minlength=len(rows) * n_rows)
-    return counts.reshape(len(rows), n_rows).astype(np.float64)

@@ -354,9 +354,7 @@ def _f1_intervals(
     rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
 ) -> NDArray[np.float64]:
     """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
-    counts = np.array(
-        [_align(_count_entities([row]), labels)[1].ravel() for row in rows or [(set(), set())]]
-    )
+    counts = np.array([_align(_count_entities([row]), labels)[1].ravel() for row in rows])
     sums = resampled_sums(counts, _N_RESAMPLES, 0).astype(np.int64)
     tables = (_tabulate(labels, sum_, zero_division) for sum_ in sums.reshape(len(sums), 3, -1))
     scores = [[row["f1-score"] for row in table.values()] for table in tables]

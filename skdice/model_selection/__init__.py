@@ -6,8 +6,8 @@ from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision
 from ._loss_comparison import LossComparison
 from ._search import DiceSearchCV
+from ._space import suggest_loss
 from ._split import StratifiedTagKFold
-from ._suggest import suggest_loss
 
 __all__ = [
     "DiceSearchCV",

@@ -1,18 +1,14 @@
 """Fair comparison of losses: the same rows, budget and seeds for all of them."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from joblib import effective_n_jobs
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
-from .._version import __version__
 from ._compare_checks import (
     check_both_parts,
     check_labels,
@@ -21,20 +17,11 @@ from ._compare_checks import (
     check_tunable,
 )
 from ._loss_comparison import LossComparison, ScoredRun
-from ._run_cache import RunCache, run_digests
-from ._runs import LossRun, Protocol, hold_out, run_loss, text_estimator, with_loss
+from ._runs import LossRun, Protocol, RunCache, hold_out, run_loss, text_estimator, with_loss
 
-_TUNED = "+threshold"
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One loss with one seed; ``name`` is that of its file."""
-
-    label: str
-    seed: int
-    estimator: Any
-    name: str = ""
+# What a row of the table is called after its loss, by the decision.
+_SUFFIXES = {"own": "", "tuned": "+threshold"}
+_Results = dict[tuple[str, int], LossRun]
 
 
 def compare_losses(
@@ -125,45 +112,33 @@ def compare_losses(
     ... )  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
-
     entries, seeds = check_losses(losses), check_seeds(seeds)
-    check_labels(
-        [name for label in entries for name in _row_labels(label, tune_threshold)], baseline
-    )
+    suffixes = [*_SUFFIXES.values()] if tune_threshold else [""]
+    check_labels([f"{label}{suffix}" for label in entries for suffix in suffixes], baseline)
     final = text_estimator(estimator)
     X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
-    jobs = [
-        _Job(label, seed, _prepare(estimator, label, parameters, seed))
+    estimators = {
+        (label, seed): _prepare(estimator, label, parameters, seed)
         for label, parameters in entries.items()
         for seed in seeds
-    ]
+    }
     check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
-    protocol = Protocol(final._task.find_measure(y), X, y, X_test, y_test, bool(tune_threshold))
+    task = final._task.find_measure(y)
+    protocol = Protocol(task, X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         check_tunable(final, protocol)
-
-    cache = None
-    if cache_dir is not None:
-        cache = RunCache(cache_dir)
-        names = run_digests(
-            [job.estimator for job in jobs], __version__, (X, y, X_test, y_test), tune_threshold
-        )
-        jobs = [replace(job, name=name) for job, name in zip(jobs, names)]
-    results = _run_all(jobs, protocol, n_jobs, cache, verbose)
-
-    n_train = _num_samples(y)
-    n_held_out = len(hold_out(jobs[0].estimator, protocol)[1]) if tune_threshold else 0
+    cache = None if cache_dir is None else RunCache(cache_dir, estimators, protocol)
+    results = _run_all(estimators, protocol, n_jobs, cache, verbose)
+    n_held_out = 0
+    if tune_threshold:
+        n_held_out = len(hold_out(estimators[next(iter(entries)), seeds[0]], protocol)[1])
     return LossComparison(
-        _in_order(entries, seeds, results),
+        _scored_runs({key: results[key] for key in estimators}),
         baseline=baseline,
-        n_train=n_train - n_held_out,
+        n_train=_num_samples(y) - n_held_out,
         n_held_out=n_held_out,
         n_epochs=final.max_epochs,
     )
-
-
-def _row_labels(label: str, tune_threshold: bool) -> list[str]:
-    return [label, label + _TUNED] if tune_threshold else [label]
 
 
 def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) -> Any:
@@ -179,84 +154,56 @@ def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) 
 
 
 def _run_all(
-    jobs: list[_Job],
+    estimators: Mapping[tuple[str, int], Any],
     protocol: Protocol,
     n_jobs: int | None,
     cache: RunCache | None,
     verbose: int,
-) -> dict[tuple[str, int], LossRun]:
+) -> _Results:
     """Return the run of each loss and seed, those in the cache without running them."""
     from tqdm.auto import tqdm
 
-    results: dict[tuple[str, int], LossRun] = {}
-    if cache is not None:
-        for job in jobs:
-            found = cache.load(job.name, _num_samples(protocol.y_test))
-            if found is not None:
-                results[job.label, job.seed] = found
-    left = [job for job in jobs if (job.label, job.seed) not in results]
-    with tqdm(total=len(jobs), initial=len(results), unit="run", disable=not verbose) as bar:
-
-        def announce(job: _Job) -> None:
-            bar.set_description(f"{job.label}, seed {job.seed}")
-            bar.set_postfix_str(_f1_so_far(results))
-
-        for job, run in _execute(left, protocol, n_jobs, announce):
+    results: _Results = {} if cache is None else cache.load()
+    tasks = [
+        delayed(_run)(key, estimator, protocol)
+        for key, estimator in estimators.items()
+        if key not in results
+    ]
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    n_runs = len(estimators)
+    with tqdm(total=n_runs, initial=len(results), unit="run", disable=not verbose) as bar:
+        for key, run in parallel(tasks):
             if cache is not None:  # Here, since a worker may be on a machine without it.
-                cache.save(job.name, run)
-            results[job.label, job.seed] = run
-            announce(job)
+                cache.save(key, run)
+            results[key] = run
+            bar.set_description(f"{key[0]}, seed {key[1]}")
+            bar.set_postfix_str(_f1_so_far(results))
             bar.update()
     return results
 
 
-def _execute(
-    jobs: list[_Job],
-    protocol: Protocol,
-    n_jobs: int | None,
-    announce: Callable[[_Job], None],
-) -> Iterator[tuple[_Job, LossRun]]:
-    """Yield the runs as they finish."""
-    if effective_n_jobs(n_jobs) == 1:
-        for job in jobs:
-            announce(job)
-            yield job, _run(0, job, protocol)[1]
-        return
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    finished = parallel(delayed(_run)(i, job, protocol) for i, job in enumerate(jobs))
-    for i, run in finished:
-        yield jobs[i], run
-
-
-def _run(i: int, job: _Job, protocol: Protocol) -> tuple[int, LossRun]:
+def _run(key: tuple[str, int], estimator: Any, protocol: Protocol) -> tuple[Any, LossRun]:
     try:
-        run = run_loss(job.estimator, protocol)
+        return key, run_loss(estimator, protocol)
     except Exception as error:
-        error.add_note(f"This happened with loss {job.label!r} and seed {job.seed}.")
+        error.add_note(f"This happened with loss {key[0]!r} and seed {key[1]}.")
         raise
-    return i, run
 
 
-def _in_order(
-    labels: Iterable[str], seeds: Iterable[int], results: Mapping[tuple[str, int], LossRun]
-) -> list[ScoredRun]:
-    """Return the scored runs loss by loss, each tuned one after its own decision."""
-    runs = []
-    for label in labels:
-        for suffix, part in (("", "own"), (_TUNED, "tuned")):
-            for seed in seeds:
-                scored = getattr(results[label, seed], part)
-                if scored is not None:
-                    runs.append(ScoredRun(label + suffix, seed, *scored))
-    return runs
+def _scored_runs(results: _Results) -> list[ScoredRun]:
+    """Return the runs loss by loss, each tuned one after its own decision."""
+    return [
+        ScoredRun(f"{label}{suffix}", seed, *run[part])
+        for label in dict.fromkeys(label for label, _ in results)
+        for part, suffix in _SUFFIXES.items()
+        for (other, seed), run in results.items()
+        if other == label and part in run
+    ]
 
 
-def _f1_so_far(results: Mapping[tuple[str, int], LossRun]) -> str:
+def _f1_so_far(results: _Results) -> str:
     """Return the mean F1 of each loss over its finished seeds."""
     f1: dict[str, list[float]] = {}
-    for (label, _), run in results.items():
-        for suffix, scored in (("", run.own), (_TUNED, run.tuned)):
-            if scored is not None:
-                f1.setdefault(label + suffix, []).append(scored.counts.of_all_rows()["f1"])
-    means = [f"{label} {np.mean(values):.3f}" for label, values in f1.items()]
-    return f"F1 {', '.join(means)}" if means else ""
+    for run in _scored_runs(results):
+        f1.setdefault(run.loss, []).append(run.counts.of_all_rows()["f1"])
+    return "F1 " + ", ".join(f"{loss} {sum(all_) / len(all_):.3f}" for loss, all_ in f1.items())

@@ -11,7 +11,7 @@ from ..estimators._labels import check_known_columns
 from ..losses import Loss
 from ..metrics._squad import read_answers
 from ._runs import Protocol
-from ._suggest import LOSS_PARAMETERS
+from ._space import LOSS_PARAMETERS
 
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 
@@ -22,12 +22,10 @@ def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
         "losses must be a sequence of names such as ('ce', 'dice'), or a dict that maps labels to "
         "names, loss objects or dicts of parameters"
     )
-    if isinstance(losses, Mapping):
-        entries = list(losses.items())
-    elif isinstance(losses, str | bytes) or not isinstance(losses, Iterable):
+    if isinstance(losses, str) or not isinstance(losses, Iterable):
         raise TypeError(f"{expected}; got {losses!r}.")
-    else:
-        entries = [(name, name) for name in losses]
+    pairs = losses.items() if isinstance(losses, Mapping) else ((name, name) for name in losses)
+    entries = list(pairs)
     if not entries:
         raise ValueError(f"{expected}; got none.")
     for label, entry in entries:
@@ -58,7 +56,7 @@ def _check_entry(label: str, entry: Any) -> dict[str, Any]:
 
 
 def check_seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of int; got {seeds!r}.")
     seeds = list(seeds)
     if not seeds:
@@ -102,13 +100,11 @@ def check_both_parts(
 def _check_part(
     final: TextEstimator, X: Any, y: Any, names: tuple[str, str], is_pipeline: bool
 ) -> Any:
-    """Check rows and labels; the rows of a Pipeline are known to its first step only.
+    """Check rows and labels, and return those of a classifier.
 
-    Returns
-    -------
-    ndarray of labels if the estimator is a classifier, otherwise None
+    The rows of a Pipeline are known to its first step only.
     """
-    n_rows, n_labels = _count_all(X, names[0]), _count_all(y, names[1])
+    n_rows, n_labels = _num_samples(X), _num_samples(y)
     if n_rows != n_labels:
         raise ValueError(
             f"{names[0]} and {names[1]} must have the same number of rows; got {n_rows} and "
@@ -134,14 +130,6 @@ def _check_same_kind(labels: Any, test_labels: Any) -> None:
     )
     if kind != test_kind:
         raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
-
-
-def _count_all(rows: Any, name: str) -> int:
-    if isinstance(rows, str | bytes | Mapping) or not hasattr(rows, "__len__"):
-        if hasattr(rows, "shape"):  # Sparse matrices have no len.
-            return int(rows.shape[0])
-        raise TypeError(f"{name} must be a list, Series, array or table of rows; got {rows!r}.")
-    return _num_samples(rows)
 
 
 def check_tunable(final: TextEstimator, protocol: Protocol) -> None:

@@ -71,10 +71,6 @@ def cross_val_predict_proba(
     >>> X, y = [[0.0], [1.0], [0.2], [0.9]], ["no", "yes", "no", "yes"]
     >>> cross_val_predict_proba(LogisticRegression(C=100), X, y, cv=2).argmax(axis=1)
     array([0, 1, 0, 1])
-
-    >>> proba = cross_val_predict_proba(tagger, X, y, cv=StratifiedTagKFold())  # doctest: +SKIP
-    >>> proba[0].shape  # doctest: +SKIP
-    (7, 9)
     """
     if isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
         raise TypeError(
@@ -85,10 +81,11 @@ def cross_val_predict_proba(
     X, y, groups = indexable(*map(indexable_rows, (X, y)), groups)
     weight = check_sample_weight(sample_weight, _num_samples(y))
     weights = {} if weight is None else {weight_parameter(estimator): weight}
-    splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups))
     n_rows = _num_samples(y)
-    places = [row for _, test in splits for row in np.arange(n_rows)[test]]
-    counts = np.bincount(places, minlength=n_rows)
+    parts = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
+    # Parts may be masks or lists.
+    splits = [tuple(np.arange(n_rows)[part] for part in split) for split in parts]
+    counts = np.bincount([row for _, test in splits for row in test], minlength=n_rows)
     if (counts != 1).any():
         row = int((counts != 1).argmax())
         raise ValueError(
@@ -99,8 +96,8 @@ def cross_val_predict_proba(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)
         for train, test in splits
     )
-    every = list(results[0][0])
-    if any(list(classes) != every for classes, _ in results):
+    every = results[0][0]
+    if any(classes != every for classes, _ in results):
         every = sorted(set().union(*(classes for classes, _ in results)))
     rows: list[Any] = [None] * n_rows
     lacking = {}
@@ -108,7 +105,7 @@ def cross_val_predict_proba(
         if len(classes) < len(every):
             lacking[fold] = list_some([name for name in every if name not in classes])
         columns = [every.index(name) for name in classes]
-        for i, known in zip(np.arange(n_rows)[test], found):
+        for i, known in zip(test, found):
             rows[i] = np.zeros((*known.shape[:-1], len(every)), dtype=known.dtype)
             rows[i][..., columns] = known
     if lacking:

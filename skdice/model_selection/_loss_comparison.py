@@ -1,6 +1,9 @@
 """What a comparison of losses found: scores, a table with intervals, and its exports."""
 
-from collections.abc import Sequence
+import html
+import math
+import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,9 +13,20 @@ import pandas as pd
 from .._parameters import check_option
 from ..metrics._bootstrap import resampled_sums
 from ..metrics._row_counts import RowCounts
-from ._loss_table import to_html, to_latex, to_markdown
 
-N_RESAMPLES = 2000
+_N_RESAMPLES = 2000
+_TITLES = {
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "accuracy": "Accuracy",
+    "exact_match": "EM",
+}
+_LATEX = str.maketrans(
+    {"\\": r"\textbackslash{}", "±": r"$\pm$", "Δ": r"$\Delta$", "~": r"\textasciitilde{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "^": r"\textasciicircum{}"}
+    | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+)
 
 
 class ScoredRun(NamedTuple):
@@ -138,18 +152,30 @@ class LossComparison:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best mean of each metric in bold, with a caption."""
-        return to_markdown(self.table(), self.metrics, self.caption())
+        cells = self._lay_out(_escape_markdown, "**{}**")
+        sides = ["left", *["right"] * (cells.shape[1] - 1)]
+        text = cells.to_markdown(index=False, colalign=sides, disable_numparse=True)
+        return f"{text}\n\n{_escape_markdown(self.caption())}\n"
 
     def to_latex(self) -> str:
         r"""Return a LaTeX table, the best mean of each metric in bold, with a caption.
 
         It needs ``\usepackage{booktabs}``.
         """
-        return to_latex(self.table(), self.metrics, self.caption())
+        cells = self._lay_out(lambda text: text.translate(_LATEX), r"\textbf{{{}}}")
+        return cells.style.hide(axis="index").to_latex(
+            column_format=f"l{'r' * (cells.shape[1] - 1)}",
+            position_float="centering",
+            hrules=True,
+            caption=self.caption().translate(_LATEX),
+        )
 
     def to_html(self) -> str:
         """Return an HTML table, the best mean of each metric in bold, with a caption."""
-        return to_html(self.table(), self.metrics, self.caption())
+        cells = self._lay_out(html.escape, "<strong>{}</strong>")
+        styler = cells.style.hide(axis="index").set_caption(html.escape(self.caption()))
+        # A style sheet, with ids that change, would get lost where HTML is pasted.
+        return styler.to_html(exclude_styles=True, table_attributes='style="text-align: right"')
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -183,7 +209,7 @@ class LossComparison:
         if len(self.losses) > 1:
             delta = (
                 f"; Δ to {self.baseline} with the 95 % interval of a paired bootstrap over the "
-                f"test rows ({N_RESAMPLES:,} resamples), which covers neither seeds nor training "
+                f"test rows ({_N_RESAMPLES:,} resamples), which covers neither seeds nor training "
                 f"rows"
             )
         epochs = self.n_epochs
@@ -192,6 +218,28 @@ class LossComparison:
             f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
             f"{epochs}, {n_seeds} ({seeds}); {mean}{delta}."
         )
+
+    def _lay_out(self, escape: Callable[[str], str], bold: str) -> pd.DataFrame:
+        """Return the cells as they are written: means, the best ones in bold, and differences."""
+        table = self.table()
+        columns = {"Loss": [escape(str(label)) for label in table.index]}
+        for metric in self.metrics:
+            means = [f"{mean:.2f}" for mean in table[metric]]
+            best = max(means, key=float) if len(means) > 1 else None
+            columns[_TITLES[metric]] = [
+                (bold if mean == best else "{}").format(
+                    escape(mean if math.isnan(sd) else f"{mean} ± {sd:.2f}")
+                )
+                for mean, sd in zip(means, table[f"{metric}_sd"])
+            ]
+            name = f"{metric}_delta"
+            if name in table and len(table) > 1:
+                parts = zip(table[name], table[f"{name}_low"], table[f"{name}_high"])
+                columns[escape(f"Δ {_TITLES[metric]} [95 %]")] = [
+                    "" if math.isnan(delta) else escape(f"{delta:+.2f} [{low:+.2f}, {high:+.2f}]")
+                    for delta, low, high in parts
+                ]
+        return pd.DataFrame(columns)
 
     def _make_frame(self) -> pd.DataFrame:
         names = ("loss", "seed", "fit_seconds")
@@ -205,10 +253,14 @@ class LossComparison:
         shape = (len(self.losses), len(self.seeds))
         scores = self.frame[list(self.metrics)].to_numpy().reshape(*shape, -1).mean(axis=1)
         resampled = _resampled_scores([run.counts for run in self._runs])
-        resampled = resampled.reshape(*shape, N_RESAMPLES, -1).mean(axis=1)
+        resampled = resampled.reshape(*shape, _N_RESAMPLES, -1).mean(axis=1)
         base = self.losses.index(self.baseline)
         bounds = np.quantile(resampled - resampled[base], [0.025, 0.975], axis=1)
         return 100 * np.stack([scores - scores[base], *bounds], axis=1)
+
+
+def _escape_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_<|~&])", r"\\\1", text)
 
 
 def _plural(n: int, name: str) -> str:
@@ -216,7 +268,7 @@ def _plural(n: int, name: str) -> str:
 
 
 def _resampled_scores(
-    runs: Sequence[RowCounts], n_resamples: int = N_RESAMPLES, random_state: int = 0
+    runs: Sequence[RowCounts], n_resamples: int = _N_RESAMPLES, random_state: int = 0
 ) -> np.ndarray:
     """Return the metrics on the same resamples for all runs, (n_runs, n_resamples, n_metrics)."""
     together = np.concatenate([run.counts for run in runs], axis=1)

@@ -1,7 +1,13 @@
-"""One run of a comparison: fit with one loss and one seed, and count on the test rows."""
+"""One run of a comparison: fitted with one loss and seed, counted on the test rows, and kept."""
 
+import json
+import os
 import time
+import uuid
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +16,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from .._base_model import base_model_digests
+from .._digest import digest
 from .._pipeline import final_step, silenced, with_parameters
+from .._version import __version__
 from ..estimators._base import TextEstimator
 from ..estimators._labels import check_labels, is_indicator
 from ..estimators._rows import split_rows
 from ..metrics._row_counts import RowCounts
 from ._decision import tune_decision
-from ._suggest import switch_loss
+from ._space import switch_loss
 
 HELD_OUT_FRACTION = 0.15
 
@@ -28,25 +37,13 @@ class Scored(NamedTuple):
     counts: RowCounts
 
 
-class LossRun(NamedTuple):
-    """What came out of one fit: with its own decision and, if asked for, with a tuned one."""
-
-    own: Scored
-    tuned: Scored | None
+# With its "own" decision and, if asked for, with a "tuned" one.
+LossRun = dict[str, Scored]
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What all runs of a comparison share.
-
-    Attributes
-    ----------
-    task : str
-        A key of ``METRICS``.
-    X, y, X_test, y_test : rows and their labels
-    tune_threshold : bool
-        Whether a part of the training rows is held out, to count with a tuned decision as well.
-    """
+    """What all runs of a comparison share; `task` is a key of ``METRICS``."""
 
     task: str
     X: Any
@@ -57,13 +54,7 @@ class Protocol:
 
 
 def text_estimator(estimator: Any) -> TextEstimator:
-    """Return the estimator at the end of a Pipeline, or the estimator itself.
-
-    Raises
-    ------
-    TypeError
-        If it is no estimator of this package.
-    """
+    """Return the estimator at the end of a Pipeline; raise a TypeError if it is not of skdice."""
     _, final = final_step(estimator)
     if not isinstance(final, TextEstimator):
         raise TypeError(
@@ -74,15 +65,7 @@ def text_estimator(estimator: Any) -> TextEstimator:
 
 
 def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
-    """Return a quiet copy with another loss and seed.
-
-    Parameters
-    ----------
-    estimator : TextEstimator or Pipeline
-    parameters : dict
-        ``loss`` and its parameters; those that are not there become None.
-    seed : int
-    """
+    """Return a quiet copy with a seed and a loss; loss parameters not given become None."""
     prefix, _ = final_step(estimator)
     settings = switch_loss(parameters) | {"random_state": seed}
     named = {f"{prefix}{name}": value for name, value in settings.items()}
@@ -90,14 +73,7 @@ def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
 
 
 def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
-    """Fit an estimator and count on the test rows.
-
-    Parameters
-    ----------
-    estimator : TextEstimator or Pipeline
-        Not fitted.
-    protocol : Protocol
-    """
+    """Fit a copy of an estimator and count on the test rows."""
     estimator = clone(estimator)
     X, y = protocol.X, protocol.y
     if protocol.tune_threshold:
@@ -110,13 +86,13 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
 
     final = text_estimator(estimator)
     X_test = _transform(estimator, protocol.X_test)
-    own = Scored(fit_seconds, _count(protocol, final, X_test))
-    if not protocol.tune_threshold:
-        return LossRun(own, None)
-    start = time.perf_counter()
-    tuned = tune_decision(final, _transform(estimator, X_part), y_part)
-    fit_seconds += time.perf_counter() - start
-    return LossRun(own, Scored(fit_seconds, _count(protocol, tuned, X_test)))
+    run = {"own": Scored(fit_seconds, _count(protocol, final, X_test))}
+    if protocol.tune_threshold:
+        start = time.perf_counter()
+        tuned = tune_decision(final, _transform(estimator, X_part), y_part)
+        fit_seconds += time.perf_counter() - start
+        run["tuned"] = Scored(fit_seconds, _count(protocol, tuned, X_test))
+    return run
 
 
 def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
@@ -153,3 +129,78 @@ def _count(protocol: Protocol, final: Any, X_test: Any) -> RowCounts:
         final, protocol.task, protocol.y_test, final.predict(X_test)
     )
     return counts
+
+
+class RunCache:
+    """A directory with a file for each finished run, under a name that says what was run."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        estimators: Mapping[tuple[str, int], Any],
+        protocol: Protocol,
+    ) -> None:
+        try:
+            self.directory = Path(directory)
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except (OSError, TypeError) as error:
+            raise ValueError(
+                f"cache_dir must be a directory that can be written to, or None; got "
+                f"{directory!r} ({error})."
+            ) from error
+        for name, value in next(iter(estimators.values())).get_params().items():
+            if "<" in getattr(value, "__qualname__", ""):
+                raise ValueError(
+                    f"With cache_dir the parameter {name!r} must be a function of a module, so "
+                    f"that a finished run is found again; got {value!r}."
+                )
+        common = [__version__, digest(protocol)]
+        self.n_rows = _num_samples(protocol.y_test)
+        self.paths = {
+            key: self.directory
+            / f"{digest([*common, each, base_model_digests(each.get_params())])}.npz"
+            for key, each in estimators.items()
+        }
+
+    def load(self) -> dict[tuple[str, int], LossRun]:
+        """Return the runs that are finished; damaged files are left out with a warning."""
+        found = {}
+        for key, path in self.paths.items():
+            try:
+                if path.exists():
+                    found[key] = self._read(path)
+            except Exception as error:  # A damaged file fails in many ways.
+                warnings.warn(
+                    f"{path} is damaged, so that its run is done again ({error}).",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return found
+
+    def _read(self, path: Path) -> LossRun:
+        with np.load(path, allow_pickle=False) as file:
+            known = json.loads(str(file["known"]))
+            run = {
+                part: Scored(float(seconds), RowCounts(known["task"], file[part]))
+                for part, seconds in known["fit_seconds"].items()
+            }
+        for scored in run.values():
+            scored.counts.of_all_rows()
+            if len(scored.counts.counts) != self.n_rows:
+                raise ValueError(f"expected the counts of {self.n_rows} rows")
+        return run
+
+    def save(self, key: tuple[str, int], run: LossRun) -> None:
+        """Write a finished run; nobody ever sees half of it."""
+        known = {
+            "task": run["own"].counts.task,
+            "fit_seconds": {part: scored.fit_seconds for part, scored in run.items()},
+        }
+        arrays: dict[str, Any] = {part: scored.counts.counts for part, scored in run.items()}
+        unfinished = self.directory / f".{uuid.uuid4().hex}.tmp"
+        try:
+            with open(unfinished, "wb") as file:
+                np.savez_compressed(file, known=np.array(json.dumps(known)), **arrays)
+            os.replace(unfinished, self.paths[key])
+        finally:
+            unfinished.unlink(missing_ok=True)

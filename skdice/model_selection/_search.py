@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import indexable_rows
-from .._parameters import check_bool, check_number
+from .._parameters import check_bool, check_number, check_option
 from .._pipeline import silenced, weight_parameter, with_parameters
 from .._random_state import make_rng
 from ..nn._ranks import count_processes
@@ -26,7 +27,7 @@ from ._space import default_space
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
 
-    from ._objective import Objective
+    from ._trials import Objective
 
 
 def _best_estimator_has(method: str) -> Callable[[DiceSearchCV], bool]:
@@ -218,30 +219,35 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna
-        from ._study import StudyPlan, run_study, search_fingerprint, tabulate_study
+        from ._study import open_study, run_study, search_fingerprint, tabulate_study
 
         self._check_parameters()
         X, y = indexable_rows(X), indexable_rows(y)
         objective, first = self._make_objective(X, y, sample_weight, groups)
-        plan = StudyPlan(
-            storage=self.storage,
-            study_name=self.study_name or "skdice",
-            n_trials=int(self.n_trials),
-            timeout=self.timeout,
-            pruner=_make_pruner(self.pruner),
-            seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
-        )
-        fingerprint = search_fingerprint(
-            self.estimator, X, y, sample_weight, objective.splits, self.scoring
-        )
         self.scorer_ = objective.scorer
         self.n_splits_ = len(objective.splits)
+        fingerprint = search_fingerprint(
+            self.estimator,
+            X=X,
+            y=y,
+            sample_weight=sample_weight,
+            cv=objective.splits,
+            scoring=self.scoring,
+        )
         with quiet_optuna():
             self.study_ = run_study(
-                plan,
+                partial(
+                    open_study,
+                    name="skdice" if self.study_name is None else self.study_name,
+                    pruner=_make_pruner(self.pruner),
+                    seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
+                ),
+                self.storage,
                 objective,
                 fingerprint,
                 first,
+                n_trials=self.n_trials,
+                timeout=self.timeout,
                 n_jobs=effective_n_jobs(self.n_jobs),
                 verbose=self.verbose,
             )
@@ -261,7 +267,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, groups: Any
     ) -> tuple[Objective, dict[str, Any] | None]:
         """Return what all trials have in common, and what the first one suggests."""
-        from ._objective import Objective
+        from ._trials import Objective
 
         check_consistent_length(X, y, sample_weight, groups)
         space, first = self.space, None
@@ -306,28 +312,13 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
         check_number(owner, "n_jobs", self.n_jobs, integer=True, optional=True)
         check_bool(owner, "refit", self.refit)
-        name = self.study_name
-        is_number = isinstance(self.error_score, int | float | np.number)
-        raises = isinstance(self.error_score, str) and self.error_score == "raise"
-        for parameter, allowed, is_allowed in (
-            ("n_jobs", "None or an int other than 0", self.n_jobs != 0),
-            (
-                "scoring",
-                "one score: None, a str or a callable",
-                not isinstance(self.scoring, list | tuple | set | dict),
-            ),
-            ("error_score", "'raise' or a float", is_number or raises),
-            (
-                "study_name",
-                "None or a str that is not empty",
-                name is None or (isinstance(name, str) and name),
-            ),
-        ):
-            if not is_allowed:
-                raise ValueError(
-                    f"The {parameter!r} parameter of {owner} must be {allowed}. Got "
-                    f"{getattr(self, parameter)!r} instead."
-                )
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError(
+                f"The 'scoring' parameter of {owner} must be one score: None, a str or a callable. "
+                f"Got {self.scoring!r} instead."
+            )
+        if not isinstance(self.error_score, int | float | np.number):
+            check_option(owner, "error_score", self.error_score, ("raise", "a float"))
 
     # -- the best estimator -----------------------------------------------------------------------
 

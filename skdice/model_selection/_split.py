@@ -1,7 +1,6 @@
 """Cross-validation folds that share rare tags among them."""
 
 import math
-import numbers
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_rows
@@ -19,7 +18,7 @@ from ..text._tags import are_chunk_tags
 _MAX_LISTED = 10
 
 
-class StratifiedTagKFold(BaseCrossValidator):
+class StratifiedTagKFold(KFold):
     """K-fold cross-validation for tagged sentences, with rare tags in every fold.
 
     Parameters
@@ -66,35 +65,6 @@ class StratifiedTagKFold(BaseCrossValidator):
     [0 1 2] [['O'], ['B-LOC'], ['B-PER', 'I-PER']]
     [3 4 5] [['O', 'B-LOC'], ['B-PER', 'O'], ['O', 'O']]
     """
-
-    n_splits: int
-    shuffle: bool
-    random_state: Any
-
-    def __init__(
-        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
-    ) -> None:
-        # Checked here and in scikit-learn's words, as its own splitters do.
-        if not isinstance(n_splits, numbers.Integral):
-            raise ValueError(
-                f"The number of folds must be of Integral type. {n_splits} of type "
-                f"{type(n_splits)} was passed."
-            )
-        if n_splits < 2:
-            raise ValueError(
-                f"k-fold cross-validation requires at least one train/test split by setting "
-                f"n_splits=2 or more, got n_splits={int(n_splits)}."
-            )
-        if not isinstance(shuffle, bool):
-            raise TypeError(f"shuffle must be True or False; got {shuffle}")
-        if not shuffle and random_state is not None:
-            raise ValueError(
-                "Setting a random_state has no effect since shuffle is False. You should leave "
-                "random_state to its default (None), or set shuffle=True."
-            )
-        self.n_splits = int(n_splits)
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None
@@ -148,11 +118,8 @@ class StratifiedTagKFold(BaseCrossValidator):
                 f"Cannot have number of splits n_splits={self.n_splits} greater than the number "
                 f"of {what}={n_units}."
             )
-        return super().split(X, sentences, unit)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds; the parameters are ignored."""
-        return self.n_splits
+        # That of KFold does not take groups.
+        return BaseCrossValidator.split(self, X, sentences, unit)
 
     def _iter_test_masks(self, X: Any, y: list[list[str]], groups: Any) -> Iterator[np.ndarray]:
         rows: list[Counter[str]] = [Counter() for _ in range(groups.max() + 1)]
@@ -196,12 +163,8 @@ class StratifiedTagKFold(BaseCrossValidator):
 class _Folds:
     """Folds that are being filled with sentences.
 
-    Parameters
-    ----------
-    n_folds, n_labels : int
-    rows : sequence of n_sentences lists
-        For each sentence its labels as pairs (label, number of words), rarest first. Labels are
-        numbers.
+    `rows` has for each sentence its labels as pairs (label, number of words), rarest first. Labels
+    are numbers.
     """
 
     def __init__(

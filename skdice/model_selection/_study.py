@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._base_model import base_model_digests
 from .._digest import digest, relevant_parameters
 from ..estimators._reuse import active_reuse, reuse_work
-from ._cv_results import make_cv_results
-from ._objective import ERROR, FOLDS, Objective
 from ._storage import open_storage, quiet_optuna
+from ._trials import ERROR, FOLDS, Objective, make_cv_results
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -35,134 +34,114 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.5
 _FINGERPRINT = "fingerprint"
+_SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
-@dataclass(frozen=True)
-class StudyPlan:
-    """What a worker needs to know of the study besides its objective.
-
-    Attributes
-    ----------
-    storage, study_name
-        Where the study is.
-    n_trials : int
-        Trials that the study is to end with.
-    timeout : float or None
-        Seconds after which a worker begins no trial.
-    pruner : optuna.pruners.BasePruner
-    seed : int
-    """
-
-    storage: Any
-    study_name: str
-    n_trials: int
-    timeout: float | None
-    pruner: BasePruner
-    seed: int
-
-    def open(self) -> Study:
-        """Open the study, or create it.
-
-        Raises
-        ------
-        ValueError
-            If it minimises.
-        """
-        study = optuna.create_study(
-            storage=open_storage(self.storage),
-            study_name=self.study_name,
-            direction="maximize",
-            sampler=_NumberedSampler(self.seed),
-            pruner=self.pruner,
-            load_if_exists=True,
+def open_study(storage: Any, name: str, pruner: BasePruner, seed: int) -> Study:
+    """Open a study, or create it; raise a ValueError if it minimises."""
+    study = optuna.create_study(
+        storage=open_storage(storage),
+        study_name=name,
+        direction="maximize",
+        sampler=_NumberedSampler(seed),
+        pruner=pruner,
+        load_if_exists=True,
+    )
+    if study.directions != [StudyDirection.MAXIMIZE]:
+        raise ValueError(
+            f"The study {name!r} does not maximise one score, so it is no study of DiceSearchCV. "
+            f"Give another study_name."
         )
-        if study.directions != [StudyDirection.MAXIMIZE]:
-            raise ValueError(
-                f"The study {self.study_name!r} does not maximise one score, so it is no study of "
-                f"DiceSearchCV. Give another study_name."
-            )
-        return study
+    return study
 
 
 def run_study(
-    plan: StudyPlan,
+    open_at: Callable[[Any], Study],
+    storage: Any,
     objective: Objective,
     fingerprint: Mapping[str, str],
     first: Mapping[str, Any] | None,
     *,
+    n_trials: int,
+    timeout: float | None,
     n_jobs: int,
     verbose: Any,
 ) -> Study:
     """Run the trials that a study lacks, and return it.
 
-    Parameters
-    ----------
-    plan : StudyPlan
-    objective : Objective
-    fingerprint : dict of str
-        A digest of each part that decides what a trial scores.
-    first : dict or None
-        What the first trial of a new study suggests.
-    n_jobs : int
-        Processes.
-    verbose : int
+    `open_at` opens the study in a storage, `fingerprint` has a digest of each part that decides
+    what a trial scores, and `first` is what the first trial of a new study suggests.
 
     Raises
     ------
     ValueError
         If the storage is not for several processes; if the study belongs to another search.
     """
-    if n_jobs > 1 and plan.storage is None:
+    if n_jobs > 1 and storage is None:
         with TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True) as directory:
-            on_disk = replace(plan, storage=os.path.join(directory, "study.journal"))
+            on_disk = os.path.join(directory, "study.journal")
             study = run_study(
-                on_disk, objective, fingerprint, first, n_jobs=n_jobs, verbose=verbose
+                open_at,
+                on_disk,
+                objective,
+                fingerprint,
+                first,
+                n_trials=n_trials,
+                timeout=timeout,
+                n_jobs=n_jobs,
+                verbose=verbose,
             )
-            return _to_memory(study, on_disk.storage)
-    if n_jobs > 1 and isinstance(plan.storage, InMemoryStorage):
+            return _to_memory(study, on_disk)
+    if n_jobs > 1 and isinstance(storage, InMemoryStorage):
         raise ValueError(
             f"n_jobs={n_jobs} needs a storage that processes can share; got one in memory. Give "
             f"the path of a journal file, or storage=None."
         )
-    study = plan.open()
+    study = open_at(storage)
     _check_fingerprint(study, fingerprint)
     if first and not study.get_trials(deepcopy=False):
         study.enqueue_trial(dict(first))
     trials = counted_trials(study)
-    for trial in _with_scores(trials):
-        objective.parameters_of(trial)
-    n_jobs = min(n_jobs, plan.n_trials - len(trials))
-    with _progress(study, plan.n_trials, verbose) as show:
+    for trial in trials:
+        if trial.state in _SCORED:
+            objective.parameters_of(trial)
+    n_jobs = min(n_jobs, n_trials - len(trials))
+    run = partial(_run_trials, objective=objective, n_trials=n_trials, timeout=timeout)
+    with _progress(study, n_trials, verbose) as show:
         if n_jobs > 1:
             with _repeated(show) if verbose else nullcontext():
                 # A task is a worker, not a trial: each gets the rows once.
-                Parallel(n_jobs=n_jobs)(delayed(_work)(plan, objective) for _ in range(n_jobs))
+                work = delayed(_work)
+                Parallel(n_jobs=n_jobs)(work(open_at, storage, run) for _ in range(n_jobs))
         else:
-            _run_trials(study, plan, objective, lambda *_: show())
+            run(study, callbacks=[lambda *_: show()])
     return study
 
 
-def _work(plan: StudyPlan, objective: Objective) -> None:
+def _work(open_at: Callable[[Any], Study], storage: Any, run: Callable[[Study], None]) -> None:
     """Run trials in a process of its own."""
     with quiet_optuna():
-        _run_trials(plan.open(), plan, objective)
+        run(open_at(storage))
 
 
 def _run_trials(
-    study: Study, plan: StudyPlan, objective: Objective, *callbacks: Callable[..., None]
+    study: Study,
+    *,
+    objective: Objective,
+    n_trials: int,
+    timeout: float | None,
+    callbacks: Sequence[Callable[..., None]] = (),
 ) -> None:
     """Run trials until the study has enough of them."""
 
     # Optuna's MaxTrialsCallback would count the trials of killed processes.
     def stop_when_enough(study: Study, _: Any) -> None:
-        if len(counted_trials(study)) >= plan.n_trials:
+        if len(counted_trials(study)) >= n_trials:
             study.stop()
 
-    if len(counted_trials(study)) < plan.n_trials:
+    if len(counted_trials(study)) < n_trials:
         with nullcontext() if active_reuse() else reuse_work():
-            study.optimize(
-                objective, timeout=plan.timeout, callbacks=[stop_when_enough, *callbacks]
-            )
+            study.optimize(objective, timeout=timeout, callbacks=[stop_when_enough, *callbacks])
 
 
 def counted_trials(study: Study) -> list[FrozenTrial]:
@@ -177,21 +156,7 @@ def counted_trials(study: Study) -> list[FrozenTrial]:
     ]
 
 
-_SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
-
-
-def _with_scores(trials: list[FrozenTrial]) -> list[FrozenTrial]:
-    return [trial for trial in trials if trial.state in _SCORED]
-
-
-def search_fingerprint(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    splits: Sequence[tuple[np.ndarray, np.ndarray]],
-    scoring: Any,
-) -> dict[str, str]:
+def search_fingerprint(estimator: Any, **data: Any) -> dict[str, str]:
     """Return a digest of each part that decides what a trial scores."""
     kind = type(estimator)
     parts = {"the estimator's class": f"{kind.__module__}.{kind.__qualname__}"}
@@ -200,7 +165,6 @@ def search_fingerprint(
     models = base_model_digests(estimator.get_params())
     if models and all(models.values()):
         parts["the files of the base model"] = digest(models)
-    data = {"X": X, "y": y, "sample_weight": sample_weight, "cv": splits, "scoring": scoring}
     return parts | {name: digest(value) for name, value in data.items()}
 
 
@@ -231,10 +195,7 @@ def _check_fingerprint(study: Study, fingerprint: Mapping[str, str]) -> None:
 
 @contextmanager
 def _progress(study: Study, n_trials: int, verbose: Any) -> Iterator[Callable[[], None]]:
-    """Open a bar over the trials of a study, those of other processes too; yield what updates it.
-
-    Without ``verbose`` it shows nothing.
-    """
+    """Open a bar over the trials of a study, those of other processes too; yield its update."""
     from tqdm.auto import tqdm
 
     with tqdm(total=n_trials, desc="search", unit="trial", disable=not verbose) as bar:
@@ -281,24 +242,19 @@ def _to_memory(study: Study, storage: str) -> Study:
 
 
 def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
-    """Return ``cv_results_`` of a study.
+    """Return ``cv_results_`` of a study, with a FitFailedWarning if a fold failed.
 
     Raises
     ------
     ValueError
         If no trial has a score.
-
-    Warns
-    -----
-    FitFailedWarning
-        If a fold of one failed.
     """
     counted = counted_trials(study)
     n_splits = len(objective.splits)
     n_failed = {trial.number: trial.user_attrs[FOLDS]["n_failed"] for trial in counted}
     failed = [trial for trial in counted if n_failed[trial.number]]
     first = f" The first error: {failed[0].user_attrs[ERROR]}" if failed else ""
-    trials = _with_scores(counted)
+    trials = [trial for trial in counted if trial.state in _SCORED]
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not any(n_failed[trial.number] < n_splits for trial in complete):
         raise ValueError(
@@ -348,12 +304,8 @@ class MeanPruner(BasePruner):
     """Compares the mean score so far with the median of the complete trials at the same fold.
 
     Optuna's ``MedianPruner`` takes the best value that a trial has reported: that suits losses
-    along epochs, but here one easy fold at the start would keep every trial.
-
-    Parameters
-    ----------
-    n_complete : int
-        So many trials must be complete before one is stopped.
+    along epochs, but here one easy fold at the start would keep every trial. None is stopped before
+    `n_complete` trials are complete.
     """
 
     def __init__(self, n_complete: int) -> None:

@@ -13,6 +13,7 @@ from skorch.callbacks import (
     InputShapeSetter,
     LoadInitState,
     LRScheduler,
+    PassthroughScoring,
     WandbLogger,
 )
 
@@ -57,6 +58,11 @@ def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
             raise ValueError(
                 f"callbacks cannot have {name} with save_model=True, which looks for a validation "
                 f"loss: use save_model=False, and save_pretrained after the fit."
+            )
+        if isinstance(callback, PassthroughScoring) and not callback.on_train:
+            raise ValueError(
+                f"callbacks cannot have {name} with on_train=False, as the batches that a fit "
+                f"records are those of training: use on_train=True."
             )
         monitor = getattr(callback, "monitor", None)
         if monitor in ("valid_loss", "valid_loss_best") or (

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger, compare_losses
 from skdice.distributed import predict_parquet
@@ -105,14 +105,6 @@ class TestPrediction:
         assert not again["is_new"].any()
         assert len(log.read_text().split()) == len(pids)
 
-    def test_a_saved_estimator(self, client, tagger, corpus, sentences, tmp_path, capsys):
-        tagger.save_pretrained(tmp_path / "tagger")
-        table = predict_parquet(
-            tmp_path / "tagger", corpus, tmp_path / "out", columns="words", keep="id", client=client
-        )
-        check(tmp_path / "out", table, tagger, sentences)
-        assert f"{N_PARTS}/{N_PARTS}" in capsys.readouterr().err
-
     def test_a_worker_that_is_killed(self, client, tagger, corpus, sentences, tmp_path):
         """Its part is begun again by another one; what it left behind does not count."""
         flag = tmp_path / "flag"
@@ -161,13 +153,6 @@ class TestJoblib:
         np.testing.assert_allclose(there, here, atol=1e-6)
         assert len(search.predict(rows[0])) == 24
 
-    def test_cross_val_score(self, tiny_bert, client):
-        tagger = DiceTokenTagger(tiny_bert, **FAST)
-        here = cross_val_score(tagger, *easy_corpus(24), cv=3)
-        with joblib.parallel_config(backend="dask"):
-            there = cross_val_score(tagger, *easy_corpus(24), cv=3)
-        np.testing.assert_allclose(there, here, atol=1e-6)
-
     def test_compare_losses_with_a_worker_that_is_killed(self, tiny_bert, client, tmp_path):
         flag, log = tmp_path / "flag", tmp_path / "log"
         flag.touch()
@@ -196,19 +181,8 @@ class TestJoblib:
         columns = ["loss", "seed", "precision", "recall", "f1"]
         pd.testing.assert_frame_equal(here[columns], there[columns])
 
-    def test_errors_come_back(self, tiny_bert, dask):
-        tagger = DiceTokenTagger(tiny_bert, **FAST, max_length=10_000)
-        with pytest.raises(ValueError, match="'max_length' parameter") as caught:
-            compare_losses(tagger, *easy_corpus(8), *easy_corpus(8), losses=("ce",), verbose=0)
-        assert any("loss 'ce' and seed" in note for note in caught.value.__notes__)
-
 
 class TestSearch:
-    def test_without_a_storage(self, dask):
-        search = make_search(n_trials=4).fit(X, Y)
-        assert len(search.cv_results_["params"]) in (4, 5)
-        assert {t.user_attrs["worker"]["pid"] for t in search.study_.trials} <= pids_of(dask)
-
     def test_a_worker_that_is_killed(self, dask, tmp_path):
         """The study ends with as many trials as were asked for, or one more of each worker."""
         flag = tmp_path / "flag"

@@ -15,7 +15,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skdice import (
     DicePairClassifier,
@@ -142,30 +141,6 @@ class TestPredictions:
         expected = estimator.predict(rows).tolist()
         assert pa.array(read(tmp_path / "out")["prediction"]).to_pylist() == expected
 
-    @pytest.mark.parametrize(
-        "kind",
-        [
-            pa.large_list(pa.string()),
-            pa.list_(pa.large_string()),
-            pa.list_(pa.dictionary(pa.int32(), pa.string())),
-            pa.list_(pa.string(), 4),
-        ],
-    )
-    def test_types_of_columns(self, tagger, tmp_path, kind):
-        rows = [["john", "saw", "the", "oslo"], ["the", "mary", "went", "to"]]
-        source = write_corpus(tmp_path / "corpus", {"words": pa.array(rows, kind)}, (0, 2))
-        predict_parquet(tagger, source, tmp_path / "out", columns=["words"], keep="id", verbose=0)
-        predicted = read(tmp_path / "out")["prediction"].map(list).tolist()
-        assert predicted == tagger.predict(rows).tolist()
-
-    def test_sentences_without_words(self, tagger, tmp_path):
-        source = write_corpus(tmp_path / "corpus", {"words": [[], []]}, (0, 2))
-        assert pq.read_schema(source / "sub/part-0.parquet").field("words").type == pa.list_(
-            pa.null()
-        )
-        predict_parquet(tagger, source, tmp_path / "out", columns="words", verbose=0)
-        assert pd.read_parquet(tmp_path / "out")["prediction"].map(list).tolist() == [[], []]
-
     def test_one_file_and_hidden_ones(self, tagger, corpus, tmp_path):
         path = corpus / "part-3.parquet"
         for name in ("_metadata", "_part.parquet", ".part.parquet", "notes.txt"):
@@ -191,19 +166,6 @@ class TestPredictions:
         source = write_corpus(tmp_path / "corpus", {"text": X})
         predict_parquet(estimator, source, tmp_path / "out", columns="text", keep="id", verbose=0)
         assert read(tmp_path / "out")["prediction"].tolist() == estimator.predict(X).tolist()
-
-    def test_a_pipeline_takes_other_columns(self, fitted, tmp_path):
-        spell = Pipeline(
-            [
-                ("split", FunctionTransformer(lambda texts: [text.split() for text in texts])),
-                ("tag", fitted("tagger")),
-            ]
-        )
-        texts = [" ".join(words) for words in easy_corpus(N_ROWS)[0]]
-        source = write_corpus(tmp_path / "corpus", {"text": texts})
-        predict_parquet(spell, source, tmp_path / "out", columns="text", keep="id", verbose=0)
-        predicted = read(tmp_path / "out")["prediction"].map(list).tolist()
-        assert predicted == spell.predict(texts).tolist()
 
 
 class TestResuming:
@@ -234,13 +196,6 @@ class TestResuming:
         pq.write_table(table, corpus / "sub" / "part-2.parquet")
         table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
         assert table["is_new"].tolist() == [False, False, False, True]
-
-    def test_a_corpus_that_grows(self, tagger, corpus, tmp_path):
-        out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        shutil.copy(corpus / "part-3.parquet", corpus / "part-4.parquet")
-        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
-        assert table.loc[table["is_new"], "part"].tolist() == ["part-4.parquet"]
 
     def test_the_place_does_not_matter(self, tagger, corpus, tmp_path):
         """A copy of the corpus, and the estimator from a file: nothing is done again."""
@@ -285,12 +240,6 @@ class TestResuming:
 
 
 class TestFingerprint:
-    @pytest.mark.parametrize("case", CASES)
-    def test_saved_and_loaded(self, case, fitted, tmp_path):
-        fitted(case).save_pretrained(tmp_path / "saved")
-        fingerprint = estimator_fingerprint(fitted(case))
-        assert estimator_fingerprint(load_pretrained(tmp_path / "saved")) == fingerprint
-
     def test_what_counts(self, tiny_bert):
         tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(N_ROWS))
         before = estimator_fingerprint(tagger)
@@ -304,16 +253,6 @@ class TestFingerprint:
             after = estimator_fingerprint(tagger)
             assert after != before
             before = after
-
-    def test_of_a_search_its_best_estimator_counts(self, tiny_bert):
-        X, y = easy_texts(N_ROWS)
-        search = GridSearchCV(DiceTextClassifier(tiny_bert, **FAST), {"lr": [5e-3]}, cv=2)
-        search.fit(X, np.array(y))
-        before = estimator_fingerprint(search)
-        search.cv_results_ = None
-        assert estimator_fingerprint(search) == before
-        search.best_estimator_.threshold_ = 0.3
-        assert estimator_fingerprint(search) != before
 
 
 class TestBadInput:

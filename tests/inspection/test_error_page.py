@@ -105,31 +105,6 @@ def test_page_shows_the_frame(sentences, data):
                 assert shown[label] == record[f"{side}_label"]
 
 
-def test_filters():
-    errors = compare(MIXED)
-    page = Page(errors.to_html())
-    assert page.values("kind") == errors.summary().columns.tolist()
-    assert page.values("label") == errors.summary().index[1:].tolist()
-    boxes = [a for tag, a in page.tags if tag == "input"]
-    assert all("checked" in a and a["type"] == "checkbox" for a in boxes)
-    assert re.search(r"LOC\s+3 / 3", page.prose)
-    assert re.search(r"PER\s+2 / 3", page.prose)
-
-
-@pytest.mark.parametrize(
-    "predicted, expected",
-    [
-        (["DET", "DET"], {"only-errors": True, "correct": False, "wrong": True}),
-        (["DET", "NOUN"], {"only-errors": False, "correct": True, "wrong": True}),
-    ],
-)
-def test_what_is_chosen_at_first(predicted, expected):
-    """Correct tags are hidden, unless there are no others."""
-    page = Page(compare([(["DET", "NOUN"], predicted)]).to_html())
-    boxes = [a for tag, a in page.tags if tag == "input" and a["name"] != "label"]
-    assert {a.get("value", a["name"]): "checked" in a for a in boxes} == expected
-
-
 def test_caption_has_the_scores_of_the_metrics():
     y_true, y_pred = zip(*MIXED)
     scores = entity_precision_recall_fscore_support(y_true, y_pred, average="micro")

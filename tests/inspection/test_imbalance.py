@@ -111,12 +111,6 @@ def test_matrices():
         pd.testing.assert_frame_equal(report, imbalance_report(matrix))
 
 
-def test_number_of_texts_is_checked():
-    pd.testing.assert_frame_equal(imbalance_report([0, 1], ["a", "b"]), imbalance_report([0, 1]))
-    with pytest.raises(ValueError, match="X has 1 rows, but y has 2"):
-        imbalance_report([0, 1], ["a"])
-
-
 answers = [{"text": ["Oslo"], "answer_start": [3]}]
 
 

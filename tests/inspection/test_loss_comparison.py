@@ -3,11 +3,11 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from skdice.model_selection._comparison import ScoredRun
 
 from skdice.inspection import LossComparisonDisplay
 from skdice.metrics._row_counts import RowCounts, count_labels
 from skdice.model_selection import LossComparison
+from skdice.model_selection._loss_comparison import ScoredRun
 
 
 @pytest.fixture(scope="module")

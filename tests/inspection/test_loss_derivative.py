@@ -2,18 +2,14 @@
 
 import sys
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import torch
 
 from skdice.inspection import LossDerivativeDisplay
 from skdice.losses import (
     CrossEntropyLoss,
     DiceLoss,
     FocalLoss,
-    SelfAdjustingDiceLoss,
-    TverskyLoss,
     WeightedCrossEntropyLoss,
 )
 
@@ -37,19 +33,6 @@ def test_closed_forms(loss, target, expected):
     np.testing.assert_allclose(values, expected(p), rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("target", [0, 1])
-def test_differences_of_the_loss(target):
-    losses = [FocalLoss(gamma=0.5), TverskyLoss(beta=0.8), SelfAdjustingDiceLoss(alpha=0.3)]
-    display = LossDerivativeDisplay.from_losses(losses, target=target, n_points=19)
-    p = torch.from_numpy(display.probabilities)
-    for loss, found in zip(losses, display.derivatives.values(), strict=True):
-        above, below = (
-            torch.stack([loss(logit, torch.tensor([target])) for logit in q.logit().split(1)])
-            for q in (p + 1e-6, p - 1e-6)
-        )
-        np.testing.assert_allclose(found, (above - below) / 2e-6, rtol=1e-6, atol=1e-7)
-
-
 def test_figure_1_of_the_paper():
     """Only DSC stops pushing before p = 1: right after 0.5 it pulls back."""
     display = LossDerivativeDisplay.from_losses(["focal", "dice", "tversky", "dsc-paper"])
@@ -58,15 +41,6 @@ def test_figure_1_of_the_paper():
         assert (curves[name] < 0).all()
         assert abs(curves[name][-1]) < 0.03
     np.testing.assert_array_equal(np.sign(curves["dsc-paper"]), np.sign(np.round(p - 0.5, 9)))
-
-
-def test_labels():
-    display = LossDerivativeDisplay.from_losses(("ce", FocalLoss(gamma=1.0)), n_points=3)
-    expected = ["ce", "FocalLoss(gamma=1.0)"]
-    assert list(display.derivatives) == expected
-    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == expected
-    display = LossDerivativeDisplay.from_losses({"a": "ce", "b": CrossEntropyLoss()}, n_points=3)
-    assert [line.get_label() for line in display.lines_] == ["a", "b"]
 
 
 @pytest.mark.parametrize("target, item", [(0, "a negative item"), (1, "a positive item")])
@@ -91,15 +65,6 @@ def test_limits_show_bounded_curves_in_full_and_cut_the_others(target):
         assert display.derivatives[name].max() < high
     assert low < 0 < high
     assert 2 < high - low < 6  # Cross-entropy reaches 100.
-
-
-def test_axes_of_ones_own():
-    _, (left, right) = plt.subplots(1, 2)
-    display = LossDerivativeDisplay.from_losses(["ce"], n_points=3, ax=left)
-    assert display.ax_ is left
-    assert display.plot(right) is display
-    assert display.ax_ is right
-    assert display.plot().ax_ not in (left, right)
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,6 @@ def test_frame():
     assert frame["kind"].cat.categories[-1] == "spurious"
 
 
-def test_summary_counts_spurious_entities_under_their_own_label():
-    summary = compare([both("B-PER O O", "B-LOC O B-ORG")]).summary()
-    assert summary.index.tolist() == ["all", "ORG", "PER"]
-    assert (summary.loc["PER", "wrong label"], summary.loc["ORG", "spurious"]) == (1, 1)
-    assert (summary.iloc[1:].sum() == summary.iloc[0]).all()
-
-
 TAGS = [["B-PER", "O"], ["O", "O"]]
 X = [["a", "b"], ["c", "d"]]
 
@@ -143,12 +136,3 @@ def test_from_estimator():
     assert errors.frame["kind"].tolist() == ["correct", "spurious", "spurious", "spurious"]
     with pytest.raises(TypeError, match="method predict"):
         TaggingErrors.from_estimator(Tagger, X, TAGS)
-
-
-def test_lone_surrogates():
-    """pandas' own str cannot hold them."""
-    odd = "a\ud800b"
-    errors = TaggingErrors.from_predictions([[odd], ["x"]], [[f"B-{odd}"], ["O"]], [["O"], ["O"]])
-    assert errors.frame[["text", "gold_label"]].to_numpy().tolist() == [[odd, odd]]
-    assert errors.summary().loc[odd, "missed"] == 1
-    assert "&#55296;" in errors.to_html()

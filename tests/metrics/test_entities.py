@@ -141,13 +141,6 @@ def test_entities_are_ordered_disjoint_and_inside_the_sentence(tags):
     assert flat == sorted(flat)
 
 
-@given(tags=st.lists(any_tag, max_size=12), more=st.lists(any_tag, max_size=12))
-def test_an_outside_word_separates(tags, more):
-    shift = len(tags) + 1
-    shifted = [(start + shift, end + shift, label) for start, end, label in get_entities(more)]
-    assert get_entities([*tags, "O", *more]) == get_entities(tags) + shifted
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(data=st.data())
 def test_strict_entities_lie_within_those_of_the_default_mode(scheme, data):

@@ -110,16 +110,6 @@ def test_questions(rows, seed):
     assert_scores(count_rows("questions", y_true, y_pred), rows, expected)
 
 
-def test_scores_of_many_totals_at_once():
-    rng = np.random.default_rng(0)
-    counts = count_rows("texts", *rng.integers(4, size=(2, 30)))
-    totals = rng.integers(3, size=(2, 5, 30)).astype(float) @ counts.counts
-    together = counts.scores(totals)
-    assert together.shape == (2, 5, 2)
-    one_by_one = [[counts.scores(total) for total in row] for row in totals]
-    np.testing.assert_array_equal(together, one_by_one)
-
-
 def test_nothing_to_divide_by_is_zero():
     assert_scores(
         RowCounts("entities", np.zeros((3, 3))), [0, 1], {"precision": 0, "recall": 0, "f1": 0}

@@ -1,19 +1,14 @@
 """The scorers in scikit-learn's cross-validation and search."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
 from skdice.metrics import (
-    entity_f1_score,
     entity_f1_scorer,
     squad_exact_match_scorer,
-    squad_f1_score,
     squad_f1_scorer,
     tag_f1_scorer,
 )
@@ -70,13 +65,3 @@ def test_answers(container):
     scores = cross_validate(FirstWords(), X, y, cv=KFold(3), scoring=scoring)
     np.testing.assert_array_equal(scores["test_exact_match"], [0, 0, 0])
     np.testing.assert_allclose(scores["test_f1"], [1 / 3] * 3)
-
-
-def test_pickle():
-    strict = make_scorer(entity_f1_score, average="macro", mode="strict", scheme="IOB2")
-    for scorer in (strict, entity_f1_scorer, tag_f1_scorer):
-        expected = scorer(Names(), SENTENCES, TAGS)
-        assert 0 < expected < 1
-        assert pickle.loads(pickle.dumps(scorer))(Names(), SENTENCES, TAGS) == expected
-    old = pickle.loads(pickle.dumps(make_scorer(squad_f1_score, version="1.1")))
-    assert old(FirstWords(2), QUESTIONS[::2], ANSWERS[::2]) == 1

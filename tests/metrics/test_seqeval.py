@@ -15,7 +15,7 @@ from skdice.metrics import (
 
 pytest.importorskip("seqeval")
 from seqeval import scheme as seqeval_scheme
-from seqeval.metrics import classification_report, f1_score, v1
+from seqeval.metrics import classification_report, v1
 from seqeval.metrics.sequence_labeling import get_entities as seqeval_get_entities
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
@@ -129,16 +129,6 @@ def test_strict_scores(strict_corpora):
                     y_true, y_pred, average=average, zero_division=zero_division, **options
                 )
                 assert_scores_equal(got, expected)
-
-
-def test_strict_f1_score(strict_corpora):
-    scheme, corpora = strict_corpora
-    for y_true, y_pred in corpora[:5]:
-        expected = f1_score(
-            y_true, y_pred, mode="strict", scheme=SEQEVAL_SCHEMES[scheme], zero_division=0
-        )
-        got = entity_f1_score(y_true, y_pred, mode="strict", scheme=scheme)
-        assert got == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("zero_division", [0, 1])

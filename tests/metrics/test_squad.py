@@ -213,21 +213,6 @@ def test_best_threshold_by_hand(y_true, y_pred, no_answer_score, exact_match, f1
         assert report.loc[plain.index].drop(columns=plain.columns).isna().all(axis=None)
 
 
-def test_report_layout():
-    report = squad_report(["Oslo", "x y"], ["Oslo", "x"], version="1.1")
-    expected = pd.DataFrame(
-        {"exact_match": [0.5, 0.5, math.nan], "f1": [5 / 6, 5 / 6, math.nan], "n": [2, 2, 0]},
-        index=pd.Index(["total", "HasAns", "NoAns"], name="questions"),
-    )
-    pd.testing.assert_frame_equal(report, expected)
-
-
-def test_kinds_of_answers():
-    y_true = [answer("Oslo"), {"text": np.array(["x y"])}, ("x", "y"), ["Oslo", "Rome"], "", []]
-    report = squad_report(pd.Series(y_true), ["Oslo", "x", "y", "no", "", "b"])
-    assert report.loc["total", "exact_match"] == 3 / 6
-
-
 @pytest.mark.parametrize("score", [squad_f1_score, squad_exact_match, squad_report])
 @pytest.mark.parametrize(
     "y_true, y_pred, version, error, message",

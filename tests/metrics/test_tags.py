@@ -13,22 +13,6 @@ def random_rows(random, tags):
     return [random.choice(tags, size=length).tolist() for length in random.integers(0, 9, 40)]
 
 
-@pytest.mark.parametrize(
-    "average, expected",
-    [
-        ("micro", 3 / 5),
-        ("macro", (2 / 3 + 0 + 0 + 4 / 5) / 4),
-        ("weighted", (2 * 2 / 3 + 1 * 0 + 2 * 4 / 5) / 5),
-        (None, [2 / 3, 0, 0, 4 / 5]),
-    ],
-)
-def test_hand_table(average, expected):
-    # In sorted order: B-X, E-X, I-X, O.
-    y_true = [["O", "B-X"], [], ["B-X", "O", "I-X"]]
-    y_pred = [["O", "B-X"], [], ["E-X", "O", "O"]]
-    np.testing.assert_allclose(tag_f1_score(y_true, y_pred, average=average), expected)
-
-
 @pytest.mark.parametrize("average", AVERAGES)
 def test_equals_sklearn_on_the_flat_tags(average):
     random = np.random.default_rng(0)

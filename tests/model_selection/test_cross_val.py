@@ -1,6 +1,5 @@
 """cross_val_predict_proba: scikit-learn's values for classifiers, ragged rows for taggers."""
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,22 +8,20 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GroupKFold,
     KFold,
     PredefinedSplit,
     ShuffleSplit,
     StratifiedKFold,
     cross_val_predict,
 )
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice import DiceTokenTagger
 from skdice.model_selection import StratifiedTagKFold, cross_val_predict_proba
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..corpora import easy_corpus
 
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -77,16 +74,6 @@ class TestAgainstScikitLearn:
         np.testing.assert_allclose(got, expected)
         assert not got[y == -1, 0].any()
 
-    def test_groups(self, data):
-        X, y = data
-        groups = np.arange(90) % 7
-        np.testing.assert_allclose(
-            cross_val_predict_proba(LogisticRegression(), X, y, groups=groups, cv=GroupKFold(3)),
-            cross_val_predict(
-                LogisticRegression(), X, y, groups=groups, cv=GroupKFold(3), method="predict_proba"
-            ),
-        )
-
     @pytest.mark.parametrize("routing", [False, True])
     def test_weights(self, data, routing):
         X, y = data
@@ -102,31 +89,6 @@ class TestAgainstScikitLearn:
                 got = cross_val_predict_proba(estimator, X, y, cv=3, sample_weight=weight)
                 np.testing.assert_allclose(got, expected)
         assert not np.allclose(cross_val_predict_proba(plain, X, y, cv=3), expected)
-
-    def test_indicator_matrix(self):
-        rng = np.random.default_rng(0)
-        X, Y = rng.random((60, 4)), rng.integers(0, 2, (60, 3))
-        estimator = make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=5, random_state=0))
-        with pytest.warns(UserWarning, match="hasn't converged"):
-            got = cross_val_predict_proba(estimator, X, Y, cv=3)
-        with pytest.warns(UserWarning, match="hasn't converged"):
-            expected = cross_val_predict(estimator, X, Y, cv=3, method="predict_proba")
-        np.testing.assert_allclose(got, expected)
-
-    @pytest.mark.parametrize("convert", [np.array, list, lambda y: np.array(y, dtype=object)])
-    def test_texts(self, tiny_bert, convert):
-        X, y = easy_texts(24, n_classes=3)
-        classifier = DiceTextClassifier(tiny_bert, **FAST)
-        got = cross_val_predict_proba(classifier, X, convert(y), cv=2)
-        expected = cross_val_predict(classifier, X, y, cv=2, method="predict_proba")
-        np.testing.assert_allclose(got, expected, atol=1e-7)
-
-    def test_jobs(self, data):
-        X, y = data
-        # Processes would take seconds to start.
-        with joblib.parallel_config("threading"):
-            got = cross_val_predict_proba(LogisticRegression(), X, y, n_jobs=2)
-        np.testing.assert_array_equal(got, cross_val_predict_proba(LogisticRegression(), X, y))
 
 
 class TestTaggers:
@@ -154,23 +116,6 @@ class TestTaggers:
             assert (p[:, 0] == 0).all() == (row < 4)
             assert (p[:, 1:] > 0).all()
 
-    @pytest.mark.parametrize(
-        "convert", [pd.Series, lambda rows: pd.Series(rows, index=np.arange(12)[::-1]), tuple]
-    )
-    def test_containers(self, tagger, convert):
-        X, y = easy_corpus(12)
-        got = cross_val_predict_proba(tagger, convert(X), convert(y), cv=2)
-        for row, expected in zip(got, cross_val_predict_proba(tagger, X, y, cv=2)):
-            np.testing.assert_array_equal(row, expected)
-
-    def test_sentences_of_one_length(self, tagger):
-        X = [["john", "saw", "oslo"], ["the", "mary", "went"]] * 4
-        y = [["B-PER", "O", "B-LOC"], ["O", "B-PER", "O"]] * 4
-        for rows in (y, np.array(y)):
-            proba = cross_val_predict_proba(tagger, X, rows, cv=2)
-            assert proba.shape == (8,)
-            assert proba[0].shape == (3, 3)
-
     def test_pipeline_with_weights(self, tagger):
         X, y = easy_corpus(12)
         lower = FunctionTransformer(lambda X: [[word.lower() for word in row] for row in X])
@@ -184,36 +129,6 @@ class TestTaggers:
             np.testing.assert_array_equal(row, other)
 
 
-def test_positive_label_in_names(tiny_bert):
-    X, y = easy_pairs(24)
-    y = np.array(["no", "yes"])[y]
-    classifier = DicePairClassifier(tiny_bert, pos_label="yes", **FAST)
-    proba = cross_val_predict_proba(classifier, X, y, cv=2)
-    assert proba.shape == (24, 2)
-    np.testing.assert_allclose(proba.sum(axis=1), 1)
-
-
-def test_indicator_columns_keep_their_order(tiny_bert):
-    X, Y = easy_labels(24)
-    classifier = DiceTextClassifier(tiny_bert, **FAST)
-    proba = cross_val_predict_proba(classifier, X, pd.DataFrame(Y, columns=["z", "a"]), cv=2)
-    np.testing.assert_array_equal(proba, cross_val_predict_proba(classifier, X, Y, cv=2))
-
-
-def test_estimator_is_left_unfitted(data):
-    estimator = LogisticRegression()
-    cross_val_predict_proba(estimator, *data, cv=2)
-    assert not hasattr(estimator, "classes_")
-
-
-class CountedFits(DummyClassifier):
-    fits = 0
-
-    def fit(self, X, y, sample_weight=None):
-        type(self).fits += 1
-        return super().fit(X, y, sample_weight)
-
-
 class TestErrors:
     @pytest.mark.parametrize("estimator", [LinearSVC(), LogisticRegression, None])
     def test_no_probabilities(self, data, estimator):
@@ -223,14 +138,6 @@ class TestErrors:
     def test_no_y(self, data):
         with pytest.raises(ValueError, match="needs y, the tags or labels"):
             cross_val_predict_proba(LogisticRegression(), data[0], None)
-
-    def test_lengths(self, data):
-        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[90, 5\]"):
-            cross_val_predict_proba(LogisticRegression(), data[0], [0, 1, 0, 1, 1])
-
-    def test_weights(self, data):
-        with pytest.raises(ValueError, match=r"sample_weight must have shape \(90,\)"):
-            cross_val_predict_proba(LogisticRegression(), *data, sample_weight=[1, 2])
 
     @pytest.mark.parametrize(
         "cv, row",

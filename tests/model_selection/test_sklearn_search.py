@@ -4,17 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
-    RandomizedSearchCV,
     ValidationCurveDisplay,
     validation_curve,
 )
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
@@ -74,13 +70,6 @@ def test_grid(case):
     check(GridSearchCV(estimator, LOSSES, cv=2).fit(X, y), X, y, n_candidates=6)
 
 
-def test_grid_in_a_pipeline(pairs):
-    estimator, X, y = pairs
-    grids = [{f"learn__{name}": values for name, values in grid.items()} for grid in LOSSES[:2]]
-    pipeline = Pipeline([("same", FunctionTransformer()), ("learn", estimator)])
-    check(GridSearchCV(pipeline, grids, cv=2).fit(X, y), X, y, n_candidates=3)
-
-
 @pytest.mark.parametrize(
     "loss, grid",
     [
@@ -94,35 +83,6 @@ def test_grid_over_a_loss_object(tagging, loss, grid):
     check(search, X, y, n_candidates=4)
     # The given object was searched over in copies.
     assert loss.get_params() == type(loss)().get_params()
-
-
-def test_grid_of_loss_objects(pairs):
-    estimator, X, y = pairs
-    losses = [TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in (0.3, 0.7)]
-    search = GridSearchCV(estimator, {"loss": losses}, cv=2).fit(X, y)
-    assert search.best_params_["loss"] in losses
-
-
-def test_random(pairs):
-    estimator, X, y = pairs
-    spaces = [
-        {"loss": ["focal"], "gamma": loguniform(0.5, 5)},
-        {"loss": ["dsc"], "alpha": loguniform(0.001, 1), "gamma": loguniform(0.01, 10)},
-        {"loss": ["wce"], "K": loguniform(1, 10)},
-    ]
-    search = RandomizedSearchCV(estimator, spaces, n_iter=4, cv=2, random_state=0)
-    check(search.fit(X, y), X, y, n_candidates=4)
-
-
-def test_halving_over_rows(tagging):
-    estimator, X, y = tagging
-    X, y = X * 3, y * 3
-    search = HalvingGridSearchCV(
-        estimator, LOSSES[:3], cv=2, factor=3, min_resources=12, random_state=0
-    )
-    search.fit(X, y)
-    assert search.n_resources_ == [12, 36]
-    assert len(search.predict(X)) == len(y)
 
 
 def test_halving_over_epochs(pairs):

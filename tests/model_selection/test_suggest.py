@@ -30,10 +30,6 @@ def draws(n, *arguments, **parameters):
     return [suggest_loss(study.ask(), *arguments, **parameters) for _ in range(n)]
 
 
-def test_every_loss_is_covered():
-    assert set(SEARCHED) == set(LOSS_NAMES)
-
-
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_names(loss):
     for parameters in draws(20, [loss]):
@@ -106,29 +102,11 @@ def test_prefix():
     assert all(name.startswith("tagger__") for name in parameters)
 
 
-def test_fixed_trial():
-    own = {"alpha": 0.1, "gamma": 2.0, "memory": 30.0, "ce_weight": 0.25}
-    trial = FixedTrial({"loss": "dsc", **{f"dsc_{name}": value for name, value in own.items()}})
-    assert suggest_loss(trial) == {
-        "loss": "dsc",
-        "alpha": 0.1,
-        "beta": None,
-        "gamma": 2.0,
-        "memory": 30.0,
-        "ce_weight": 0.25,
-        "K": None,
-    }
-
-
 def test_weights_are_never_negative():
     smallest = min(parameters["K"] for parameters in draws(300, ["wce"]))
     assert smallest < 1.05
     for counts in ([10**9, 1], [5, 5], [1, 1, 1]):
         assert (log_class_weight(counts, smallest) >= 0).all()
-
-
-def test_a_single_name():
-    assert suggest_loss(FixedTrial({"loss": "ce"}), "ce")["loss"] == "ce"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A trial of a search: its parameters, evaluated fold by fold."""
+"""The trials of a search: parameters evaluated fold by fold, and the table of what came of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from optuna.exceptions import TrialPruned
 from optuna.trial import FixedTrial
+from scipy.stats import rankdata
 from sklearn.utils import _safe_indexing
 
 from .._digest import digest
@@ -31,7 +32,7 @@ _PARAMETERS = "parameters"
 
 
 class _Fold(NamedTuple):
-    """What came of a fold: a score, or an error with a score of NaN."""
+    """What came of a fold: a score, or an error with the score that it means."""
 
     score: float
     fit_time: float
@@ -43,18 +44,8 @@ class _Fold(NamedTuple):
 class Objective:
     """What Optuna maximises: the mean score of a cross-validation.
 
-    Attributes
-    ----------
-    estimator : estimator
-        A copy of it is fitted for each fold.
-    X, y : rows and their labels
-    splits : list of (train, test), ndarrays of row indices
-    scorer : callable ``scorer(estimator, X, y)``
-    fit_parameters : dict
-        Arrays with a value for each row, passed to ``fit`` (``sample_weight``).
-    space : callable
-        Gives the parameters of a trial.
-    error_score : "raise" or float
+    `splits` are pairs of row indices (train, test); `fit_parameters` have a value for each row and
+    are passed to ``fit``; the other attributes are as in :class:`DiceSearchCV`.
     """
 
     estimator: Any
@@ -74,7 +65,7 @@ class Objective:
         folds: list[_Fold] = []
         for train, test in self.splits:
             folds.append(self._evaluate(parameters, train, test))
-            self._record(trial, folds)
+            _record(trial, folds)
             error = folds[-1].error
             if error is not None and self.error_score == "raise":
                 error.add_note(f"In trial {trial.number}, with the parameters {parameters}.")
@@ -88,13 +79,7 @@ class Objective:
         return mean
 
     def parameters_of(self, trial: FrozenTrial) -> dict[str, Any]:
-        """Return the parameters that a finished trial had set on the estimator.
-
-        Raises
-        ------
-        ValueError
-            If the space gives others now.
-        """
+        """Return what a finished trial had set; raise a ValueError if the space gives others."""
         problem = "it gives other parameters than when the trial ran"
         try:
             fixed = FixedTrial(trial.params, trial.number)
@@ -113,7 +98,7 @@ class Objective:
         self, parameters: Mapping[str, Any], train: np.ndarray, test: np.ndarray
     ) -> _Fold:
         """Fit and score on one fold; ``KeyboardInterrupt`` and the like are raised."""
-        score, fit_time, failed = math.nan, None, None
+        fit_time, failed = None, None
         start = time.perf_counter()
         try:
             estimator = with_parameters(self.estimator, parameters)
@@ -131,19 +116,19 @@ class Objective:
         fit_time = total if fit_time is None else fit_time
         return _Fold(score, fit_time, total - fit_time, failed)
 
-    @staticmethod
-    def _record(trial: Trial, folds: Sequence[_Fold]) -> None:
-        """Keep the scores and times of the folds so far, and the first error."""
-        table: dict[str, Any] = {
-            name: [getattr(fold, name) for fold in folds]
-            for name in ("score", "fit_time", "score_time")
-        }
-        errors = [fold.error for fold in folds if fold.error is not None]
-        trial.set_user_attr(FOLDS, {**table, "n_failed": len(errors)})
-        if len(errors) == 1 and folds[-1].error is not None:
-            text = "".join(traceback.format_exception_only(errors[0])).strip()
-            trial.set_user_attr(ERROR, text)
-            trial.set_user_attr("traceback", "".join(traceback.format_exception(errors[0])))
+
+def _record(trial: Trial, folds: Sequence[_Fold]) -> None:
+    """Keep the scores and times of the folds so far, and the first error."""
+    table: dict[str, Any] = {
+        name: [getattr(fold, name) for fold in folds]
+        for name in ("score", "fit_time", "score_time")
+    }
+    errors = [fold.error for fold in folds if fold.error is not None]
+    trial.set_user_attr(FOLDS, {**table, "n_failed": len(errors)})
+    if len(errors) == 1 and folds[-1].error is not None:
+        text = "".join(traceback.format_exception_only(errors[0])).strip()
+        trial.set_user_attr(ERROR, text)
+        trial.set_user_attr("traceback", "".join(traceback.format_exception(errors[0])))
 
 
 def _checked_score(score: Any) -> float:
@@ -154,3 +139,54 @@ def _checked_score(score: Any) -> float:
             f"instead."
         )
     return float(score)
+
+
+def make_cv_results(
+    parameters: Sequence[Mapping[str, Any]],
+    folds: Sequence[Mapping[str, Sequence[float]]],
+    n_splits: int,
+) -> dict[str, Any]:
+    """Return ``cv_results_`` of candidates, from the "score", "fit_time", "score_time" of folds.
+
+    Folds not run are NaN, and so are mean and standard deviation of a candidate without all of its
+    folds: the mean of those that it ran, often the easy ones, would mislead. It has the last rank.
+    The times are means over the folds that were run.
+    """
+    results: dict[str, Any] = {}
+    for name in ("fit_time", "score_time"):
+        times = _table(folds, name, n_splits)
+        results[f"mean_{name}"] = np.nanmean(times, axis=1)
+        results[f"std_{name}"] = np.nanstd(times, axis=1)
+    for name in dict.fromkeys(name for each in parameters for name in each):
+        results[f"param_{name}"] = _parameter_column(parameters, name)
+    results["params"] = [dict(each) for each in parameters]
+
+    scores = _table(folds, "score", n_splits)
+    for split in range(n_splits):
+        results[f"split{split}_test_score"] = scores[:, split]
+    results["mean_test_score"] = mean = scores.mean(axis=1)
+    results["std_test_score"] = scores.std(axis=1)
+    comparable = np.where(np.isnan(mean), -np.inf, mean)
+    results["rank_test_score"] = rankdata(-comparable, method="min").astype(np.int32)
+    return results
+
+
+def _table(folds: Sequence[Mapping[str, Sequence[float]]], name: str, n_splits: int) -> np.ndarray:
+    table = np.full((len(folds), n_splits), np.nan)
+    for row, each in zip(table, folds):
+        row[: len(each[name])] = each[name]
+    return table
+
+
+def _parameter_column(parameters: Sequence[Mapping[str, Any]], name: str) -> np.ma.MaskedArray:
+    """Return the values of a parameter, masked where a candidate does not have it."""
+    values = {row: each[name] for row, each in enumerate(parameters) if name in each}
+    dtype = np.dtype(object)
+    if all(
+        isinstance(value, bool | int | float | np.number | np.bool_) for value in values.values()
+    ):
+        dtype = np.array([*values.values()]).dtype
+    column = np.ma.MaskedArray(np.empty(len(parameters), dtype=dtype), mask=True)
+    for row, value in values.items():
+        column[row] = value
+    return column
