@@ -21,6 +21,8 @@ MANIFEST = Manifest(
         "history_": [{}] * 5,
         "interrupted_": False,
         "_n_training_rows": 14041,
+        "loss_reason_": None,
+        "negative_ratio_": None,
         "lr_": 2e-4,
     },
     network={"criterion": DiceLoss(background=2), "precision": "bf16", "base_digest": ""},
