@@ -64,7 +64,7 @@ class Contender(NamedTuple):
 CONTENDERS = {
     "skdice_defaults": Contender("skdice", "defaults", "skdice"),
     "skdice_ce": Contender("skdice", "cross-entropy, tuned", "skdice"),
-    "skdice_recommended": Contender("skdice", '"recommended", tuned', "skdice"),
+    "skdice_auto": Contender("skdice", 'loss="auto", tuned', "skdice"),
     "trainer_defaults": Contender("Trainer", "defaults", "transformers"),
     "trainer_tuned": Contender("Trainer", "tuned", "transformers"),
     "span_marker_defaults": Contender("SpanMarker", "of its documentation", "span_marker"),

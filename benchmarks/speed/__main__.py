@@ -15,7 +15,7 @@ import importlib
 import time
 from pathlib import Path
 
-PARTS = ("training", "prediction", "streaming", "losses", "scaling", "startup")
+PARTS = ("training", "prediction", "streaming")
 
 
 def main() -> None:

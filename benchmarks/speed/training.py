@@ -1,4 +1,4 @@
-"""Training throughput: skdice against a bare loop, transformers' Trainer, padding and plain skorch.
+"""Training throughput: skdice against a bare loop, transformers' Trainer and padding.
 
 Real tokens (pieces with special tokens, without padding) per second of the timed steps of an epoch;
 loading and tokenisation come before. All contenders train on the same texts with the same batch
@@ -10,8 +10,7 @@ are made up, in precision and in the optimiser's implementation:
   with fused AdamW: the limit;
 - Trainer: with default settings, and with half precision (where the hardware has it) and batches
   of similar length;
-- padding: the bare loop in fp32, with every text padded to 256 pieces and the default AdamW;
-- skorch: ``NeuralNetClassifier`` around the model, every text padded to the longest of all.
+- padding: the bare loop in fp32, with every text padded to 256 pieces and the default AdamW.
 
 Before the first round the losses of all steps of the bare loop are compared with those of skdice.
 """
@@ -31,7 +30,7 @@ from skdice.nn._runtime import denormals_flushed, resolve_device, resolve_precis
 from ._alternate import Contender, alternate, table_of_rates
 from ._steps import StepClock
 from ._tasks import BATCH_SIZE, MAX_LENGTH, TASKS, Step, Task, dense_step, draw, widen
-from .contenders import bare, library, naive_skorch, trainer
+from .contenders import bare, library, trainer
 
 TITLE = "Training, real tokens per second"
 PADDING = f"padding to {MAX_LENGTH}, fp32"
@@ -113,9 +112,6 @@ def _contenders(task: Task, X: Any, y: Any, n_warmup: int) -> dict[str, Contende
         ),
         PADDING: partial(
             bare.train, task, padded, n_warmup, precision="fp32", device=device, fused=False
-        ),
-        "skorch, padded to the longest": partial(
-            naive_skorch.train, task, steps, n_warmup, device=device
         ),
     }
     return {name: partial(_measured, train) for name, train in runs.items()}

@@ -1,4 +1,4 @@
-"""DiceTokenTagger with the recommended loss and the settings of the study."""
+"""DiceTokenTagger with the loss that it chooses and the settings of the study."""
 
 # User code
 from skdice import DiceTokenTagger
@@ -7,7 +7,7 @@ from skdice import DiceTokenTagger
 def fit(encoder, sentences, tags, epochs, seed):
     tagger = DiceTokenTagger(
         encoder,
-        loss="recommended",
+        loss="auto",
         lr=2e-4,
         head_lr=1e-3,
         max_epochs=epochs,
