@@ -80,6 +80,8 @@ EXACT = {
     "query dice": (query_tagger, {"loss": "dice"}),
     "query ohem": (query_tagger, {"loss": OHEM}),
     "pairs": (pairs, {"loss": "dsc"}),
+    "sampled": (pairs, {"loss": "dice", "negative_ratio": 1}),
+    "sampled without weights": (pairs, {"loss": "ce", "negative_ratio": 1}),
     "multi-label": (labels, {"loss": "dice"}),
 }
 if importlib.util.find_spec("peft"):
