@@ -20,7 +20,7 @@ from .._parameters import (
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
 from ..nn._adapters import changed, check_peft_config, fields_of
-from ..nn._callbacks import named_callbacks
+from ..nn._callbacks import digests_of_trainers, named_callbacks
 from ..nn._runtime import RUNTIMES
 from ._loss import check_loss
 from ._sklearn import BaseEstimator
@@ -183,7 +183,9 @@ is an object or a tuple (name, object); ``callbacks__<name>__<parameter>`` sets 
 One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if
 several processes train together, after this epoch. Those that need arrays or set the learning rate
 are refused. A clone gets copies of the callbacks: in cross-validation, what they collect is in
-``net_.callbacks_`` of the fitted estimators.
+``net_.callbacks_`` of the fitted estimators. What is kept of a fit (``checkpoint_dir``, a study, a
+cache) is of its callbacks, too: their classes and attributes, but those that end in ``_``. Loggers
+and progress bars of skorch do not count, nor any whose class says ``only_watches = True``.
 """
 
 CONTAINERS = """\
@@ -334,7 +336,9 @@ class SharedParameters(BaseEstimator):
     verbose: Annotated[int, Parameter("int", "0 shows nothing.", counts="never", on_card=False)] = 1
     callbacks: Annotated[
         Sequence[Any] | None,
-        Parameter("list of skorch callbacks", _CALLBACKS, counts="never", on_card=False),
+        Parameter(
+            "list of skorch callbacks", _CALLBACKS, counted=digests_of_trainers, on_card=False
+        ),
     ] = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -231,9 +231,11 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             pruner=_make_pruner(self.pruner),
             seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
         )
-        fingerprint = search_fingerprint(
-            self.estimator, X, y, sample_weight, objective.splits, self.scoring
-        )
+        fingerprint = {}
+        if self.storage is not None:
+            fingerprint = search_fingerprint(
+                self.estimator, X, y, sample_weight, objective.splits, self.scoring
+            )
         self.scorer_ = objective.scorer
         self.n_splits_ = len(objective.splits)
         with quiet_optuna():

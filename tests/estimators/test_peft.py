@@ -492,6 +492,8 @@ class TestTogether:
 
     def test_checkpoints(self, tiny_models, tmp_path):
         class Stop(Callback):
+            only_watches = True
+
             def on_epoch_begin(self, net, **kwargs):
                 if len(net.history) == 3:
                     raise OSError("no more power")
