@@ -325,8 +325,8 @@ class SharedParameters(BaseEstimator):
         RandomState,
         Parameter(
             "int, RandomState or Generator",
-            "Seed of everything random in a fit. Global generators are afterwards as before; fits in "
-            "threads take turns.",
+            "Seed of everything random in a fit. Global generators are as before afterwards; fits "
+            "in threads take turns.",
             _check_random_state,
         ),
     ] = None
