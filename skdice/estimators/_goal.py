@@ -80,7 +80,7 @@ class Goal:
 
         The margin is a standard error (the lower end of Wilson's interval, 1927, for one): of many
         decisions those that just reach a floor are those that were lucky. What reaches it without
-        is above 1.
+        is above 1, the more surely the higher; of what does not, the nearest is the best.
 
         Parameters
         ----------
@@ -91,8 +91,8 @@ class Goal:
         floor, total, other = self.min_precision, predicted, actual
         if floor is None:
             floor, total, other = self.min_recall, actual, predicted
-        lower = _lower_bound(correct, total)
-        reached = np.where(_divide(correct, total) >= floor, 1 + lower, lower)
+        share, lower = _divide(correct, total), _lower_bound(correct, total)
+        reached = np.where(share >= floor, 1 + lower, share)
         return np.where(lower >= floor, 2 + _divide(correct, other), reached)
 
     def value_of_labels(self, totals: np.ndarray) -> float:
@@ -139,7 +139,7 @@ def choose_decision(
 
     A floor has to be reached by the very decision that is taken, so nothing is drawn or averaged:
     of those that reach it with a margin of a standard error, the one with the most of the other is
-    taken; if there is none, the one that reaches it most surely. A warning says if none reaches it.
+    taken; if there is none, the one that reaches it most surely, or comes nearest, with a warning.
 
     Parameters
     ----------
