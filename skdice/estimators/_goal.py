@@ -95,8 +95,11 @@ class Goal:
         reached = np.where(share >= floor, 1 + lower, share)
         return np.where(lower >= floor, 2 + _divide(correct, other), reached)
 
-    def value_of_labels(self, totals: np.ndarray) -> float:
+    def value_of_labels(self, totals: np.ndarray) -> tuple[float, ...]:
         """Return what is maximised for all labels together: F1, or the mean of safe values.
+
+        A label must not take words from another one that is short for more than its floor: what it
+        has beyond that is compared last.
 
         Parameters
         ----------
@@ -104,8 +107,10 @@ class Goal:
             Correct, predicted and actual entities.
         """
         if self.has_floor:
-            return float(self.safe_value(*totals).mean())
-        return float(self.value(*totals.sum(1)))
+            values = self.safe_value(*totals)
+            capped = np.minimum(values, 2) if (values < 1).any() else values
+            return float(capped.mean()), float(values.mean())
+        return (float(self.value(*totals.sum(1))),)
 
     def warn_if_missed(self, value: float, what: str = "") -> None:
         """Warn if the floor is not reached by the decision taken, of which this is the value."""
@@ -164,7 +169,7 @@ def choose_decision(
         before = dict(best)
         for label in labels:
 
-            def serve(value: float, label: str = label) -> float:
+            def serve(value: float, label: str = label) -> tuple[float, ...]:
                 found = decide({**best, label: value})
                 return goal.value_of_labels(count_by_label(gold, found, labels).sum(0))
 
