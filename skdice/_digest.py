@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,15 @@ def digest(value: Any) -> str:
 
     Equal values have equal digests, in lists, tuples, Series and arrays of one dimension or of
     objects alike, whatever the process. Of an estimator the class and the parameters count that
-    are not said never to (``verbose``, ``n_jobs``, ``device``, ...); of a function its name.
+    are not said never to (``verbose``, ``n_jobs``, ``device``, ...); of a function or class its
+    name and, if it cannot be imported by that (a lambda, a local one, one of ``__main__``), its
+    code; of other objects what pickle would keep.
+
+    Raises
+    ------
+    ValueError
+        If an object has nothing to tell it from others of its class in another process, as locks
+        and open files.
 
     Examples
     --------
@@ -35,9 +43,18 @@ def digest(value: Any) -> str:
     >>> digest([["a", "b"], ["c"]]) == digest([["a"], ["b", "c"]])
     False
     """
-    blake = hashlib.blake2b(digest_size=8)
+    blake = _Blake(digest_size=8)
     _feed(blake, value)
     return blake.hexdigest()
+
+
+class _Blake:
+    """A hash that knows which objects it is in the midst of, as some refer to themselves."""
+
+    def __init__(self, digest_size: int) -> None:
+        self._hash = hashlib.blake2b(digest_size=digest_size)
+        self.update, self.hexdigest = self._hash.update, self._hash.hexdigest
+        self.within: list[Any] = []
 
 
 def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
@@ -52,12 +69,17 @@ def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
     return blake.hexdigest()
 
 
-def relevant_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that decide what an estimator learns."""
+def relevant_parameters(estimator: Any, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the parameters that decide what an estimator learns, or the part of each that does."""
     parameters, kind = estimator.get_params(deep=False), type(estimator)
     stated = parameters_of(kind) if dataclasses.is_dataclass(kind) else {}
-    left_out = _NEVER_COUNT | {name for name, part in stated.items() if part.counts == "never"}
-    return {name: parameters[name] for name in sorted(parameters) if name not in left_out}
+    left_out = {name for name, part in stated.items() if part.counts == "never"}
+    left_out |= _NEVER_COUNT | set(without)
+    relevant = {name: parameters[name] for name in sorted(parameters) if name not in left_out}
+    for name, part in stated.items():
+        if name in relevant and part.counted is not None:
+            relevant[name] = part.counted(relevant[name])
+    return relevant
 
 
 def _feed(blake: Any, value: Any) -> None:
@@ -123,13 +145,19 @@ def _feed_array(blake: Any, array: np.ndarray) -> None:
 
 
 def _feed_object(blake: Any, value: Any) -> None:
+    if any(value is outer for outer in blake.within):
+        _tag(blake, "within", len(blake.within))
+        return
+    blake.within.append(value)
     if isinstance(value, os.PathLike):
         _feed(blake, os.fspath(value))
     elif hasattr(value, "get_params") and not isinstance(value, type):
-        _tag(blake, "estimator", f"{type(value).__module__}.{type(value).__qualname__}")
+        _tag(blake, "estimator", "")
+        _feed_named(blake, type(value))
         _feed(blake, relevant_parameters(value))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        _tag(blake, "dataclass", f"{type(value).__module__}.{type(value).__qualname__}")
+        _tag(blake, "dataclass", "")
+        _feed_named(blake, type(value))
         _feed(
             blake, {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         )
@@ -141,13 +169,47 @@ def _feed_object(blake: Any, value: Any) -> None:
         _feed(blake, [(name, value[name]) for name in names])
     elif (items := list_items(value)) is not None:  # The repr leaves rows out.
         _feed_sequence(blake, items)
-    elif hasattr(value, "__qualname__"):  # A function or a class.
-        _tag(blake, "name", f"{value.__module__}.{value.__qualname__}")
+    elif hasattr(value, "__qualname__"):
+        _feed_named(blake, value)
+    elif isinstance(value, CodeType):
+        _feed(blake, [value.co_code, value.co_names, value.co_varnames, value.co_consts])
     else:
-        kind = type(value)
-        # An address is another one in every process.
-        shown = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
-        _tag(blake, "object", f"{kind.__module__}.{kind.__qualname__} {shown}")
+        _tag(blake, "object", "")
+        _feed(blake, _pickled_parts(value))
+    blake.within.pop()
+
+
+def _feed_named(blake: Any, value: Any) -> None:
+    """Feed a function or class by its name, and by its code if that is no name for others."""
+    name = f"{value.__module__}.{value.__qualname__}"
+    _tag(blake, "name", name)
+    if isinstance(value, MethodType):
+        _feed(blake, value.__self__)
+    elif name.startswith("__main__.") or "<" in name:
+        if isinstance(value, type):
+            parts = {key: getattr(part, "__func__", part) for key, part in vars(value).items()}
+            functions = {key: f for key, f in parts.items() if isinstance(f, FunctionType)}
+            _feed(blake, functions)
+        elif isinstance(value, FunctionType):
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            # What it collects into is another one after each call.
+            fixed = [cell for cell in cells if not isinstance(cell, list | dict | set)]
+            _feed(blake, [value.__code__, value.__defaults__, value.__kwdefaults__, fixed])
+
+
+def _pickled_parts(value: Any) -> Any:
+    """Return what pickle would make an object of."""
+    try:
+        parts = value.__reduce_ex__(2)
+    except (TypeError, AttributeError) as error:
+        raise ValueError(
+            f"An object of type {type(value).__qualname__} cannot be told from others in another "
+            f"process: got {value!r}."
+        ) from error
+    if isinstance(parts, str):
+        return parts
+    # The last ones are iterators over items.
+    return [list(part) if isinstance(part, Iterator) else part for part in parts]
 
 
 def _tag(blake: Any, kind: str, detail: Any) -> None:

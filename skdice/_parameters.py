@@ -37,6 +37,8 @@ class Parameter:
     counts : {"in fits", "in predictions", "never"}
         Whether another value makes another fit, only other predictions, or changes nothing but how
         they come about.
+    counted : callable or None
+        Takes the value and returns what of it has that say, by default all of it.
     on_card : bool
         Whether a model card names it.
     in_folds : object
@@ -49,6 +51,7 @@ class Parameter:
     doc: str
     check: Check | None = None
     counts: str = "in fits"
+    counted: Callable[[Any], Any] | None = None
     on_card: bool = True
     in_folds: Any = None
     rare: bool = False

@@ -29,8 +29,7 @@ def _content(value: Any) -> Any:
     """Return a value with each estimator replaced by what it is made of."""
     name = f"{type(value).__module__}.{type(value).__name__}"
     if isinstance(value, TextEstimator):
-        parameters = relevant_parameters(value)
-        used = {key: part for key, part in parameters.items() if key not in _OF_FITS}
+        used = relevant_parameters(value, without=_OF_FITS)
         if not hasattr(value, "net_"):  # What a search was given.
             return [name, used]
         state = fitted_state(value).items()

@@ -30,9 +30,11 @@ def fit_digests(
         By what they are of, as an error can name it.
     """
     stated = parameters_of(type(estimator))
+    # Nothing is kept of the fit: the first of several processes may have callbacks of its own.
+    without = ["callbacks"] if estimator.checkpoint_dir is None else []
     parameters = {
         name: value
-        for name, value in relevant_parameters(estimator).items()
+        for name, value in relevant_parameters(estimator, without=without).items()
         if name not in stated or stated[name].counts == "in fits"
     }
     if not isinstance(parameters["random_state"], int | np.integer):

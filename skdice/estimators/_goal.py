@@ -75,29 +75,50 @@ class Goal:
             return np.where(recall >= self.min_recall, 1 + precision, recall)
         return _divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
 
-    def value_of_labels(self, totals: np.ndarray) -> float:
-        """Return what is maximised for all labels together: F1, or how far floors are reached.
+    def safe_value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
+        """Return what is maximised of entities: above 2 where a floor is reached with a margin.
+
+        The margin is a standard error (the lower end of Wilson's interval, 1927, for one): of many
+        decisions those that just reach a floor are those that were lucky. What reaches it without
+        is above 1, the more surely the higher; of what does not, the nearest is the best.
+
+        Parameters
+        ----------
+        correct, predicted, actual : array-like of one shape
+        """
+        if not self.has_floor:
+            return self.value(correct, predicted, actual)
+        floor, total, other = self.min_precision, predicted, actual
+        if floor is None:
+            floor, total, other = self.min_recall, actual, predicted
+        share, lower = _divide(correct, total), _lower_bound(correct, total)
+        reached = np.where(share >= floor, 1 + lower, share)
+        return np.where(lower >= floor, 2 + _divide(correct, other), reached)
+
+    def value_of_labels(self, totals: np.ndarray) -> tuple[float, ...]:
+        """Return what is maximised for all labels together: F1, or the mean of safe values.
+
+        A label must not take words from another one that is short for more than its floor: what it
+        has beyond that is compared last.
 
         Parameters
         ----------
         totals : ndarray of shape (3, n_labels)
             Correct, predicted and actual entities.
         """
-        floor = self.min_recall if self.min_precision is None else self.min_precision
-        if floor is None:
-            return float(self.value(*totals.sum(1)))
-        values = self.value(*totals)
-        # A label must not take words from another one for more than its floor.
-        is_short = values < 1
-        return float(np.minimum(values, floor).mean() if is_short.any() else values.mean())
+        if self.has_floor:
+            values = self.safe_value(*totals)
+            capped = np.minimum(values, 2) if (values < 1).any() else values
+            return float(capped.mean()), float(values.mean())
+        return (float(self.value(*totals.sum(1))),)
 
-    def warn_if_missed(self, best: float, what: str = "") -> None:
-        """Warn if the floor was not reached by the best decision."""
-        if self.has_floor and best < 1:
+    def warn_if_missed(self, value: float, what: str = "") -> None:
+        """Warn if the floor is not reached by the decision taken, of which this is the value."""
+        if self.has_floor and value < 1:
             name = "min_precision" if self.min_precision is not None else "min_recall"
             warnings.warn(
                 f"{name}={getattr(self, name)} is not reached{what} on these rows; the decision "
-                f"taken reaches {best:.3f}.",
+                f"taken reaches {value:.3f}.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -116,11 +137,14 @@ def choose_decision(
 ) -> float | dict[str, float]:
     """Return the bias or threshold that serves the goal best, or one for each label.
 
-    That of all labels is the mean of those that are best without a fifth of the rows; for the best
-    F1 it is drawn to ``neutral``, if that finds anything, the less the more entities there are to
-    tell from. Labels
-    compete for words, so theirs are changed one after the other as long as that serves all of them;
-    that of a label with few entities is drawn to the one of all labels.
+    For the best F1, that of all labels is the mean of those that are best without a fifth of the
+    rows, drawn to ``neutral``, if that finds anything, the less the more entities there are to tell
+    from. Labels compete for words, so theirs are changed one after the other as long as that serves
+    all of them; that of a label with few entities is drawn to the one of all labels.
+
+    A floor has to be reached by the very decision that is taken, so nothing is drawn or averaged:
+    of those that reach it with a margin of a standard error, the one with the most of the other is
+    taken; if there is none, the one that reaches it most surely, or comes nearest, with a warning.
 
     Parameters
     ----------
@@ -135,34 +159,30 @@ def choose_decision(
         The candidate that is the decision without tuning.
     """
     counts = np.array([count_by_label(gold, decide(value), labels) for value in candidates])
-    n_actual = counts[0, :, 2].sum(0)
-    shared = _cross_fitted(counts.sum(-1), candidates, goal)
-    as_it_is = counts[list(candidates).index(neutral)].sum((0, 2))
-    if not goal.has_floor and as_it_is[0]:
-        shared = neutral + float(_trust(n_actual.sum())) * (shared - neutral)
+    shared = _shared_decision(counts.sum(-1), candidates, goal, neutral)
     if not goal.per_label:
-        goal.warn_if_missed(float(goal.value(*counts.sum((1, 3)).T).max()))
+        if goal.has_floor:
+            goal.warn_if_missed(float(goal.value(*counts[candidates.index(shared)].sum((0, 2)))))
         return shared
     best = dict.fromkeys(labels, shared)
     for _ in range(_N_ROUNDS):
         before = dict(best)
         for label in labels:
 
-            def serve(value: float, label: str = label) -> float:
+            def serve(value: float, label: str = label) -> tuple[float, ...]:
                 found = decide({**best, label: value})
                 return goal.value_of_labels(count_by_label(gold, found, labels).sum(0))
 
             best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=serve)
         if best == before:
             break
-    chosen = {
-        label: float(shared + share * (best[label] - shared))
-        for label, share in zip(labels, _trust(n_actual))
-    }
-    reached = goal.value(*count_by_label(gold, decide(chosen), labels).sum(0))
+    if not goal.has_floor:
+        trust = dict(zip(labels, _trust(counts[0, :, 2].sum(0)).tolist()))
+        return {label: shared + trust[label] * (best[label] - shared) for label in labels}
+    reached = goal.value(*count_by_label(gold, decide(best), labels).sum(0))
     for label, value in zip(labels, reached):
         goal.warn_if_missed(float(value), f" for {label!r}")
-    return chosen
+    return best
 
 
 def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
@@ -196,12 +216,26 @@ def _trust(n_entities: np.ndarray) -> np.ndarray:
     return n_entities / (n_entities + _HALF_TRUSTED)
 
 
-def _cross_fitted(counts: np.ndarray, candidates: Sequence[float], goal: Goal) -> float:
-    """Return a decision from counts of shape (n_candidates, n_rows, 3)."""
+def _shared_decision(
+    counts: np.ndarray, candidates: Sequence[float], goal: Goal, neutral: float
+) -> float:
+    """Return one decision for all labels from counts of shape (n_candidates, n_rows, 3)."""
     total = counts.sum(1)
+    if goal.has_floor:
+        return candidates[int(np.argmax(goal.safe_value(*total.T)))]
     parts = [counts[:, k::_N_FOLDS].sum(1) for k in range(_N_FOLDS)]
     best = [int(np.argmax(goal.value(*(total - part).T))) for part in parts]
-    return float(np.mean([candidates[i] for i in best]))
+    shared = float(np.mean([candidates[i] for i in best]))
+    n_found, _, n_actual = total[candidates.index(neutral)]
+    return neutral + float(_trust(n_actual)) * (shared - neutral) if n_found else shared
+
+
+def _lower_bound(hits: Any, total: Any) -> np.ndarray:
+    """Return a share of hits less a standard error, by Wilson's interval."""
+    hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    share = _divide(hits, total)
+    spread = np.sqrt(total * share * (1 - share) + 0.25)
+    return (hits + 0.5 - spread) / (total + 1)
 
 
 def _divide(numerator: Any, denominator: Any) -> np.ndarray:

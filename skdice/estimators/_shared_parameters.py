@@ -19,7 +19,7 @@ from .._parameters import (
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
 from ..nn._adapters import changed, check_peft_config, fields_of
-from ..nn._callbacks import named_callbacks
+from ..nn._callbacks import digests_of_trainers, named_callbacks
 from ..nn._runtime import RUNTIMES
 from ._loss import check_loss
 from ._sklearn import BaseEstimator
@@ -175,7 +175,8 @@ after an interrupted fit. For models that torch cannot export (XLNet) the first 
 ValueError.
 """
 _RANDOM_STATE = """
-Seed of everything random in a fit. Global generators are neither used nor changed.
+Seed of everything random in a fit. Global generators are as before afterwards; fits in threads take
+turns.
 """
 _CHECKPOINT = """
 Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
@@ -193,7 +194,9 @@ is an object or a tuple (name, object); ``callbacks__<name>__<parameter>`` sets 
 One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if
 several processes train together, after this epoch. Those that need arrays or set the learning rate
 are refused. A clone gets copies of the callbacks: in cross-validation, what they collect is in
-``net_.callbacks_`` of the fitted estimators.
+``net_.callbacks_`` of the fitted estimators. What is kept of a fit (``checkpoint_dir``, a study, a
+cache) is of its callbacks, too: their classes and attributes, but those that end in ``_``. Loggers
+and progress bars of skorch do not count, nor any whose class says ``only_watches = True``.
 """
 
 CONTAINERS = """\
@@ -299,7 +302,13 @@ class SharedParameters(BaseEstimator):
     ] = None
     callbacks: Annotated[
         Sequence[Any] | None,
-        Parameter("list of skorch callbacks", _CALLBACKS, counts="never", on_card=False, rare=True),
+        Parameter(
+            "list of skorch callbacks",
+            _CALLBACKS,
+            counted=digests_of_trainers,
+            on_card=False,
+            rare=True,
+        ),
     ] = None
 
     precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16", rare=True)] = (

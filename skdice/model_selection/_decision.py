@@ -57,9 +57,11 @@ def tune_decision(
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
         entities (with ``per_label`` of each type), of the positive one of two classes, of each of
-        several labels, or of answers (by their F1 with the gold ones). If no decision reaches it on
-        these rows, a warning says what the best one does. What is reached on other rows is about
-        that: leave a margin where rows are few.
+        several labels, or of answers (by their F1 with the gold ones). Entities reach it with a
+        margin of a standard error, as the decision that just reaches it is the luckiest of many:
+        other rows then reach it most of the time. With few entities no decision has that margin,
+        and the surest is taken. The others reach it on these rows, and on others about as often as
+        not. If no decision reaches it, a warning says what the one taken does.
     cv : int, optional
         Number of folds for tuning on the training rows, so that none has to be held out. For each
         fold a clone is fitted on the others and predicts this one; the decision is tuned on all of
@@ -72,8 +74,8 @@ def tune_decision(
     -------
     estimator
         With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found, of
-        equally good ones the nearest to 0; of a tagger (without ``metric``) the mean of those that
-        are best without a fifth of the rows. All its methods are those of the estimator;
+        equally good ones the nearest to 0; of a tagger (without ``metric`` or floor) the mean of
+        those that are best without a fifth of the rows. All its methods are those of the estimator;
         ``predict_proba`` and ``decision_function`` of a classifier do not change.
 
     Raises

@@ -226,14 +226,11 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         objective, first = self._make_objective(X, y, sample_weight, groups)
         self.scorer_ = objective.scorer
         self.n_splits_ = len(objective.splits)
-        fingerprint = search_fingerprint(
-            self.estimator,
-            X=X,
-            y=y,
-            sample_weight=sample_weight,
-            cv=objective.splits,
-            scoring=self.scoring,
-        )
+        fingerprint = {}
+        if self.storage is not None:
+            data = {"X": X, "y": y, "sample_weight": sample_weight}
+            more = {"cv": objective.splits, "scoring": self.scoring}
+            fingerprint = search_fingerprint(self.estimator, **data, **more)
         with quiet_optuna():
             self.study_ = run_study(
                 partial(

@@ -10,13 +10,35 @@ from skorch.callbacks import (
     BatchScoring,
     Callback,
     EpochScoring,
+    EpochTimer,
     InputShapeSetter,
     LoadInitState,
     LRScheduler,
+    MlflowLogger,
+    NeptuneLogger,
     PassthroughScoring,
+    PrintLog,
+    ProgressBar,
+    SacredLogger,
+    TensorBoard,
+    TrainEndCheckpoint,
     WandbLogger,
 )
 
+from .._digest import digest
+
+# They change nothing of a fit; a class that is derived from one may.
+_WATCHERS = (
+    EpochTimer,
+    MlflowLogger,
+    NeptuneLogger,
+    PrintLog,
+    ProgressBar,
+    SacredLogger,
+    TensorBoard,
+    TrainEndCheckpoint,
+    WandbLogger,
+)
 _SCORES = (
     "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
     "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
@@ -82,6 +104,31 @@ def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
         callback if _is_named(callback) else (type(callback).__name__, callback)
         for callback in (callbacks if isinstance(callbacks, list | tuple) else ())
     ]
+
+
+def digests_of_trainers(callbacks: Any) -> list[str]:
+    """Return digests of the callbacks that may change what is learned.
+
+    All may but skorch's loggers and those whose class says ``only_watches = True``.
+
+    Raises
+    ------
+    ValueError
+        If one has a state that means nothing in another process.
+    """
+    digests = []
+    for name, callback in named_callbacks(callbacks):
+        if type(callback) in _WATCHERS or getattr(callback, "only_watches", False):
+            continue
+        try:
+            digests.append(digest(callback))
+        except ValueError as error:
+            raise ValueError(
+                f"A fit with the callback {name} cannot be found again in checkpoint_dir, a cache "
+                f"or a study. {error} If the callback changes nothing of a fit, have its class say "
+                f"so: only_watches = True. Else name that attribute with a final '_'."
+            ) from error
+    return digests
 
 
 def _is_named(callback: Any) -> bool:

@@ -54,7 +54,10 @@ def autocast(precision: str, device: str) -> Any:
 def seeded(seed: int, device: str) -> Iterator[None]:
     """Draw torch's random numbers from ``seed`` inside the block; restore the generators after.
 
-    The generators belong to the process, so other threads wait at their own block.
+    The generators belong to the process, and dropout draws from them alone, so other threads wait
+    at their own block. All that draws in a fit or at loading is inside of one: fits in threads take
+    turns, and each is the one that it would be alone. What other code draws from torch's generators
+    meanwhile changes it, and is drawn from ``seed``.
     """
     with _ONE_AT_A_TIME, torch.random.fork_rng(devices=_cuda_index(device)):
         seed_generators(seed, device)

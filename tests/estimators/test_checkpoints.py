@@ -1,5 +1,6 @@
 """A fit that was killed goes on where it was, and ends as if nothing had happened."""
 
+import copy
 import errno
 import os
 import resource
@@ -16,9 +17,16 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import Callback
+from skorch.callbacks import (
+    Callback,
+    EarlyStopping,
+    GradientNormClipping,
+    PrintLog,
+    ProgressBar,
+)
 
 from skdice import DiceTokenTagger
+from skdice._digest import digest
 from skdice.estimators import DiceTextClassifier
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
@@ -38,6 +46,8 @@ class StopError(Exception):
 
 class Stop(Callback):
     """Ends a fit at an event of an epoch."""
+
+    only_watches = True
 
     def __init__(self, epoch, event="on_batch_end", error=StopError):
         self.epoch = epoch
@@ -65,6 +75,8 @@ class Stop(Callback):
 
 class Count(Callback):
     """Counts the epochs that are trained."""
+
+    only_watches = True
 
     def __init__(self):
         self.n_epochs_ = 0
@@ -199,6 +211,68 @@ def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):
     expected = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
     assert_same_fit(again, expected)
     assert np.abs(np.concatenate(again.predict_proba(X)) - np.concatenate(before)).max() > 1e-3
+
+
+class Shrink(Callback):
+    """Makes gradients smaller; of two with other attributes each is another fit."""
+
+    def __init__(self, factor, lock=None):
+        self.factor = factor
+        self.lock = lock
+
+    def on_grad_computed(self, net, named_parameters, **kwargs):
+        for _, parameter in named_parameters:
+            if parameter.grad is not None:
+                parameter.grad *= self.factor
+
+
+class QuietBar(ProgressBar):
+    """May do more than skorch's."""
+
+
+def stop_early(patience):
+    return EarlyStopping("train_loss", patience=patience, threshold=9.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([], [stop_early(2)]),
+        ([stop_early(2)], [stop_early(3)]),
+        ([GradientNormClipping(1e-3)], []),
+        ([Shrink(0.5)], [Shrink(0.25)]),
+        ([("a", Shrink(lambda: 1))], [("a", Shrink(lambda: 2))]),
+        ([], [QuietBar()]),
+    ],
+)
+def test_other_callbacks_are_another_fit(one, other, tiny_bert):
+    def digest_with(callbacks):
+        return digest(DiceTokenTagger(tiny_bert, callbacks=callbacks))
+
+    assert digest_with(one) != digest_with(other)
+    assert digest_with(one) == digest_with(copy.deepcopy(one))
+    watched = [*one, PrintLog(sink=threading.Lock()), ProgressBar(), Count()]
+    assert digest_with(watched) == digest_with(one)
+    assert digest_with(None) == digest_with([])
+
+
+def test_a_fit_without_the_callback_is_not_that_with_it(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=4)
+    kept = clone(tagger).set_params(checkpoint_dir=tmp_path)
+    stopped = clone(kept).set_params(callbacks=[stop_early(2)]).fit(X, y)
+    assert len(stopped.history_) == 3
+    assert_same_fit(kept.fit(X, y), tagger.fit(X, y))
+    grid = {"callbacks__EarlyStopping__patience": [2, 3]}
+    search = GridSearchCV(stopped, grid, cv=[(range(8), range(8, 12))], refit=False).fit(X, y)
+    # Each candidate has a fit of its own, beside the two above.
+    assert len(list(tmp_path.iterdir())) == 2 + len(search.cv_results_["params"])
+
+
+def test_a_callback_that_cannot_be_told_from_others(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=1)
+    tagger.set_params(callbacks=[Shrink(0.5, lock=threading.Lock())]).fit(X, y)
+    with pytest.raises(ValueError, match=r"callback Shrink .* lock .* only_watches = True"):
+        tagger.set_params(checkpoint_dir=tmp_path).fit(X, y)
 
 
 def odd(**changed):

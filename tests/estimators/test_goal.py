@@ -1,5 +1,7 @@
 """What a decision is tuned for: floors, and biases of labels."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -128,6 +130,45 @@ class TestChoice:
         assert (correct / actual > 0.5).all()
         correct, _, actual = rows.totals(rows.choose(Goal(per_label=True, min_recall=0.8)))
         assert (correct / actual > 0.785).all()
+
+    @pytest.mark.parametrize("per_label", [False, True])
+    @pytest.mark.parametrize("kind", ["min_precision", "min_recall"])
+    def test_the_decision_taken_reaches_the_floor_or_is_reported(self, kind, per_label):
+        """Few rows, of which precision is anything but monotone in the threshold."""
+        n_missed = 0
+        for seed in range(40):
+            rows, floor = Rows(n_rows=12, n_gold=0.7, seed=seed), (0.7, 0.8, 0.9)[seed % 3]
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                decision = rows.choose(Goal(per_label=per_label, **{kind: floor}))
+            totals = rows.totals(decision)
+            correct, predicted, actual = totals if per_label else totals.sum(1, keepdims=True)
+            reached = correct / np.maximum(predicted if kind == "min_precision" else actual, 1)
+            said = [float(str(w.message).split(" reaches ")[1][:5]) for w in caught]
+            assert said == [round(value, 3) for value in reached if value < floor]
+            n_missed += len(said)
+        assert n_missed < 40
+
+    def test_the_most_useful_of_those_that_surely_reach_it(self):
+        rows = Rows(n_rows=60, best=(0.0, 0.0))
+        for floor in (0.8, 0.9):
+            reached = []
+            for value in CANDIDATES:
+                correct, predicted, actual = rows.totals(value).sum(1)
+                p = correct / max(predicted, 1)
+                # A standard error, for so many entities that its forms are all alike.
+                if p - np.sqrt(p * (1 - p) / max(predicted, 1)) > floor + 0.002:
+                    reached.append(correct / actual)
+            correct, predicted, actual = rows.totals(rows.choose(Goal(min_precision=floor))).sum(1)
+            assert correct / predicted > floor
+            assert correct / actual >= max(reached)
+
+    def test_few_that_are_all_right_are_not_sure(self):
+        value = Goal(min_precision=0.9).safe_value([3, 8, 46, 44], [3, 8, 50, 50], [50] * 4)
+        assert value[0] < value[1] < 2
+        assert value[2] < 2, "not by a standard error"
+        assert Goal(min_precision=0.8).safe_value([44], [50], [50]) == 2 + 44 / 50
+        assert Goal(min_recall=0.8).safe_value([44], [88], [50]) == 2.5
 
     def test_a_floor_out_of_reach(self):
         rows = Rows()

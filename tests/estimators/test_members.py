@@ -191,12 +191,16 @@ def test_checkpoints_of_members(joined, tmp_path):
     fits, steps = [], []
 
     class Die(Callback):
+        only_watches = True
+
         def on_train_begin(self, net, **kwargs):
             fits.append(1)
             if len(fits) == 2:
                 raise OSError("no more power")
 
     class Count(Callback):
+        only_watches = True
+
         def on_batch_end(self, net, **kwargs):
             steps.append(1)
 

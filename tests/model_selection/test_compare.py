@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
+from skorch.callbacks import Freezer, PrintLog
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import DiceSpanExtractor
@@ -262,13 +263,26 @@ def change_test_label(estimator, X, y, X_test, y_test):
         (lambda estimator, *rows: (estimator.set_params(verbose=1, device="cpu"), *rows), 0),
         (lambda estimator, *rows: (estimator.set_params(loss="focal", gamma=1.0), *rows), 0),
         (lambda estimator, X, *rest: (estimator, pd.Series(X), *rest), 0),
+        (lambda estimator, *rows: (estimator.set_params(callbacks=[PrintLog()]), *rows), 0),
+        (lambda estimator, *rows: (estimator.set_params(callbacks=[Freezer("a")]), *rows), 2),
         (lambda estimator, *rows: (estimator.set_params(lr=1e-3), *rows), 2),
         (lambda estimator, *rows: (estimator.set_params(class_weight={1: 2.0}), *rows), 2),
         (lambda estimator, X, y, *rest: (estimator, X[::-1], y[::-1], *rest), 2),
         (change_test_label, 2),
         (lambda estimator, *rows: (Pipeline([("classify", estimator)]), *rows), 2),
     ],
-    ids=["quiet", "its own loss", "Series", "lr", "weights", "X", "y_test", "Pipeline"],
+    ids=[
+        "quiet",
+        "its own loss",
+        "Series",
+        "watcher",
+        "callback",
+        "lr",
+        "weights",
+        "X",
+        "y_test",
+        "Pipeline",
+    ],
 )
 def test_what_makes_a_run_another_one(guess, pairs, tmp_path, change, n_fits):
     options = TWO | {"losses": ("ce",), "cache_dir": tmp_path}

@@ -1,5 +1,7 @@
 """digest: equal for equal values, in every process, and for nothing else."""
 
+import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +58,18 @@ def test_equal(one, other):
     assert digest(one) == digest(other)
 
 
+class Plain:
+    def __init__(self, word):
+        self.word = word
+
+    def get(self):
+        return self.word
+
+
+def always(word):
+    return lambda: word
+
+
 DIFFERENT = [
     SENTENCES,
     [["john"], ["saw", "oslo"], []],
@@ -105,7 +119,28 @@ DIFFERENT = [
     print,
     len,
     int,
+    # Functions without a name of their own, and objects whose repr is that of their class.
+    lambda: 1,
+    lambda: 2,
+    lambda word=1: word,
+    *(always(word) for word in "ab"),
+    *(partial(print, word) for word in "ab"),
+    *(Plain(word) for word in "ab"),
+    *(Plain(word).get for word in "ab"),
+    torch.nn.Linear(1, 1),
 ]
+
+
+def test_an_object_may_refer_to_itself():
+    one, other, third = (Plain(word) for word in "aab")
+    for plain in (one, other, third):
+        plain.word = (plain.word, plain.get)
+    assert digest(one) == digest(other) != digest(third)
+
+
+def test_what_means_nothing_elsewhere():
+    with pytest.raises(ValueError, match="type lock cannot be told from others"):
+        digest(Plain(threading.Lock()))
 
 
 def test_different():

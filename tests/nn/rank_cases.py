@@ -104,6 +104,8 @@ class Gradients(Callback):
 class At(Callback):
     """Calls a function in one step of a fit."""
 
+    only_watches = True
+
     def __init__(self, epoch, step, function):
         self.epoch = epoch
         self.step = step

@@ -101,6 +101,35 @@ def test_impossible_tags_have_no_probability_and_finite_gradients(logits, allowe
     assert large.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("gap", [10.0, 100.0, 200.0, 2000.0])
+def test_forbidden_sequences_have_no_probability_at_any_gap(gap):
+    """Logits that are sure of such a sequence: beyond 87, float32 has no exp(-gap)."""
+    allowed = allowed_transitions(CLASSES, "IOB2")
+    logits = np.random.default_rng(0).normal(0, 1, (4, len(CLASSES))).astype(np.float32)
+    logits[range(4), [4, 2, 3, 2]] += gap  # O I-X I-Y I-X
+    inputs = torch.from_numpy(logits).requires_grad_()
+    chain = TagChain(allowed, np.array([0, 4]))
+    batch = {"row": [0] * 4, "item": range(4), "target": [4, 0, 2, 4]}
+    batch = {name: torch.tensor(list(values)) for name, values in batch.items()}
+    scores = chain.train(inputs, batch)
+    shifted = logits.astype(np.float64) - logits.max()
+    expected = {}
+    for tags in product(range(len(CLASSES)), repeat=4):
+        if is_allowed(tags, allowed):
+            expected[tags] = shifted[range(4), tags].sum()
+    best = max(expected.values())
+    p = np.zeros(logits.shape)
+    for tags, score in expected.items():
+        p[range(4), tags] += np.exp(score - best)
+    p /= p.sum(1, keepdims=True)
+    np.testing.assert_allclose(scores.detach().exp(), p, atol=2e-3 * max(1, gap / 200))
+    forbidden = ~torch.from_numpy(allowed[0])
+    assert (scores.detach()[0, forbidden] <= -1e4).all(), "they cost the most there is"
+    torch.nn.functional.cross_entropy(scores, batch["target"]).backward()
+    assert inputs.grad.isfinite().all()
+    assert inputs.grad.abs().max() > 0
+
+
 def test_window_within_a_sentence(logits):
     """It may start and end within an entity, and with any tag."""
     allowed = allowed_transitions(["B-X", "E-X", "I-X", "O"], "IOBES")

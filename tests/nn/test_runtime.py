@@ -1,12 +1,16 @@
 """What a fit changes in torch is as before afterwards."""
 
 import contextlib
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
+from skdice import DiceTokenTagger
 from skdice.nn._runtime import (
     autocast,
     denormals_flushed,
@@ -14,6 +18,8 @@ from skdice.nn._runtime import (
     resolve_precision,
     seeded,
 )
+
+from ..corpora import easy_corpus
 
 
 def flushes_denormals():
@@ -134,3 +140,26 @@ def test_threads_do_not_draw_from_each_other():
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(draw, range(4))) == [draw(seed) for seed in range(4)]
+
+
+@pytest.mark.parametrize("frozen", [None, 1])
+def test_fits_in_threads_are_those_one_after_the_other(tiny_bert, frozen, tmp_path):
+    """Probes, dropout, replayed steps and loading draw from one generator in turns."""
+    X, y = easy_corpus(16)
+    parameters = {"n_frozen_layers": frozen, "accumulate": 2, "batch_size": 4, "verbose": 0}
+    tagger = DiceTokenTagger(tiny_bert, loss="dice", max_epochs=2, lr=3e-3, **parameters)
+
+    def fit(seed):
+        fitted = clone(tagger).set_params(random_state=seed).fit(X, y)
+        fitted.save_pretrained(tmp_path / f"{seed}-{threading.get_ident()}")
+        loaded = DiceTokenTagger.from_pretrained(tmp_path / f"{seed}-{threading.get_ident()}")
+        return np.concatenate(loaded.predict_proba(X))
+
+    state = torch.get_rng_state()
+    alone = [fit(seed) for seed in (0, 1)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(fit, [0, 1] * 3))
+    for k, found in enumerate(together):
+        np.testing.assert_array_equal(found, alone[k % 2])
+    assert np.abs(alone[0] - alone[1]).max() > 1e-3
+    assert torch.equal(torch.get_rng_state(), state)
