@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from .plan import PARTS
-from .report import forest_plot, report
+from .report import cost_plot, forest_plot, report
 from .runs import Run, execute
 
 SCORES = Path(__file__).with_name("scores.csv")
@@ -78,12 +78,15 @@ def main() -> None:
     )
     parser.add_argument("--report", action="store_true", help="print the tables, and end")
     parser.add_argument("--picture", type=Path, help="file for a picture of the differences")
+    parser.add_argument("--costs", type=Path, help="file for a picture of F1 over seconds, part B")
     args = parser.parse_args()
     if args.report or args.picture:
         done = read(args.out)
         print(report(done))
         if args.picture:
             forest_plot(done, args.picture)
+        if args.costs:
+            cost_plot(done, args.costs)
         return
     carry_out(args.parts, args.data, args.out, args.jobs, args.minutes, args.precision)
 

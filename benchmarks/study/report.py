@@ -299,6 +299,36 @@ def forest_plot(done: pd.DataFrame, file: Path) -> None:
     figure.savefig(file, dpi=120)
 
 
+def cost_plot(done: pd.DataFrame, file: Path) -> None:
+    """Draw F1 on test rows as rare over the seconds of a fit, a panel for each cell of part B."""
+    from matplotlib.figure import Figure
+
+    final = done[done["draw"] >= FIRST_FINAL_DRAW]
+    cells = [(c, r) for c, r in _cells(done, "B") if len(_rare_fits(final, c, r))]
+    figure = Figure(figsize=(3.6 * len(cells), 3.2), layout="constrained")
+    for axes, (corpus, regime) in zip(figure.subplots(1, len(cells), squeeze=False)[0], cells):
+        for name, fits in _rare_fits(final, corpus, regime).groupby("fit"):
+            f1, seconds = fits["own, as rare"], fits["cost"]
+            axes.errorbar(seconds.mean(), f1.mean(), f1.std(), fmt="o", capsize=3)
+            axes.annotate(
+                str(name), (seconds.mean(), f1.mean()), (4, 4), textcoords="offset points"
+            )
+        axes.set_title(f"{corpus}, {regime.removeprefix('ratio-')} to 1", fontsize="medium")
+        axes.set_xlabel("seconds of one core")
+        axes.set_xscale("log")
+    figure.axes[0].set_ylabel("F1, mean ± sd over draws")
+    figure.savefig(file, dpi=120)
+
+
+def _rare_fits(final: pd.DataFrame, corpus: str, regime: str) -> pd.DataFrame:
+    cell = final[(final["corpus"] == corpus) & (final["regime"] == regime)]
+    cell = cell[cell["contender"].isin(("ce", "dice, sampled", "ce, sampled", "auto"))]
+    epochs = cell["epochs"].map(lambda n: f", {n} epochs" if n else "")
+    # Fits have one thread, so that seconds are seconds of a core where these were not kept.
+    cost = cell["cpu_seconds"].fillna(cell["seconds"])
+    return cell.assign(fit=cell["contender"] + epochs, cost=cost)
+
+
 def _difference(row: pd.Series) -> str:
     values = row["differences"]
     if not len(values):
