@@ -126,7 +126,7 @@ def test_losses(loss):
         1j,
         np.array([1j]),
         [1, {"a": {b"2"}}],
-        np.array([object()]),
+        np.array([len]),
         len,
     ],
     ids=repr,
