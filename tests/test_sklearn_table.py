@@ -38,7 +38,7 @@ from skdice.datasets import make_questions
 from .corpora import easy_corpus, easy_texts
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "sklearn_tools.md"
-FAST = {"max_epochs": 1, "lr": 1e-3, "batch_size": 16, "random_state": 0, "verbose": 0}
+FAST = {"loss": "dsc", "max_epochs": 1, "lr": 1e-3, "random_state": 0, "verbose": 0}
 GRID = {"gamma": [0.5, 1.0]}
 TEXTS, LABELS = easy_texts(16)
 COLUMN = "classifiers, as a column"

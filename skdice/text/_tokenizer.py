@@ -127,7 +127,7 @@ class WordTokenizer:
         """Whether the model wants the padding before the text."""
         return bool(self.tokenizer.padding_side == "left")
 
-    @property
+    @cached_property
     def sees_case(self) -> bool:
         """Whether words in upper and lower case are other pieces."""
         words = ["Anna", "Paris", "NATO"]

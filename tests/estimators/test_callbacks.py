@@ -130,6 +130,7 @@ def check_print_log(model, tmp_path):
     assert re.split(r"\s{2,}", lines[0].strip()) == [
         "epoch",
         "lr",
+        "n_texts",
         "train_loss",
         "valid_score",
         "dur",
@@ -147,13 +148,13 @@ def check_progress_bar(model, tmp_path):
 def check_tensorboard(model, tmp_path):
     writer = Recorder()
     make(model, skc.TensorBoard(writer)).fit(X, Y)
-    assert names_of(writer) == {"train_loss", "valid_score", "lr", "dur", "closed"}
+    assert names_of(writer) == {"train_loss", "valid_score", "lr", "n_texts", "dur", "closed"}
 
 
 def check_wandb(model, tmp_path):
     run = Recorder()
     make(model, skc.WandbLogger(run, save_model=False)).fit(X, Y)
-    assert names_of(run) == {"train_loss", "valid_score", "lr", "dur"}
+    assert names_of(run) == {"train_loss", "valid_score", "lr", "n_texts", "dur"}
 
 
 def check_sacred(model, tmp_path):

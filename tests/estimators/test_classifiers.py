@@ -133,8 +133,8 @@ class TestLabels:
     def test_pos_label_given(self, tiny_bert):
         X, y = easy_pairs(40)
         y = ["same" if label else "other" for label in y]
-        default = make_pairs(tiny_bert, max_epochs=1).fit(X, y)
-        other = make_pairs(tiny_bert, max_epochs=1, pos_label="other").fit(X, y)
+        default = make_pairs(tiny_bert, loss="dice", max_epochs=1).fit(X, y)
+        other = make_pairs(tiny_bert, loss="dice", max_epochs=1, pos_label="other").fit(X, y)
         assert default.net_.criterion_.background == 0  # "other"
         assert other.net_.criterion_.background == 1
         expected = f1_score(y, other.predict(X), pos_label="other")
@@ -143,7 +143,7 @@ class TestLabels:
     def test_more_classes_score_as_macro_f1(self, tiny_bert):
         X, y = easy_texts(60, n_classes=3)
         X = [(text, "") for text in X]
-        classifier = make_pairs(tiny_bert, max_epochs=2).fit(X, y)
+        classifier = make_pairs(tiny_bert, loss="dice", max_epochs=2).fit(X, y)
         assert classifier.score(X, y) == f1_score(y, classifier.predict(X), average="macro")
         assert classifier.net_.criterion_.background is None
 

@@ -70,7 +70,7 @@ def rare_positives(n):
     ],
 )
 def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
-    fitted = estimator(quick_bert, loss=loss, **FAST).fit(*rows)
+    fitted = estimator(quick_bert, loss=loss, negative_ratio=None, **FAST).fit(*rows)
     assert fitted.loss_.memory == expected
     if not isinstance(loss, str):
         assert fitted.get_params()["loss"].memory == loss.memory

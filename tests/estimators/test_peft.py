@@ -360,6 +360,8 @@ def test_checkpoints_and_the_best_epoch(tiny_models, tmp_path):
     """Both are of the adapters and the head alone."""
 
     class Stop(Callback):
+        only_watches = True
+
         def on_epoch_begin(self, net, **kwargs):
             if len(net.history) == 3:
                 raise OSError("no more power")

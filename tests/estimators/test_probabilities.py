@@ -23,7 +23,14 @@ from .test_span import easy_questions
 
 # RoBERTa has byte-level pieces, XLNet is padded on the left.
 FAMILIES = ["roberta", "xlnet"]
-FAST = {"max_epochs": 2, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+FAST = {
+    "loss": "dsc",
+    "max_epochs": 2,
+    "lr": 2e-3,
+    "batch_size": 8,
+    "random_state": 0,
+    "verbose": 0,
+}
 # Longer than a window of each estimator.
 LONG = "the city of oslo was near rome and anna met john in paris today " * 3
 STRANGE = ["", "\u200b", "😀 日本", "[SEP] <sep> </s>", "x" * 40]

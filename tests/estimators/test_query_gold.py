@@ -14,6 +14,7 @@ from ..corpora import easy_corpus
 FAST = {
     "loss": "dice",
     "memory": 0,
+    "negative_ratio": None,
     "queries": {"PER": "john mary", "LOC": "oslo paris"},
     "max_epochs": 12,
     "lr": 7e-3,

@@ -241,7 +241,7 @@ class TestWeights:
     def test_pieces_of_several_windows_count_once(self, tiny_bert):
         X = [("city ?", "the " * 60 + "oslo"), ("city ?", "rome was by")]
         extractor = make(
-            tiny_bert, max_epochs=1, class_weight="balanced", max_length=24, stride=12
+            tiny_bert, max_epochs=1, loss="dice", class_weight="balanced", max_length=24, stride=12
         ).fit(X, ["oslo", "rome"])
         counts = np.array([62 + 4 - 2, 2])
         np.testing.assert_allclose(

@@ -98,7 +98,7 @@ def test_tagger(tiny_bert):
     assert frame.iloc[3, 3:].tolist() == pytest.approx(expected[:3])
     assert frame.iloc[3, 5] == pytest.approx(fitted.score(X_test, y_test))
     assert not hasattr(tagger, "net_")
-    assert tagger.get_params()["loss"] == "dsc"
+    assert tagger.get_params()["loss"] == "auto"
 
 
 def test_tuned_decisions(tiny_bert):
