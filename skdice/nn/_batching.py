@@ -22,19 +22,10 @@ _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 
 
 class Batcher:
-    """Makes the padded batches of an encoded data set.
+    """Makes the padded batches of an encoded data set, of ``batch_size`` windows.
 
-    Parameters
-    ----------
-    dataset : EncodedDataset
-    batch_size : int
-        Windows per batch.
-    batch_tokens : int or None
-        Pieces per batch of :meth:`by_length`, instead of ``batch_size`` windows.
-    pad_id : int
-    pads_left : bool
-    pads : bool
-        Whether a batch may hold windows of several lengths.
+    With ``batch_tokens``, those of :meth:`by_length` have so many pieces instead. ``pads`` says
+    whether a batch may hold windows of several lengths.
     """
 
     def __init__(
@@ -60,12 +51,9 @@ class Batcher:
     def collate(self, windows: np.ndarray) -> Batch:
         """Pad windows to the longest of them.
 
-        Returns
-        -------
-        dict of Tensors
-            ``input_ids``, ``attention_mask``, ``token_type_ids`` of shape (n_windows, length);
-            ``row`` and ``column`` of shape (n_items,), where the items are; ``item``, which items
-            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them.
+        ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length);
+        all else is of shape (n_items,): ``row`` and ``column``, where the items are; ``item``,
+        which they are; ``target`` and ``weight`` where the data set has them.
         """
         data = self.dataset
         lengths = self.lengths[windows]
@@ -136,11 +124,8 @@ class Batcher:
 class Draw:
     """Which texts an epoch has: so many of each group, other ones in every epoch.
 
-    Attributes
-    ----------
-    group : ndarray of shape (n_texts,), int64
-    n_texts, n_drawn : ndarrays of shape (n_groups,), int64
-        Texts of each group that have a window, and how many of them an epoch has.
+    ``group`` is of shape (n_texts,), the numbers of shape (n_groups,): how many texts of a group
+    have a window, and how many of these an epoch has.
     """
 
     group: np.ndarray
@@ -157,27 +142,14 @@ class Draw:
 class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
-    A step holds ``batch_size * accumulate`` texts of similar length with all their windows; a text
-    of several windows counts as many texts. Its batches are cuts of it, so that a loss over the
-    step does not depend on how the step is cut. The texts of each group of a draw are spread evenly
-    over the steps.
+    A step holds ``step_size`` texts of similar length with all their windows; a text of more
+    windows than ``windows_per_text`` counts as many texts. Its batches are cuts of it, so that a
+    loss over the step does not depend on how the step is cut. The texts of each group of a draw are
+    spread evenly over the steps.
 
-    With several processes the size of a step is that of each process times their number. All draw
-    the same steps, and each makes batches of the windows that are its own.
-
-    Parameters
-    ----------
-    batcher : Batcher
-    step_size : int
-        Texts per optimiser step and process.
-    rng : numpy.random.Generator
-        Drawn from once per epoch; in the same state in all processes.
-    ranks : Ranks
-        The processes that train together.
-    windows_per_text : int
-        Windows of a text that counts once.
-    draw : Draw or None
-        Which texts an epoch has; all by default.
+    With several processes a step is as many times as large. All draw the same steps (so ``rng``,
+    drawn from once per epoch, is in the same state in all), and each makes batches of the windows
+    that are its own.
     """
 
     def __init__(

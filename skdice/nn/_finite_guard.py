@@ -16,12 +16,8 @@ class NotFiniteError(ValueError):
 class FiniteGuard:
     """Keeps an optimiser from taking a step that is not finite, and any step after it.
 
-    Parameters
-    ----------
-    optimizer : torch.optim.Optimizer
-        A fused one skips steps by itself, as it does for a ``GradScaler``.
-    looks_at_once : bool
-        Whether to look at every step, as one must where the optimiser cannot skip any.
+    A fused one skips steps by itself, as it does for a ``GradScaler``; where the optimiser cannot
+    skip any, the guard has to look at once, at every step.
     """
 
     def __init__(self, optimizer: Any, looks_at_once: bool) -> None:
@@ -32,20 +28,9 @@ class FiniteGuard:
         self._is_bad: Tensor | None = None
 
     def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
-        """Note a step before it is taken.
+        """Note a step before it is taken; raise an error if it or one before it is not finite.
 
-        Parameters
-        ----------
-        loss : Tensor
-        norm : Tensor or None
-            Of the gradient; None if it may be infinite.
-        where : str
-            Epoch and batch, for the error.
-
-        Raises
-        ------
-        NotFiniteError
-            If this step is not finite, or one before it that was not looked at.
+        ``norm`` is that of the gradient, None if it may be infinite; ``where`` is for the error.
         """
         is_finite = loss.isfinite() if norm is None else loss.isfinite() & norm.isfinite()
         self._where.append(where)
@@ -58,13 +43,7 @@ class FiniteGuard:
             self.look()
 
     def look(self) -> None:
-        """Raise an error if one of the steps so far was not finite.
-
-        Raises
-        ------
-        NotFiniteError
-            It names the first such step.
-        """
+        """Raise a NotFiniteError that names the first step so far that was not finite."""
         if not self._seen:
             return
         losses, is_finite = torch.stack(self._seen).cpu().unbind(1)

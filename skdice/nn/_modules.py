@@ -22,20 +22,10 @@ TRANSFORMER = "transformer."
 class TextModule(nn.Module):
     """A pretrained transformer with a head; gives the logits of the items of a batch.
 
-    Parameters
-    ----------
-    model : str
-        Hub id or directory.
-    n_classes : int
-    n_frozen_layers : int or None
-        None trains everything; k freezes the embeddings and the first k layers.
-    peft_config : peft.PeftConfig or None
-        Of adapters, which are then trained in place of the encoder.
-    config : str or None
-        File with a configuration that takes the place of that of the model.
-    n_token_types : int or None
-        Rows of the table of token types. If the model has another number, all begin as its first
-        one, and are trained with the head. None leaves the table as it is.
+    ``n_frozen_layers`` of k freezes the embeddings and the first k layers. Adapters
+    (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
+    that takes the place of that of the model. If the table of token types has another number of
+    rows than ``n_token_types``, all begin as its first one, and are trained with the head.
 
     Attributes
     ----------
@@ -105,13 +95,7 @@ class TextModule(nn.Module):
         return torch.stack(logits).mean(0)
 
     def merged(self) -> "TextModule":
-        """Return a copy, of the members too, with the adapters merged into the weights.
-
-        Raises
-        ------
-        ValueError
-            If adapters of their kind cannot be merged.
-        """
+        """Return a copy, of the members too, with the adapters merged into the weights."""
         whole = copy.deepcopy(self)
         for module in (whole, *whole.members):
             assert isinstance(module, TextModule)
@@ -251,10 +235,7 @@ class QueryModule(TextModule):
         return 2 + (self._n_classes - 2) * (1 + len(self.members))
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
-        """Return the logits of several networks as those of one.
-
-        Vectors are put behind one another, so that their product is the mean of the products.
-        """
+        """Put vectors behind one another, so that their product is the mean of the products."""
         scores = torch.stack([part[..., :2] for part in logits]).mean(0)
         vectors = [part[..., 2:].chunk(2, dim=-1) for part in logits]
         # The product is divided by the root of their size, which grows as well.

@@ -31,13 +31,7 @@ class LostProcessError(RuntimeError):
 class Ranks:
     """The processes that train one network together; by default there is one.
 
-    Parameters
-    ----------
-    index : int
-        Of this process, from 0 on.
-    count : int
-    device : str
-        Where what is sent has to be.
+    ``index`` is the number of this process, ``device`` where what is sent has to be.
     """
 
     index: int = 0
@@ -100,10 +94,7 @@ class Ranks:
     def compare(self, digests: Mapping[str, str]) -> None:
         """Raise a ValueError in all processes if digests differ from those of the first.
 
-        Parameters
-        ----------
-        digests : mapping of str to str
-            Digests of 16 hexadecimal digits, by the name of what they are of.
+        They are of 16 hexadecimal digits, by the name of what they are of.
         """
         own = np.array([int(value, 16) for value in digests.values()], dtype=np.uint64)
         found = self.stack(torch.from_numpy(own.view(np.int64)))
@@ -162,11 +153,6 @@ def current_ranks(device: str) -> Ranks:
     A job is what torch.distributed was initialised for or, if it was not, what the launcher says in
     the environment. On GPUs, "cuda" becomes the one of the process's local rank. In workers of
     joblib (``n_jobs=2``), every fit is one process's.
-
-    Raises
-    ------
-    RuntimeError
-        If this process has left its job.
     """
     index, count = _job()
     if count == 1:

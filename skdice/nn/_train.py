@@ -61,9 +61,8 @@ def train(
 
     Parameters
     ----------
-    net : TextNet
-    sampler : StepSampler
-        Its batches have the loss's targets; the net has loss and settings.
+    net, sampler
+        The net has loss and settings, the batches have the loss's targets.
     validate : callable, optional
         Gives the task metric of the validation part, larger is better; called every epoch.
     patience : int, optional
@@ -75,10 +74,9 @@ def train(
         Whose log-probabilities the loss is computed of, in place of the logits.
     shift : ndarray of shape (n_outputs,) or (n_items, n_outputs), optional
         Is added to the logits that the loss is computed of.
-    checkpoint : Checkpoint, optional
-        Gets the state after every epoch, from the first process alone.
-    state : State, optional
-        What ``checkpoint`` had of a run that this one continues, bit for bit.
+    checkpoint, state : Checkpoint and State, optional
+        What gets the state after every epoch, from the first process alone, and what it had of a
+        run that this one continues, bit for bit.
 
     Raises
     ------
@@ -263,13 +261,6 @@ def make_schedule(optimizer: Optimizer, n_warmup: int, n_steps: int) -> LambdaLR
     """Return a scheduler that raises the learning rates from 0, then lowers them on a line to 0.
 
     The rates are those of ``transformers.get_scheduler``, which imports the Trainer's libraries.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-    n_warmup : int
-        Steps in which the rates rise.
-    n_steps : int
     """
     return LambdaLR(optimizer, partial(_rate, n_warmup, n_steps))
 

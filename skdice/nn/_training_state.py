@@ -23,22 +23,12 @@ _KINDS = {
 
 @dataclass
 class Progress:
-    """How far a training run has come.
+    """How far a training run has come, and which of its weights are the best.
 
-    Attributes
-    ----------
-    max_epochs : int
-    patience : int or None
-        Epochs without improvement that end the run; None trains to the last epoch.
-    epoch, best_epoch : int
-        The last one that was finished, and that of the weights that are kept; 0 if there is none.
-    best_score : float
-    best_weights : dict or None
-        While later ones may turn out to be worse.
-    best_predicted : list of bool
-        What was predicted in the best epoch.
-    is_stopped : bool
-        Whether a callback asked to end the run.
+    With ``patience``, so many epochs without improvement end it. Of the epochs, ``epoch`` is the
+    last one that was finished, ``best_epoch`` that of the weights that are kept (0 if there is
+    none) and ``best_predicted`` what was predicted in it. ``best_weights`` are kept while later
+    ones may turn out to be worse; ``is_stopped`` says that a callback asked to end the run.
     """
 
     max_epochs: int = 0
@@ -99,13 +89,7 @@ def state_of(run: Any) -> State:
 
 
 def restore_state(run: Any, state: State) -> None:
-    """Set what :func:`state_of` returned.
-
-    Raises
-    ------
-    UnfitStateError
-        If it is of another run, or of none.
-    """
+    """Set what :func:`state_of` returned; an UnfitStateError if it is of another run."""
     try:
         _restore(run, state)
     except Exception as error:  # Each part has errors of its own.
