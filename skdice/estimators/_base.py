@@ -62,14 +62,7 @@ class TextEstimator(NetworkEstimator):
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
         """Tune the decision, if that was asked for.
 
-        Parameters
-        ----------
-        rows : Rows
-            Of the whole fit.
-        valid : Rows
-            Those to validate on.
-        held_out : tuple of X and y, or None
-            These, if ``fit`` was given them.
+        ``rows`` are those of the whole fit, ``held_out`` is X and y if ``fit`` was given them.
         """
 
     # -- what else a subclass may bring ------------------------------------------------------------

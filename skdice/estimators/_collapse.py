@@ -12,12 +12,7 @@ _LARGE_MEMORY = 30
 def warn_of_collapse(what: str, loss: Any) -> None:
     """Warn that a fit found nothing in the training rows of the epoch that is kept.
 
-    Parameters
-    ----------
-    what : str
-        What it never predicts, or predicts alone.
-    loss : Loss
-        What it was trained with.
+    ``what`` says what it never predicts, or predicts alone; the loss is what it was trained with.
     """
     helps = ["more epochs or another lr"]
     if loss.class_weight is None:

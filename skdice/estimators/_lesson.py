@@ -20,8 +20,6 @@ class Lesson:
 
     Attributes
     ----------
-    dataset : EncodedDataset
-        With targets.
     labels : list of n_classes labels
         The classes of an item.
     counts : ndarray of shape (n_classes,), or (n_classes, 2) if multi-label
@@ -37,9 +35,8 @@ class Lesson:
         Windows of a text that is not longer than one.
     draw : Draw or None
         Which texts an epoch has, None for all.
-    shift : ndarray or None
-        What is added to the logits in training, because of the draw: of shape (n_outputs,) or
-        (n_items, n_outputs).
+    shift : ndarray of shape (n_outputs,) or (n_items, n_outputs), or None
+        What is added to the logits in training, because of the draw.
     """
 
     dataset: EncodedDataset
@@ -127,23 +124,12 @@ def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndar
 def prior_shift(
     target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
 ) -> np.ndarray:
-    """Return by how much a draw raises the log-odds of the classes.
+    """Return by how much a draw raises the log-odds of the classes; 0 for what there is nothing of.
 
     A network that is trained with this added to its logits gives the probabilities of all rows, not
-    of those that were drawn (King & Zeng 2001, section 4.1).
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_items,), or (n_items, n_columns) of 0 and 1
-    n_classes : int
-        Classes of one softmax; unused for columns.
-    weight, share : ndarray of shape (n_items,)
-        Weight of each item, and the share of its group that an epoch has.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,) or (n_columns,), float32
-        0 for what there is nothing of.
+    of those that were drawn (King & Zeng 2001, section 4.1). Targets are of shape (n_items,), of
+    ``n_classes`` of one softmax, or 0 and 1 of shape (n_items, n_columns); items have a weight, and
+    the share of their group that an epoch has.
     """
     if target.ndim == 1:
         all_of, drawn = (np.bincount(target, w, n_classes) for w in (weight, weight * share))

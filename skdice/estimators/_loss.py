@@ -25,16 +25,10 @@ _MOST_STEPS = 10.0
 def memory_for(n_positives: float, n_steps: int) -> float:
     """Return what ``memory="auto"`` is: as many steps as have about 40 positives, at most 10.
 
-    Where a step by itself has that many, a memory gained nothing in our measurements, and made some
-    fits too eager: its F1 is that of a network that knew less. So it is no more than a quarter of
-    an epoch either.
-
-    Parameters
-    ----------
-    n_positives : float
-        Of the training data, all in one set or those of the rarest class.
-    n_steps : int
-        Optimiser steps of an epoch.
+    Positives are those of the training data, all in one set or those of the rarest class; steps are
+    those of an epoch. Where a step by itself has that many, a memory gained nothing in our
+    measurements, and made some fits too eager: its F1 is that of a network that knew less. So it is
+    no more than a quarter of an epoch either.
     """
     if not n_positives:
         return 0.0
@@ -126,21 +120,10 @@ def make_training_loss(
 ) -> Loss:
     """Return the loss of one fit, on a private copy.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``loss``, the parameters of a loss given by name, and its class weights.
-    name : str
-        The loss by name, "auto" replaced by what was chosen; unused for a loss object.
-    labels : list of n_classes labels
-    counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
-        Training items of each class, or without and with each label.
-    background : int or None
-        What ``background="auto"`` means here.
-    binary : bool
-        Whether one class is searched among the rest.
-    n_steps : int
-        Optimiser steps of an epoch.
+    ``name`` is the loss by name, "auto" replaced by what was chosen; it is unused for a loss
+    object. ``counts`` are training items of each class, (n_classes,), or without and with each
+    label, (n_classes, 2); ``background`` is what ``background="auto"`` means here, and ``binary``
+    whether one class is searched among the rest. ``n_steps`` are those of an epoch.
     """
     kind = estimator.class_weight
     if kind is None and (estimator.K is not None or name == "wce"):

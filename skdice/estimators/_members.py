@@ -10,16 +10,7 @@ _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
 class Member(NamedTuple):
-    """A network of a fit.
-
-    Attributes
-    ----------
-    number : int
-    seed : int
-        For torch: of new weights, dropout and all else.
-    rng : Generator
-        For the order of the texts.
-    """
+    """A network of a fit; its seed is for torch, its generator for the order of the texts."""
 
     number: int
     seed: int

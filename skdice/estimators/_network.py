@@ -120,12 +120,8 @@ class NetworkEstimator(SavedEstimator):
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         """Say what a fit never predicted in an epoch, or predicted alone.
 
-        Parameters
-        ----------
-        predicted : ndarray, bool
-            What :meth:`_predicted` had for a batch of the epoch.
-        target : ndarray
-            Of the training data.
+        ``predicted`` is what :meth:`_predicted` had for its batches, the target of the training
+        data.
         """
         raise NotImplementedError
 
@@ -237,10 +233,7 @@ class NetworkEstimator(SavedEstimator):
     ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
         """Return where the state of a fit is kept, and that to go on from, if there is one.
 
-        Raises
-        ------
-        ValueError
-            If the state is damaged, or processes differ in what the fit depends on.
+        It is a ValueError if it is damaged, or processes differ in what the fit depends on.
         """
         if self.checkpoint_dir is None and ranks.count == 1:
             return None, None

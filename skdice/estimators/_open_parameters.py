@@ -26,13 +26,7 @@ _DEFAULT_MAX_LENGTH = 512
 
 @dataclass(frozen=True)
 class Pace:
-    """How long and how fast a fit learns.
-
-    Attributes
-    ----------
-    max_epochs : int
-    lr, head_lr : float
-    """
+    """How long and how fast a fit learns."""
 
     max_epochs: int
     lr: float
@@ -48,15 +42,7 @@ def open_lr(hidden_size: int) -> float:
 def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int) -> Pace:
     """Return the parameters of an estimator, with numbers for "auto".
 
-    Parameters
-    ----------
-    estimator : estimator
-    n_steps : int
-        Optimiser steps of an epoch.
-    n_positive : int
-        Texts with positives in an epoch.
-    hidden_size : int
-        Of the encoder.
+    ``n_steps`` are the optimiser steps of an epoch, ``n_positive`` its texts with positives.
     """
     max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
     is_open = lr == "auto"
@@ -76,10 +62,7 @@ def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int)
 def longest_window(estimator: Any, tokenizer: WordTokenizer, frame: Frame) -> int:
     """Return ``max_length_``: the parameter, or the limit of the model.
 
-    Raises
-    ------
-    ValueError
-        If the parameter leaves no room for text, or exceeds the limit.
+    It is a ValueError if the parameter leaves no room for text, or exceeds the limit.
     """
     model, wanted = os.fspath(estimator.model), estimator.max_length
     limits = (position_limit(model), tokenizer.tokenizer.model_max_length)
@@ -96,13 +79,7 @@ def longest_window(estimator: Any, tokenizer: WordTokenizer, frame: Frame) -> in
 
 
 def shared_pieces(estimator: Any, max_length: int, frame: Frame) -> int:
-    """Return ``stride_``, the pieces that neighbouring windows share.
-
-    Raises
-    ------
-    ValueError
-        If the parameter is as large as a window.
-    """
+    """Return ``stride_``, the pieces that neighbouring windows share; fewer than a window has."""
     capacity = max_length - frame.n_special
     stride = capacity // 4 if estimator.stride is None else estimator.stride
     if stride >= capacity:

@@ -13,17 +13,10 @@ from .._inputs import as_python, check_rows, check_sample_weight, describe, inde
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows of X with what y says of them.
+    """Checked rows of X with what y says of them: a list, or what has ``take``.
 
-    Attributes
-    ----------
-    X : list of n_rows rows
-    y : list, or what has ``take``, of n_rows labels
-    weight : ndarray of shape (n_rows,), or None
-    groups : list of n_rows objects, or None
-        Rows of one group are in the same part.
-    number : ndarray of shape (n_rows,)
-        Which rows these are of those that were given.
+    ``weight`` and ``groups`` have an entry for each row, if there are any; rows of one group are in
+    the same part of a split. ``number`` says which rows these are of those that were given.
     """
 
     X: Sequence[Any]
@@ -83,24 +76,11 @@ def split_rows(
     classes: np.ndarray | None = None,
     groups: Sequence[Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to train on and, if asked for, those to validate on.
+    """Return the rows to train on and, with a fraction, those to validate on.
 
-    Parameters
-    ----------
-    n_rows : int
-    fraction : float or None
-        Share of the rows to validate on; None for none.
-    rng : Generator
-    classes : ndarray of int of shape (n_rows,), optional
-        The classes then have equal shares in both parts, and all of them are trained on.
-    groups : sequence of n_rows objects, optional
-        Rows of one group are in the same part, if there are several groups; classes then do not
-        matter.
-
-    Raises
-    ------
-    ValueError
-        If no row is left to train on, or no class has two rows.
+    ``classes`` of shape (n_rows,), of int, have equal shares in both parts, and all of them are
+    trained on. Rows of one group are in the same part, if there are several groups; classes then do
+    not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
     if fraction is not None and groups is not None and len(set(groups)) > 1:
         numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
@@ -153,21 +133,9 @@ class FitRows(NamedTuple):
 
 
 def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any) -> FitRows:
-    """Return the rows to train on and those to validate on.
+    """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was said which.
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        As ``fit`` takes them.
-    groups : array-like of shape (n_rows,), or None
-        Rows of one group are in the same part.
-    validation : tuple of X and y, array of row numbers, mask, or None
-        What to validate on: other rows, or which of those of X.
-
-    Raises
-    ------
-    ValueError
-        If groups or validation are something else.
+    These are other rows (X, y), or row numbers or a mask of those of X.
     """
     if groups is not None:
         groups = check_rows(groups, "groups", "group names")

@@ -17,8 +17,6 @@ class Task:
     ----------
     row : {"sentence", "text", "pair", "question"}
         What a row of X is called.
-    takes_words : bool
-        Whether a row is a list of words.
     parts : tuple of str
         What a row is made of: in a table each is a column.
     is_classifier : bool
@@ -36,8 +34,6 @@ class Task:
         From X to what rows have in common that have to be in the same part of a split.
     state : mapping of str to type or tuple of types
         What a fit sets, for checks of saved directories.
-    card : CardTexts
-        What the model card says.
     """
 
     row: str
