@@ -13,6 +13,7 @@ from .._inputs import list_some
 from .._parameters import check_number
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
 from ..losses._named import check_named
+from ..losses._set import SetLoss
 
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
@@ -20,6 +21,8 @@ _IGNORED = -100
 # What memory="auto" goes by (benchmarks/RESULTS.md).
 _ENOUGH_POSITIVES = 40
 _MOST_STEPS = 10.0
+# As large a memory as was of any use there.
+_LARGE_MEMORY = 30
 
 
 def memory_for(n_positives: float, n_steps: int) -> float:
@@ -147,6 +150,25 @@ def make_training_loss(
     if reason:
         warnings.warn(f"loss={estimator.loss!r}: {reason}", UserWarning, stacklevel=3)
     return loss
+
+
+def warn_of_collapse(what: str, loss: Any) -> None:
+    """Warn that a fit found nothing in the training rows of the epoch that is kept.
+
+    ``what`` says what it never predicts, or predicts alone; the loss is what it was trained with.
+    """
+    helps = ["more epochs or another lr"]
+    if loss.class_weight is None:
+        helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")
+    is_pooled = isinstance(loss, SetLoss) and loss.level == "batch"
+    if is_pooled and float(loss.memory) < _LARGE_MEMORY:
+        helps.insert(0, f"a larger memory (memory={_LARGE_MEMORY})")
+    warnings.warn(
+        f"This fit {what}, in the training rows of its epoch that is kept. What helps: "
+        f"{', '.join(helps)}.",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def _named_loss(estimator: Any, name: str, **more: Any) -> Loss:

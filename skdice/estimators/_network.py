@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,15 +38,14 @@ from ..nn._runtime import (
 from ..nn._train import train
 from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
-from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._lesson import Lesson
-from ._members import Member, history_of, mean_history, members_of
+from ._loss import warn_of_collapse
 from ._open_parameters import Pace, choose_pace
 from ._reuse import active_reuse
 from ._rows import Rows
 from ._saving import SavedEstimator
-from ._task import Task, frame_of
+from ._task import Task
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
@@ -54,6 +53,22 @@ _INTERRUPTED = (
     "until it is fitted again."
 )
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
+_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
+
+
+class Member(NamedTuple):
+    """A network of a fit; its seed is for torch, its generator for the order of the texts."""
+
+    number: int
+    seed: int
+    rng: np.random.Generator
+
+
+def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
+    """Return the members of a fit; the first has this seed and generator, the others their own."""
+    others = np.random.SeedSequence(seed).generate_state(n - 1).tolist()
+    rngs = [rng, *map(np.random.default_rng, others)]
+    return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
 
 
 class NetworkEstimator(SavedEstimator):
@@ -318,7 +333,8 @@ class NetworkEstimator(SavedEstimator):
 
     def _frame(self) -> Frame:
         """Return the special tokens around the texts of a row."""
-        return frame_of(self._task, self.tokenizer_)
+        tokenizer = self.tokenizer_
+        return tokenizer.pair_frame if self._task.reads_two_texts else tokenizer.frame
 
     def _batcher(
         self, dataset: EncodedDataset, pads: bool = True, windows_per_text: int | None = None
@@ -386,3 +402,18 @@ class NetworkEstimator(SavedEstimator):
         if network is not None:
             return network.n_bytes
         return sum(weight.nbytes for weight in self.net_.module_.parameters())
+
+
+def history_of(net: Any) -> pd.DataFrame:
+    """Return a row per epoch of a trained net: loss, validation score, learning rate, seconds."""
+    rows = [{name: row[name] for name in _HISTORY if name in row} for row in net.history]
+    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+
+
+def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the means over members, epoch by epoch, and the seconds of all."""
+    by_epoch = pd.concat(histories).groupby(level=0)
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean

@@ -63,7 +63,6 @@ class DicePairClassifier(TextClassifier):
 
     _task = Task(
         row="pair",
-        takes_words=False,
         parts=("first", "second"),
         is_classifier=True,
         read_X=check_pairs,

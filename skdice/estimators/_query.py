@@ -129,7 +129,6 @@ class DiceQueryTagger(WordTagger):
         row="sentence",
         takes_words=True,
         parts=("query", "words"),
-        is_classifier=False,
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=lambda y: "entities",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -112,27 +112,9 @@ def split_rows(
     return np.setdiff1d(rows, valid), np.sort(valid)
 
 
-class FitRows(NamedTuple):
-    """What a fit was given.
-
-    Attributes
-    ----------
-    X, y
-        To train on.
-    sample_weight, groups
-        Of these rows, or None.
-    held_out : tuple of X and y, or None
-        To validate on, if it was said which rows.
-    """
-
-    X: Any
-    y: Any
-    sample_weight: Any
-    groups: list[Any] | None
-    held_out: tuple[Any, Any] | None
-
-
-def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any) -> FitRows:
+def read_fit_rows(
+    X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
+) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any] | None]:
     """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was said which.
 
     These are other rows (X, y), or row numbers or a mask of those of X.
@@ -145,11 +127,11 @@ def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: A
                 f"{_num_samples(X)} rows."
             )
     if validation is None:
-        return FitRows(X, y, sample_weight, groups, None)
+        return X, y, sample_weight, groups, None
     if isinstance(validation, tuple) and len(validation) == 2:
         if not _num_samples(validation[0]):
             raise ValueError("validation must have a row to validate on; got none.")
-        return FitRows(X, y, sample_weight, groups, validation)
+        return X, y, sample_weight, groups, validation
     n_rows = _num_samples(X)
     try:
         valid = np.asarray(as_python(validation))
@@ -169,7 +151,7 @@ def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: A
     train = np.setdiff1d(np.arange(n_rows), valid)
     weight = check_sample_weight(sample_weight, n_rows)
     X, y = indexable_rows(X), indexable_rows(y)
-    return FitRows(
+    return (
         _safe_indexing(X, train),
         _safe_indexing(y, train),
         None if weight is None else weight[train],

@@ -138,7 +138,6 @@ class DiceTokenTagger(WordTagger):
         row="sentence",
         takes_words=True,
         parts=("words",),
-        is_classifier=False,
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=_find_measure,

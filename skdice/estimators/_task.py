@@ -6,7 +6,6 @@ from typing import Any
 
 from ..io._model_card import CardTexts
 from ..metrics._row_counts import RowCounts
-from ..text._tokenizer import Frame, WordTokenizer
 
 
 @dataclass(frozen=True)
@@ -37,23 +36,18 @@ class Task:
     """
 
     row: str
-    takes_words: bool
     parts: tuple[str, ...]
-    is_classifier: bool
     read_X: Callable[[Any], Any]
     read_y: Callable[[Any, Any], Any]
     find_measure: Callable[[Any], str]
     count_rows: Callable[[Any, str, Any, Any], RowCounts]
     state: Mapping[str, Any]
     card: CardTexts
+    takes_words: bool = False
+    is_classifier: bool = False
     find_groups: Callable[[Any], Sequence[Any]] | None = None
 
     @property
     def reads_two_texts(self) -> bool:
         """Whether the model reads two texts together."""
         return len(self.parts) > 1
-
-
-def frame_of(task: Task, tokenizer: WordTokenizer) -> Frame:
-    """Return the special tokens around the texts of a row."""
-    return tokenizer.pair_frame if task.reads_two_texts else tokenizer.frame

@@ -67,7 +67,6 @@ class DiceTextClassifier(TextClassifier):
 
     _task = Task(
         row="text",
-        takes_words=False,
         parts=("text",),
         is_classifier=True,
         read_X=_read_texts,

@@ -9,6 +9,10 @@ import torch
 from skorch.history import History
 from torch import Tensor
 
+from ._runtime import generator_states, set_generator_states
+
+# The parts of a run that have a state.
+_PARTS = ("optimizer", "scheduler", "scaler", "memory")
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
 
@@ -82,9 +86,10 @@ def state_of(run: Any) -> State:
     }
     state["progress"]["best_score"] = float(progress.best_score)
     if not progress.is_over:
-        state |= run.state_dicts()
+        state |= {name: getattr(run, name).state_dict() for name in _PARTS}
         state["rng"] = json.dumps(run.sampler.rng.bit_generator.state)
-        state["torch_rng"] = run.generator_states()
+        # Of all processes.
+        state["torch_rng"] = [run.ranks.stack(part) for part in generator_states(net.device)]
     return state
 
 
@@ -108,9 +113,11 @@ def _restore(run: Any, state: State) -> None:
         raise ValueError("the best weights are those of another network")
     net.module_.load_state_dict(state["weights"])
     if not progress.is_over:
-        run.load_state_dicts(state)
+        for name in _PARTS:
+            getattr(run, name).load_state_dict(state[name])
         run.sampler.rng.bit_generator.state = json.loads(state["rng"])
-        run.set_generator_states(state["torch_rng"])
+        own = [part[run.ranks.index].clone() for part in state["torch_rng"]]
+        set_generator_states(net.device, own)
 
 
 def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
