@@ -61,21 +61,31 @@ def check_loss(estimator: Any) -> None:
 
     Errors about a loss given by name are in the words of the estimator.
     """
-    given = [name for name in LOSS_PARAMETERS if getattr(estimator, name) is not None]
-    if isinstance(estimator.loss, Loss):
-        _check_loss_object(estimator, given)
+    loss, given = estimator.loss, _given(estimator)
+    if isinstance(loss, Loss):
+        _check_loss_object(estimator, [*given])
     else:
-        usable = loss_parameters(estimator.loss)
-        for name in given:
+        usable = loss_parameters(loss)
+        for name, value in given.items():
             if name not in usable:
-                raise ValueError(_unusable(name, getattr(estimator, name), estimator.loss))
-        values = {name: getattr(estimator, name) for name in given}
-        check_named(estimator.loss, type(estimator).__name__, values)
+                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+                raise ValueError(
+                    f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                    f"{list_some(takers)}. To search over several losses, give each its own grid: "
+                    f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+                )
+        check_named(loss, type(estimator).__name__, given)
     if estimator.K is not None and estimator.class_weight not in (None, "log"):
         raise ValueError(
             f"K={estimator.K!r} means class_weight='log'; got "
             f"class_weight={estimator.class_weight!r}. Drop one."
         )
+
+
+def _given(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a loss by name that are not None."""
+    values = {name: getattr(estimator, name) for name in LOSS_PARAMETERS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _check_loss_object(estimator: Any, given: list[str]) -> None:
@@ -92,7 +102,13 @@ def _check_loss_object(estimator: Any, given: list[str]) -> None:
         raise ValueError(
             f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
         )
-    _check_ignore_index(loss)
+    owner, ignored = type(loss).__name__, loss.ignore_index
+    check_number(owner, "ignore_index", ignored, integer=True)
+    if ignored >= 0:
+        raise ValueError(
+            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
+            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
+        )
     if estimator.class_weight is not None and loss.class_weight is not None:
         raise ValueError(
             "class_weight is given on the estimator and on the loss object; set one of them to "
@@ -138,7 +154,7 @@ def make_training_loss(
         if weights is not None:
             loss.set_params(class_weight=weights)
     else:
-        loss = _named_loss(estimator, name, binary=binary, class_weight=weights)
+        loss = make_loss(name, **_given(estimator), binary=binary, class_weight=weights)
     if isinstance(getattr(loss, "background", None), str):
         loss.set_params(background=background)
     if isinstance(loss.memory, str):
@@ -171,12 +187,6 @@ def warn_of_collapse(what: str, loss: Any) -> None:
     )
 
 
-def _named_loss(estimator: Any, name: str, **more: Any) -> Loss:
-    given = {name: getattr(estimator, name) for name in LOSS_PARAMETERS}
-    given = {name: value for name, value in given.items() if value is not None}
-    return make_loss(name, **given, **more)
-
-
 def _class_weights(
     kind: str | Mapping[Any, float], K: float | None, labels: list[Any], counts: np.ndarray
 ) -> np.ndarray:
@@ -202,17 +212,6 @@ def _class_weights(
     return weights
 
 
-def _check_ignore_index(loss: Loss) -> None:
-    owner = type(loss).__name__
-    check_number(owner, "ignore_index", loss.ignore_index, integer=True)
-    if loss.ignore_index >= 0:
-        raise ValueError(
-            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
-            f"1, ...; got ignore_index={loss.ignore_index!r}. Leave it at -100: {owner}(). A row "
-            f"is left out by its sample_weight of 0."
-        )
-
-
 def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:
     """Return the "log" weight of each class, or with K None the "balanced" one."""
     weights = np.ones(len(counts))
@@ -223,13 +222,3 @@ def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | N
         by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
         weights[present] = log_class_weight(by_label, K)
     return weights
-
-
-def _unusable(name: str, value: Any, loss: str) -> str:
-    takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-    plain = [known for known in takers if not known.startswith("dsc-")]
-    return (
-        f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-        f"{list_some(takers)}. To search over several losses, give each its own grid: "
-        f"[{{'loss': [{loss!r}]}}, {{'loss': [{plain[0]!r}], {name!r}: [{value!r}]}}]."
-    )

@@ -147,22 +147,17 @@ def load_estimator(
             chosen["model"] = os.fspath(model)
         try:
             _check_fit(by_name[name], manifest, place)
-            return _restored(by_name[name](**{**manifest.parameters, **chosen}), manifest, place)
+            estimator = by_name[name](**{**manifest.parameters, **chosen})
+            net, tokenizer = _read_net(estimator, place, manifest), WordTokenizer(str(place))
         except RecursionError as error:  # Losses in one another are copied by many functions.
             raise damaged(place, "it has values in one another without end") from error
+        # The saved tokenizer may put a space before a text; words are cut as they were in fit.
+        tokenizer._word_prefix = manifest.network["word_prefix"]
+        loss = loss_of(net.criterion_)
+        vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss)
+        return estimator
 
     return read_one_version(find_saved(directory, revision), load)
-
-
-def _restored(estimator: Any, manifest: Manifest, place: Path) -> Any:
-    """Return an estimator with all that its fit set."""
-    net = _read_net(estimator, place, manifest)
-    tokenizer = WordTokenizer(str(place))
-    # The saved tokenizer may put a space before a text; words are cut as they were in fit.
-    tokenizer._word_prefix = manifest.network["word_prefix"]
-    loss = loss_of(net.criterion_)
-    vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss)
-    return estimator
 
 
 def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:

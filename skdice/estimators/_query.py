@@ -171,7 +171,13 @@ class DiceQueryTagger(WordTagger):
         return sentences, check_entities(y, sentences)
 
     def _check_learnable(self, rows: Rows) -> None:
-        self._check_flat(rows)
+        for i, spans in zip(rows.number, rows.y.spans):
+            overlap = find_overlap(spans) if self.decode == "flat" else None
+            if overlap:
+                raise ValueError(
+                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
+                    f"which decode='flat' cannot give; take decode='nested'."
+                )
         if not any(rows.y.spans):
             raise ValueError(
                 f"{type(self).__name__} needs an entity in y; got {len(rows)} rows without any."
@@ -346,17 +352,6 @@ class DiceQueryTagger(WordTagger):
             ),
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
-
-    def _check_flat(self, rows: Rows) -> None:
-        if self.decode == "nested":
-            return
-        for i, spans in zip(rows.number, rows.y.spans):
-            overlap = find_overlap(spans)
-            if overlap:
-                raise ValueError(
-                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
-                    f"which decode='flat' cannot give; take decode='nested'."
-                )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
