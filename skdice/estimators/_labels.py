@@ -90,8 +90,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         )
     if matrix.shape[1] == 1:
         raise ValueError(
-            "A multi-label y must have two columns or more; got one. For one label pass a label "
-            "(0 or 1) per row, not a list."
+            "A multi-label y must have two columns or more; got one. One label a row needs no list."
         )
     _check_length(len(matrix), n_rows)
     bad = np.argwhere(~_is_zero_or_one(matrix))
