@@ -60,10 +60,7 @@ class TextEstimator(NetworkEstimator):
         raise NotImplementedError
 
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
-        """Tune the decision, if that was asked for.
-
-        ``rows`` are those of the whole fit, ``held_out`` is X and y if ``fit`` was given them.
-        """
+        """Tune the decision, if that was asked for; ``held_out`` is (X, y), if ``fit`` got it."""
 
     # -- what else a subclass may bring ------------------------------------------------------------
 

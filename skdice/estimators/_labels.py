@@ -106,10 +106,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_known_columns(names: list[Any], known: list[Any]) -> None:
-    """Raise a ValueError unless the columns of a multi-label y are those of the fit, in that order.
-
-    Columns without names go by 0, 1, ...
-    """
+    """Raise a ValueError unless the columns of a multi-label y are, in order, those of the fit."""
     if len(names) != len(known):
         raise ValueError(
             f"y must have the {len(known)} columns of the fit, {known}; got {len(names)} columns."

@@ -57,10 +57,7 @@ def _fewest_positives(counts: np.ndarray, background: int | None, average: str) 
 
 
 def check_loss(estimator: Any) -> None:
-    """Raise a ValueError unless the loss of an estimator and its parameters go together.
-
-    Errors about a loss given by name are in the words of the estimator.
-    """
+    """Raise a ValueError unless the loss of an estimator and its parameters go together."""
     loss, given = estimator.loss, _given(estimator)
     if isinstance(loss, Loss):
         _check_loss_object(estimator, [*given])
@@ -169,10 +166,7 @@ def make_training_loss(
 
 
 def warn_of_collapse(what: str, loss: Any) -> None:
-    """Warn that a fit found nothing in the training rows of the epoch that is kept.
-
-    ``what`` says what it never predicts, or predicts alone; the loss is what it was trained with.
-    """
+    """Warn that a fit ``what`` ("found no entity") in the training rows of its kept epoch."""
     helps = ["more epochs or another lr"]
     if loss.class_weight is None:
         helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")

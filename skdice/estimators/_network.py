@@ -133,11 +133,7 @@ class NetworkEstimator(SavedEstimator):
         return predicted_classes(logits, target)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        """Say what a fit never predicted in an epoch, or predicted alone.
-
-        ``predicted`` is what :meth:`_predicted` had for its batches, the target of the training
-        data.
-        """
+        """Say what was never predicted in an epoch (by :meth:`_predicted`), or predicted alone."""
         raise NotImplementedError
 
     # -- training ----------------------------------------------------------------------------------
@@ -145,10 +141,7 @@ class NetworkEstimator(SavedEstimator):
     def _fit_network(
         self, lesson: Lesson, seed: int, rng: np.random.Generator, valid: Rows
     ) -> None:
-        """Set ``net_``, all members in it, and what is known of its training.
-
-        ``seed`` and ``rng`` are those of the first member.
-        """
+        """Set ``net_``, all members in it; seed and generator are those of the first one."""
         members = members_of(seed, rng, self.n_members)
         shared = (lesson, valid, resolve_precision(self.precision, resolve_device(self.device)))
         # Processes that train together have to do the same things in the same order.
@@ -246,10 +239,7 @@ class NetworkEstimator(SavedEstimator):
     def _find_checkpoint(
         self, net: TextNet, dataset: EncodedDataset, member: Member, valid: Rows, ranks: Ranks
     ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
-        """Return where the state of a fit is kept, and that to go on from, if there is one.
-
-        It is a ValueError if it is damaged, or processes differ in what the fit depends on.
-        """
+        """Return where the state of a fit is kept, and that to go on from, if there is one."""
         if self.checkpoint_dir is None and ranks.count == 1:
             return None, None
         digests = fit_digests(

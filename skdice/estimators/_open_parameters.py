@@ -40,10 +40,7 @@ def open_lr(hidden_size: int) -> float:
 
 
 def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int) -> Pace:
-    """Return the parameters of an estimator, with numbers for "auto".
-
-    ``n_steps`` are the optimiser steps of an epoch, ``n_positive`` its texts with positives.
-    """
+    """Return numbers for "auto", by the steps of an epoch and its texts with positives."""
     max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
     is_open = lr == "auto"
     if max_epochs == "auto":
@@ -60,10 +57,7 @@ def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int)
 
 
 def longest_window(estimator: Any, tokenizer: WordTokenizer, frame: Frame) -> int:
-    """Return ``max_length_``: the parameter, or the limit of the model.
-
-    It is a ValueError if the parameter leaves no room for text, or exceeds the limit.
-    """
+    """Return ``max_length_``: the parameter, if it leaves room for text, or the model's limit."""
     model, wanted = os.fspath(estimator.model), estimator.max_length
     limits = (position_limit(model), tokenizer.tokenizer.model_max_length)
     known = [n for n in limits if n and n < 10**9]

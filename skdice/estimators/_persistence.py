@@ -127,10 +127,7 @@ def load_estimator(
     revision: str | None,
     model: str | os.PathLike[str] | None,
 ) -> Any:
-    """Return the estimator of one of some classes that a directory holds.
-
-    It does and raises what ``from_pretrained`` says.
-    """
+    """Return what a directory holds, of one of some classes, as ``from_pretrained`` says."""
     by_name = {cls.__name__: cls for cls in classes}
 
     def load(place: Path) -> Any:

@@ -115,10 +115,7 @@ def split_rows(
 def read_fit_rows(
     X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
 ) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any] | None]:
-    """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was said which.
-
-    These are other rows (X, y), or row numbers or a mask of those of X.
-    """
+    """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was given."""
     if groups is not None:
         groups = check_rows(groups, "groups", "group names")
         if len(groups) != _num_samples(X):

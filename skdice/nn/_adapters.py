@@ -102,11 +102,7 @@ def describe(config: Any) -> str:
 
 
 def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) -> None:
-    """Put adapters into a transformer, whose other weights are frozen, but not those of the head.
-
-    The head has the layers that are trained as a whole. It is a ValueError if peft cannot put
-    adapters into this network.
-    """
+    """Put adapters into a transformer, whose other weights but those of the head are frozen."""
     peft = _peft("peft_config")
     config, head = copy.deepcopy(config), set(head)
     names = _head_modules(transformer, head)
@@ -173,10 +169,7 @@ def saved_name(name: str) -> str:
 
 
 def saved_config(transformer: Any, head: set[nn.Parameter], model: str) -> dict[str, Any]:
-    """Return what ``adapter_config.json`` has to say, so that peft and transformers load them.
-
-    ``head`` is what is trained as a whole, ``model`` the hub id or directory that they are for.
-    """
+    """Return ``adapter_config.json``, for adapters of ``model``; the head is trained as a whole."""
     config = copy.copy(transformer.peft_config[NAME])
     whole = [*(config.modules_to_save or []), *_head_modules(transformer, head)]
     fields = {

@@ -88,10 +88,7 @@ class Batcher:
         return windows[np.argsort(-self.lengths[windows], kind="stable")]
 
     def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
-        """Yield windows (all by default) and their batch, the longest first.
-
-        So memory runs out at once or never.
-        """
+        """Yield windows and their batch, the longest first: memory runs out at once or never."""
         windows = np.arange(len(self.lengths)) if windows is None else windows
         windows = self.longest_first(windows)
         while len(windows):

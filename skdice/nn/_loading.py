@@ -79,10 +79,7 @@ def position_limit(model: str) -> int | None:
 
 
 def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
-    """Return the size of the network that a class of transformers makes; nothing is allocated.
-
-    A file with a configuration takes the place of that of the model.
-    """
+    """Return the size of the network that a class of transformers makes; nothing is allocated."""
     config = _load_config(model, config_file)
     config_class: Any = type(config)
     with loading(model):

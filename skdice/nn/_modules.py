@@ -105,10 +105,7 @@ class TextModule(nn.Module):
         return whole
 
     def _add_adapters(self, peft_config: Any) -> None:
-        """Put adapters into the encoder, which is frozen, and leave its weights out of the state.
-
-        What the base model gives need not be kept for each epoch, sent, or saved.
-        """
+        """Put adapters into the encoder, and leave its frozen weights out of the state."""
         head = TextModule.head_parameters(self)
         named = self.transformer.state_dict(keep_vars=True)
         base = {name: weight for name, weight in named.items() if weight not in head}
@@ -188,10 +185,7 @@ class SequenceModule(TextModule):
 
 
 class SpanModule(TextModule):
-    """A transformer that scores each piece as start and as end of an answer; an item is a piece.
-
-    ``n_classes`` is 2: the columns of the logits are start and end.
-    """
+    """A transformer that scores each piece as start and as end of an answer, in two columns."""
 
     _auto_class = "AutoModelForQuestionAnswering"
 

@@ -253,10 +253,7 @@ class FiniteGuard:
         self._is_bad: Tensor | None = None
 
     def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
-        """Note a step before it is taken; raise an error if it or one before it is not finite.
-
-        ``norm`` is that of the gradient, None if it may be infinite; ``where`` is for the error.
-        """
+        """Note a step before it is taken; the norm is None if it may be infinite."""
         is_finite = loss.isfinite() if norm is None else loss.isfinite() & norm.isfinite()
         self._where.append(where)
         self._seen.append(torch.stack([loss, is_finite.to(loss)]))
@@ -285,10 +282,7 @@ class FiniteGuard:
 
 
 def make_schedule(optimizer: Optimizer, n_warmup: int, n_steps: int) -> LambdaLR:
-    """Return a scheduler that raises the learning rates from 0, then lowers them on a line to 0.
-
-    The rates are those of ``transformers.get_scheduler``, which imports the Trainer's libraries.
-    """
+    """Return ``transformers.get_scheduler("linear")``, without the libraries that it imports."""
     return LambdaLR(optimizer, partial(_rate, n_warmup, n_steps))
 
 
