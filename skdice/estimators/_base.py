@@ -32,8 +32,6 @@ class TextEstimator(NetworkEstimator):
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
 
-    # -- the steps of a fit, which a subclass brings -----------------------------------------------
-
     def _read_training(self, X: Any, y: Any) -> tuple[Sequence[Any], Any, np.ndarray | None]:
         """Return checked rows and labels, and which of them can be learned from (None: all)."""
         return (*self._read_labelled(X, y), None)
@@ -62,8 +60,6 @@ class TextEstimator(NetworkEstimator):
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
         """Tune the decision, if that was asked for; ``held_out`` is (X, y), if ``fit`` got it."""
 
-    # -- what else a subclass may bring ------------------------------------------------------------
-
     def _tunes_on_validation(self) -> str | None:
         """Return the parameter that needs rows to validate on, as it is set."""
         return None if self.patience is None else f"patience={self.patience!r}"
@@ -85,8 +81,6 @@ class TextEstimator(NetworkEstimator):
         target = lesson.dataset.target
         assert target is not None
         return prior_shift(target, self._n_outputs(), lesson.item_weight, lesson.item_share)
-
-    # -- fitting -----------------------------------------------------------------------------------
 
     def fit(
         self,

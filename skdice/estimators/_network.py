@@ -89,8 +89,6 @@ class NetworkEstimator(SavedEstimator):
     negative_ratio_: float | None
     interrupted_: bool
 
-    # -- what a subclass brings --------------------------------------------------------------------
-
     def _criterion(self, loss: Any) -> Any:
         """Return what a step computes, of the loss that was chosen."""
         return loss
@@ -135,8 +133,6 @@ class NetworkEstimator(SavedEstimator):
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         """Say what was never predicted in an epoch (by :meth:`_predicted`), or predicted alone."""
         raise NotImplementedError
-
-    # -- training ----------------------------------------------------------------------------------
 
     def _fit_network(
         self, lesson: Lesson, seed: int, rng: np.random.Generator, valid: Rows
@@ -315,8 +311,6 @@ class NetworkEstimator(SavedEstimator):
             **more,
         )
 
-    # -- batches -----------------------------------------------------------------------------------
-
     def _ranks(self) -> Ranks:
         """Return the processes that train together."""
         return current_ranks(resolve_device(self.device))
@@ -365,8 +359,6 @@ class NetworkEstimator(SavedEstimator):
             return encode()
         fingerprint = self.tokenizer_.fingerprint
         return reuse.encoded((type(self), fingerprint, self.max_length_, content), encode)
-
-    # -- prediction --------------------------------------------------------------------------------
 
     def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
         """Return logits of shape (n_items, n_outputs)."""

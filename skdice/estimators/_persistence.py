@@ -41,15 +41,13 @@ _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_outp
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _MEMBERS = "members."
 # What a manifest has to say of the network and of every fit.
-_NETWORK: dict[str, Any] = {
+_SAVED: dict[str, Any] = {
     "n_outputs": int,
     "criterion": (Loss, SpanLoss, QueryLoss),
     "word_prefix": str,
     "pads": bool,
     "precision": str,
     "base_digest": str,
-}
-_STATE: dict[str, Any] = {
     "max_length_": int,
     "interrupted_": bool,
     "_n_training_rows": int,
@@ -177,8 +175,8 @@ def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:
 
 def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
     """Raise a ValueError unless all is there that an estimator predicts with."""
-    values, expected = {**manifest.network, **manifest.state}, {**_STATE, **kind._task.state}
-    for name, types in {**_NETWORK, **expected}.items():
+    values = {**manifest.network, **manifest.state}
+    for name, types in {**_SAVED, **kind._task.state}.items():
         is_bool = isinstance(values.get(name), bool)
         if name not in values or not isinstance(values[name], types) or is_bool != (types is bool):
             raise ValueError(f"{name!r} is {values.get(name, 'missing')!r:.200}")

@@ -21,6 +21,7 @@ _STEPS_MIXED = 5
 _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 
 
+@dataclass(eq=False, repr=False)
 class Batcher:
     """Makes the padded batches of an encoded data set, of ``batch_size`` windows.
 
@@ -28,25 +29,19 @@ class Batcher:
     whether a batch may hold windows of several lengths.
     """
 
-    def __init__(
-        self,
-        dataset: EncodedDataset,
-        batch_size: int,
-        pad_id: int,
-        pads_left: bool,
-        batch_tokens: int | None = None,
-        pads: bool = True,
-    ) -> None:
-        self.dataset = dataset
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.pad_id = pad_id
-        self.pads_left = pads_left
-        self.pads = pads
-        self.lengths = dataset.input_ids.lengths
+    dataset: EncodedDataset
+    batch_size: int
+    pad_id: int
+    pads_left: bool
+    batch_tokens: int | None = None
+    pads: bool = True
+
+    def __post_init__(self) -> None:
+        self.lengths = self.dataset.input_ids.lengths
         self._item_weight = None
-        if dataset.weight is not None:
-            self._item_weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets))
+        if self.dataset.weight is not None:
+            counts = np.diff(self.dataset.item_offsets)
+            self._item_weight = np.repeat(self.dataset.weight, counts)
 
     def collate(self, windows: np.ndarray) -> Batch:
         """Pad windows to the longest of them.
