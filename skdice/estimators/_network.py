@@ -49,8 +49,7 @@ from ._task import Task
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
-    "epoch so far; of several members, those that were finished. Its interrupted_ is True "
-    "until it is fitted again."
+    "epoch so far; of several members, those that were finished. Its interrupted_ is True."
 )
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")

@@ -17,7 +17,7 @@ from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._chain import TagChain
-from ..nn._loading import has_token_types
+from ..nn._loading import size_of_network
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
@@ -210,7 +210,8 @@ class DiceTokenTagger(WordTagger):
         """Whether most entities are capitalised, and the network has to be told."""
         if self.scheme_ is None or self.n_frozen_layers or self.peft_config is not None:
             return False
-        if self.tokenizer_.sees_case or not has_token_types(os.fspath(self.model)):
+        size = size_of_network(os.fspath(self.model), "AutoModel")
+        if self.tokenizer_.sees_case or not size.has_token_types:
             return False
         first = [x[start] for x, y in zip(rows.X, rows.y) for start, _, _ in get_entities(y)]
         return 2 * sum(word[:1].isupper() for word in first) > len(first)

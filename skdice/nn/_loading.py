@@ -73,11 +73,6 @@ def load_transformer(
     return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
 
 
-def position_limit(model: str) -> int | None:
-    """Return how many positions a model has."""
-    return size_of_network(model, "AutoModel").n_positions
-
-
 def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
     """Return the size of the network that a class of transformers makes; nothing is allocated."""
     config = _load_config(model, config_file)
@@ -125,11 +120,6 @@ def _load_config(model: str, config_file: str | None = None) -> Any:
         )
     with loading(model):
         return AutoConfig.from_pretrained(config_file or model)
-
-
-def has_token_types(model: str) -> bool:
-    """Whether an encoder has one table of token types."""
-    return size_of_network(model, "AutoModel").has_token_types
 
 
 def _tables_of_token_types(transformer: Any) -> dict[str, nn.Embedding]:
