@@ -238,24 +238,9 @@ class DiceQueryTagger(WordTagger):
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         return None if predicted.all() else "found no entity"
 
-    def score(self, X: TokenLists, y: TagSequences | Spans) -> float:
-        """Return the micro F1 of entities.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-        y : the same of list of str, or of list of (start, end, label)
-            Entities whose label was not in training count as missed.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        self._check_is_fitted()
-        sentences = check_token_lists(X)
+    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
         gold = check_entities(y, sentences)
-        return span_f1_score(gold.spans, _plain(self._decide(self._find(sentences))))
+        return span_f1_score(gold.spans, _plain(self._find_entities(sentences)))
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         return self._tags_of(self._find(sentences), sentences)

@@ -294,22 +294,7 @@ class DiceTokenTagger(WordTagger):
             self._decoder().probabilities(self._predict_logits(dataset), dataset.item_offsets)
         )
 
-    def score(self, X: TokenLists, y: TagSequences) -> float:
-        """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-        y : the same of list of str
-            Tags that never occurred in training count as missed.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        self._check_is_fitted()
-        sentences = check_token_lists(X)
+    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
         return self._score(check_tags(y, sentences), self._tag(sentences))
 
     def _decision_scores(self, X: TokenLists) -> list[np.ndarray]:
