@@ -16,37 +16,19 @@ _RARE = 4.0
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a fit learns from.
-
-    Attributes
-    ----------
-    labels : list of n_classes labels
-        The classes of an item.
-    counts : ndarray of shape (n_classes,), or (n_classes, 2) if multi-label
-        Training items of each class, or without and with each label.
-    background : int or None
-        The class that set losses leave out.
-    binary : bool
-        Whether one class is searched among the rest.
-    group : ndarray of shape (n_texts,), int64, or None
-        0 for texts with positives, 1 for those without; or classes, from the rarest one on. None if
-        all texts have positives.
-    windows_per_text : int
-        Windows of a text that is not longer than one.
-    draw : Draw or None
-        Which texts an epoch has, None for all.
-    shift : ndarray of shape (n_outputs,) or (n_items, n_outputs), or None
-        What is added to the logits in training, because of the draw.
-    """
+    """What a fit learns from."""
 
     dataset: EncodedDataset
-    labels: list[Any]
+    labels: list[Any]  # The classes of an item.
+    # Training items of each class, or (n_classes, 2): those without and with each label.
     counts: np.ndarray
-    background: int | None
-    binary: bool
+    background: int | None  # The class that set losses leave out.
+    binary: bool  # Whether one class is searched among the rest.
+    # Of each text: 0 with positives, 1 without; or classes, from the rarest one on.
     group: np.ndarray | None = None
-    windows_per_text: int = 1
-    draw: Draw | None = None
+    windows_per_text: int = 1  # Of one that is not longer than a window.
+    draw: Draw | None = None  # Which texts an epoch has, None for all.
+    # What is added to the logits in training, because of the draw: (n_outputs,) or with n_items.
     shift: np.ndarray | None = None
 
     @property
