@@ -26,16 +26,6 @@ class TextModule(nn.Module):
     (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
     that takes the place of that of the model. If the table of token types has another number of
     rows than ``n_token_types``, all begin as its first one, and are trained with the head.
-
-    Attributes
-    ----------
-    base_digest : str
-        Of the weights that the adapters are for; "" without adapters.
-    unmatched_weights : list of str
-        Names of the weights of the transformer that it does not have from the checkpoint, or that
-        only the checkpoint has.
-    trained_labels : list of str or None
-        What the outputs of the checkpoint's head mean; None if it has none, or does not say.
     """
 
     _auto_class: str  # Of transformers.
@@ -53,13 +43,15 @@ class TextModule(nn.Module):
         self._n_classes = n_classes
         # Others of its kind, whose outputs count as much as its own.
         self.members = nn.ModuleList()
+        # ``unmatched_weights`` are those that the checkpoint or the network has alone,
+        # ``trained_labels`` what the outputs of the checkpoint's head mean, if it says so.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
             load_transformer(self._auto_class, model, n_classes, config)
         )
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self._takes_types = takes_token_types(self.transformer)
-        self.base_digest = ""
+        self.base_digest = ""  # Of the weights that the adapters are for.
         self._base_names: frozenset[str] = frozenset()
         if peft_config is not None:
             self._add_adapters(peft_config)

@@ -24,21 +24,10 @@ class TextNet(NeuralNet):
     """A skorch net of a transformer, to be read and to be given skorch's callbacks.
 
     :func:`skdice.nn._train.train` trains it, on steps of ragged text, and :meth:`predict_logits`
-    predicts with it; skorch's own ``fit`` and ``predict`` know neither. The parameters of the
-    estimators (``weight_decay``, ``warmup``, ...) mean what they mean there.
-
-    Parameters
-    ----------
-    module : type
-        Of TextModule; a class, since a clone must not share weights.
-    loss : Loss, or a criterion that forms several
-        ``criterion_`` is a copy of it.
-    precision, predict_precision : {"fp32", "bf16", "fp16"}
-        Of the training steps and of predictions; the loss is always computed in float32.
-    pads : bool
-        Whether a batch may hold windows of several lengths.
-    **kwargs
-        skorch's parameters.
+    predicts with it; skorch's own ``fit`` and ``predict`` know neither. Its parameters are those of
+    the estimators and of skorch. ``module`` is a class, since a clone must not share weights; of
+    the ``loss``, which is always computed in float32, ``criterion_`` is a copy. ``pads`` says
+    whether a batch may hold windows of several lengths.
     """
 
     # While it is trained, the processes that do so together.

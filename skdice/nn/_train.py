@@ -55,32 +55,20 @@ def train(
 ) -> None:
     """Train an initialised net; ``net.progress_`` and ``net.history`` say what came of it.
 
-    With several processes all of them have to call it, with the same weights.
+    With several processes all of them have to call it, with the same weights. ``validate`` gives
+    the task metric of the validation part, larger is better, after every epoch; with ``patience``,
+    so many epochs without improvement end the run and restore the best weights. ``predicted``
+    returns what is predicted of a batch, a bool Tensor, and ``net.progress_.best_predicted`` has
+    what a batch of the best epoch had.
 
-    Parameters
-    ----------
-    net, sampler
-        The net has loss and settings, the batches have the loss's targets.
-    validate : callable, optional
-        Gives the task metric of the validation part, larger is better; called every epoch.
-    patience : int, optional
-        Stop after this many epochs without improvement and restore the best weights.
-    predicted : callable, optional
-        From the logits and targets of a batch to what is predicted of it, a bool Tensor;
-        ``net.progress_.best_predicted`` has what a batch of the best epoch had.
-    chain : TagChain, optional
-        Whose log-probabilities the loss is computed of, in place of the logits.
-    shift : ndarray of shape (n_outputs,) or (n_items, n_outputs), optional
-        Is added to the logits that the loss is computed of.
-    checkpoint, state : Checkpoint and State, optional
-        What gets the state after every epoch, from the first process alone, and what it had of a
-        run that this one continues, bit for bit.
+    The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
+    these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them.
 
-    Raises
-    ------
-    ValueError
-        If loss or gradient stop being finite; the weights are those before that step or, with
-        patience, the best ones. Or if the state is of another run.
+    A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
+    what it had of a run that this one continues, bit for bit.
+
+    It is a ValueError if loss or gradient stop being finite (the weights are those before that step
+    or, with patience, the best ones), or if the state is of another run.
     """
     # The pieces that batches are padded with are looked up, too.
     batcher = sampler.batcher
