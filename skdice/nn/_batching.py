@@ -23,18 +23,14 @@ _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 
 @dataclass(eq=False, repr=False)
 class Batcher:
-    """Makes the padded batches of an encoded data set, of ``batch_size`` windows.
-
-    With ``batch_tokens``, those of :meth:`by_length` have so many pieces instead. ``pads`` says
-    whether a batch may hold windows of several lengths.
-    """
+    """Makes the padded batches of an encoded data set."""
 
     dataset: EncodedDataset
-    batch_size: int
+    batch_size: int  # Windows.
     pad_id: int
     pads_left: bool
-    batch_tokens: int | None = None
-    pads: bool = True
+    batch_tokens: int | None = None  # Pieces per batch of by_length, in place of batch_size.
+    pads: bool = True  # Whether a batch may hold windows of several lengths.
 
     def __post_init__(self) -> None:
         self.lengths = self.dataset.input_ids.lengths
@@ -114,15 +110,11 @@ class Batcher:
 
 @dataclass(frozen=True)
 class Draw:
-    """Which texts an epoch has: so many of each group, other ones in every epoch.
+    """Which texts an epoch has: so many of each group, other ones in every epoch."""
 
-    ``group`` is of shape (n_texts,), the numbers of shape (n_groups,): how many texts of a group
-    have a window, and how many of these an epoch has.
-    """
-
-    group: np.ndarray
-    n_texts: np.ndarray
-    n_drawn: np.ndarray
+    group: np.ndarray  # Of each text.
+    n_texts: np.ndarray  # How many of each group have a window,
+    n_drawn: np.ndarray  # and how many of these an epoch has.
 
     @property
     def share(self) -> np.ndarray:
