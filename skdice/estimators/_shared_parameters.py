@@ -348,7 +348,7 @@ class SharedParameters(BaseEstimator):
         nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
         if nested and isinstance(loss, str):
             raise ValueError(
-                f"'loss__{nested[0]}' needs a loss object, such as DiceLoss() of skdice.losses; "
+                f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
                 f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
             )
         super().set_params(**params)
