@@ -32,8 +32,6 @@ class TextEstimator(NetworkEstimator):
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
 
-    # -- the steps of a fit, which a subclass brings -----------------------------------------------
-
     def _read_training(self, X: Any, y: Any) -> tuple[Sequence[Any], Any, np.ndarray | None]:
         """Return checked rows and labels, and which of them can be learned from (None: all)."""
         return (*self._read_labelled(X, y), None)
@@ -60,19 +58,7 @@ class TextEstimator(NetworkEstimator):
         raise NotImplementedError
 
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
-        """Tune the decision, if that was asked for.
-
-        Parameters
-        ----------
-        rows : Rows
-            Of the whole fit.
-        valid : Rows
-            Those to validate on.
-        held_out : tuple of X and y, or None
-            These, if ``fit`` was given them.
-        """
-
-    # -- what else a subclass may bring ------------------------------------------------------------
+        """Tune the decision, if that was asked for; ``held_out`` is (X, y), if ``fit`` got it."""
 
     def _tunes_on_validation(self) -> str | None:
         """Return the parameter that needs rows to validate on, as it is set."""
@@ -95,8 +81,6 @@ class TextEstimator(NetworkEstimator):
         target = lesson.dataset.target
         assert target is not None
         return prior_shift(target, self._n_outputs(), lesson.item_weight, lesson.item_share)
-
-    # -- fitting -----------------------------------------------------------------------------------
 
     def fit(
         self,
@@ -135,16 +119,15 @@ class TextEstimator(NetworkEstimator):
         """
         self._check_parameters()
         self._check_validation(validation)
-        given = read_fit_rows(X, y, sample_weight, groups, validation)
-        read_X, read_y, kept = self._read_training(given.X, given.y)
-        weight = check_sample_weight(given.sample_weight, len(read_X))
-        own_groups = self._groups(read_X) if given.groups is None else given.groups
-        rows = Rows(read_X, read_y, weight, own_groups, np.arange(len(read_X))).used(kept)
-        valid = None
-        if given.held_out is not None:
-            valid = Rows.of(*self._read_labelled(*given.held_out))
+        names = self._feature_names(X)
+        X, y, weight, groups, validation = read_fit_rows(X, y, sample_weight, groups, validation)
+        X_read, y_read, kept = self._read_training(X, y)
+        weight = check_sample_weight(weight, len(X_read))
+        groups = self._groups(X_read) if groups is None else groups
+        rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
+        valid = None if validation is None else Rows.of(*self._read_labelled(*validation))
         if not len(rows):
-            raise ValueError(f"Found no {self._task.row} to train on; X has {len(read_X)} rows.")
+            raise ValueError(f"Found no {self._task.row} to train on; X has {len(X_read)} rows.")
         self._check_learnable(rows)
 
         # A fit that fails from here on must not leave new classes on the old network.
@@ -155,11 +138,10 @@ class TextEstimator(NetworkEstimator):
         self.tokenizer_ = self._load_tokenizer()
         self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
         self.__dict__.pop("feature_names_in_", None)
-        names = self._feature_names(X)
         if names is not None:
             self.feature_names_in_ = names
-        if given.held_out is not None:
-            self._check_feature_names(given.held_out[0])
+        if validation is not None:
+            self._check_feature_names(validation[0])
         self._learn(rows)
 
         training, held_out = rows.split(self.validation_fraction, rng, self._strata(rows))
@@ -188,7 +170,7 @@ class TextEstimator(NetworkEstimator):
             is_mean = self.loss_.separable
             lesson = replace(lesson, shift=self._shift(lesson)) if is_mean else lesson.weighted()
         self._fit_network(lesson, seed, rng, valid)
-        self._decide_on(rows, valid, given.held_out)
+        self._decide_on(rows, valid, validation)
         self.interrupted_ = False
         return self
 

@@ -30,10 +30,7 @@ class EntityRows:
 
 
 def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
-    """Return the entities of chunk tags, one per word, or of rows of (start, end, label).
-
-    The score of an ``Entity``, as ``predict_spans`` gives it, is not looked at.
-    """
+    """Return the entities of chunk tags, or of rows of (start, end, label), scored or not."""
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: y must be a list of lists of tags, "

@@ -33,11 +33,8 @@ def is_indicator(y: Any) -> bool:
 def check_labels(y: Any, n_rows: int) -> np.ndarray:
     """Return the labels as an array of shape (n_rows,): of numbers, of bool, or of str objects.
 
-    Raises
-    ------
-    ValueError
-        If a label is missing, no class (0.5), or of another type than the first one; the message
-        has the row.
+    It is a ValueError, with the row, if a label is missing, no class (0.5), or of another type than
+    the first one.
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: one label per row.")
@@ -83,13 +80,7 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
 
 
 def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix of 0 and 1, (n_rows, n_labels) of int64, and the names of its columns.
-
-    Raises
-    ------
-    ValueError
-        If there are other values; the message has the row and the column.
-    """
+    """Return a matrix of 0 and 1, (n_rows, n_labels) of int64, and the names of its columns."""
     names = column_names(y)
     matrix = _to_matrix(y)
     if matrix.ndim != 2:
@@ -99,8 +90,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         )
     if matrix.shape[1] == 1:
         raise ValueError(
-            "A multi-label y must have two columns or more; got one. For one label pass a label "
-            "(0 or 1) per row, not a list."
+            "A multi-label y must have two columns or more; got one. One label a row needs no list."
         )
     _check_length(len(matrix), n_rows)
     bad = np.argwhere(~_is_zero_or_one(matrix))
@@ -116,18 +106,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_known_columns(names: list[Any], known: list[Any]) -> None:
-    """Check the columns of a multi-label y against those of the fit.
-
-    Parameters
-    ----------
-    names, known : list of n_labels
-        Names of the columns of y and of those of the fit; 0, 1, ... where they had none.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer, or they are in another order.
-    """
+    """Raise a ValueError unless the columns of a multi-label y are, in order, those of the fit."""
     if len(names) != len(known):
         raise ValueError(
             f"y must have the {len(known)} columns of the fit, {known}; got {len(names)} columns."

@@ -16,40 +16,19 @@ _RARE = 4.0
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a fit learns from.
-
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        With targets.
-    labels : list of n_classes labels
-        The classes of an item.
-    counts : ndarray of shape (n_classes,), or (n_classes, 2) if multi-label
-        Training items of each class, or without and with each label.
-    background : int or None
-        The class that set losses leave out.
-    binary : bool
-        Whether one class is searched among the rest.
-    group : ndarray of shape (n_texts,), int64, or None
-        0 for texts with positives, 1 for those without; or classes, from the rarest one on. None if
-        all texts have positives.
-    windows_per_text : int
-        Windows of a text that is not longer than one.
-    draw : Draw or None
-        Which texts an epoch has, None for all.
-    shift : ndarray or None
-        What is added to the logits in training, because of the draw: of shape (n_outputs,) or
-        (n_items, n_outputs).
-    """
+    """What a fit learns from."""
 
     dataset: EncodedDataset
-    labels: list[Any]
+    labels: list[Any]  # The classes of an item.
+    # Training items of each class, or (n_classes, 2): those without and with each label.
     counts: np.ndarray
-    background: int | None
-    binary: bool
+    background: int | None  # The class that set losses leave out.
+    binary: bool  # Whether one class is searched among the rest.
+    # Of each text: 0 with positives, 1 without; or classes, from the rarest one on.
     group: np.ndarray | None = None
-    windows_per_text: int = 1
-    draw: Draw | None = None
+    windows_per_text: int = 1  # Of one that is not longer than a window.
+    draw: Draw | None = None  # Which texts an epoch has, None for all.
+    # What is added to the logits in training, because of the draw: (n_outputs,) or with n_items.
     shift: np.ndarray | None = None
 
     @property
@@ -127,23 +106,12 @@ def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndar
 def prior_shift(
     target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
 ) -> np.ndarray:
-    """Return by how much a draw raises the log-odds of the classes.
+    """Return by how much a draw raises the log-odds of the classes; 0 for what there is nothing of.
 
     A network that is trained with this added to its logits gives the probabilities of all rows, not
-    of those that were drawn (King & Zeng 2001, section 4.1).
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_items,), or (n_items, n_columns) of 0 and 1
-    n_classes : int
-        Classes of one softmax; unused for columns.
-    weight, share : ndarray of shape (n_items,)
-        Weight of each item, and the share of its group that an epoch has.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,) or (n_columns,), float32
-        0 for what there is nothing of.
+    of those that were drawn (King & Zeng 2001, section 4.1). Targets are of shape (n_items,), of
+    ``n_classes`` of one softmax, or 0 and 1 of shape (n_items, n_columns); items have a weight, and
+    the share of their group that an epoch has.
     """
     if target.ndim == 1:
         all_of, drawn = (np.bincount(target, w, n_classes) for w in (weight, weight * share))

@@ -13,6 +13,7 @@ from .._inputs import list_some
 from .._parameters import check_number
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
 from ..losses._named import check_named
+from ..losses._set import SetLoss
 
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
@@ -20,21 +21,17 @@ _IGNORED = -100
 # What memory="auto" goes by (benchmarks/RESULTS.md).
 _ENOUGH_POSITIVES = 40
 _MOST_STEPS = 10.0
+# As large a memory as was of any use there.
+_LARGE_MEMORY = 30
 
 
 def memory_for(n_positives: float, n_steps: int) -> float:
     """Return what ``memory="auto"`` is: as many steps as have about 40 positives, at most 10.
 
-    Where a step by itself has that many, a memory gained nothing in our measurements, and made some
-    fits too eager: its F1 is that of a network that knew less. So it is no more than a quarter of
-    an epoch either.
-
-    Parameters
-    ----------
-    n_positives : float
-        Of the training data, all in one set or those of the rarest class.
-    n_steps : int
-        Optimiser steps of an epoch.
+    Positives are those of the training data, all in one set or those of the rarest class; steps are
+    those of an epoch. Where a step by itself has that many, a memory gained nothing in our
+    measurements, and made some fits too eager: its F1 is that of a network that knew less. So it is
+    no more than a quarter of an epoch either.
     """
     if not n_positives:
         return 0.0
@@ -60,25 +57,32 @@ def _fewest_positives(counts: np.ndarray, background: int | None, average: str) 
 
 
 def check_loss(estimator: Any) -> None:
-    """Raise a ValueError unless the loss of an estimator and its parameters go together.
-
-    Errors about a loss given by name are in the words of the estimator.
-    """
-    given = [name for name in LOSS_PARAMETERS if getattr(estimator, name) is not None]
-    if isinstance(estimator.loss, Loss):
-        _check_loss_object(estimator, given)
+    """Raise a ValueError unless the loss of an estimator and its parameters go together."""
+    loss, given = estimator.loss, _given(estimator)
+    if isinstance(loss, Loss):
+        _check_loss_object(estimator, [*given])
     else:
-        usable = loss_parameters(estimator.loss)
-        for name in given:
+        usable = loss_parameters(loss)
+        for name, value in given.items():
             if name not in usable:
-                raise ValueError(_unusable(name, getattr(estimator, name), estimator.loss))
-        values = {name: getattr(estimator, name) for name in given}
-        check_named(estimator.loss, type(estimator).__name__, values)
+                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+                raise ValueError(
+                    f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                    f"{list_some(takers)}. To search over several losses, give each its own grid: "
+                    f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+                )
+        check_named(loss, type(estimator).__name__, given)
     if estimator.K is not None and estimator.class_weight not in (None, "log"):
         raise ValueError(
             f"K={estimator.K!r} means class_weight='log'; got "
             f"class_weight={estimator.class_weight!r}. Drop one."
         )
+
+
+def _given(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a loss by name that are not None."""
+    values = {name: getattr(estimator, name) for name in LOSS_PARAMETERS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _check_loss_object(estimator: Any, given: list[str]) -> None:
@@ -95,7 +99,13 @@ def _check_loss_object(estimator: Any, given: list[str]) -> None:
         raise ValueError(
             f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
         )
-    _check_ignore_index(loss)
+    owner, ignored = type(loss).__name__, loss.ignore_index
+    check_number(owner, "ignore_index", ignored, integer=True)
+    if ignored >= 0:
+        raise ValueError(
+            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
+            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
+        )
     if estimator.class_weight is not None and loss.class_weight is not None:
         raise ValueError(
             "class_weight is given on the estimator and on the loss object; set one of them to "
@@ -126,21 +136,10 @@ def make_training_loss(
 ) -> Loss:
     """Return the loss of one fit, on a private copy.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``loss``, the parameters of a loss given by name, and its class weights.
-    name : str
-        The loss by name, "auto" replaced by what was chosen; unused for a loss object.
-    labels : list of n_classes labels
-    counts : ndarray of shape (n_classes,) or, if multi-label, (n_classes, 2)
-        Training items of each class, or without and with each label.
-    background : int or None
-        What ``background="auto"`` means here.
-    binary : bool
-        Whether one class is searched among the rest.
-    n_steps : int
-        Optimiser steps of an epoch.
+    ``name`` is the loss by name, "auto" replaced by what was chosen; it is unused for a loss
+    object. ``counts`` are training items of each class, (n_classes,), or without and with each
+    label, (n_classes, 2); ``background`` is what ``background="auto"`` means here, and ``binary``
+    whether one class is searched among the rest. ``n_steps`` are those of an epoch.
     """
     kind = estimator.class_weight
     if kind is None and (estimator.K is not None or name == "wce"):
@@ -152,7 +151,7 @@ def make_training_loss(
         if weights is not None:
             loss.set_params(class_weight=weights)
     else:
-        loss = _named_loss(estimator, name, binary=binary, class_weight=weights)
+        loss = make_loss(name, **_given(estimator), binary=binary, class_weight=weights)
     if isinstance(getattr(loss, "background", None), str):
         loss.set_params(background=background)
     if isinstance(loss.memory, str):
@@ -166,10 +165,20 @@ def make_training_loss(
     return loss
 
 
-def _named_loss(estimator: Any, name: str, **more: Any) -> Loss:
-    given = {name: getattr(estimator, name) for name in LOSS_PARAMETERS}
-    given = {name: value for name, value in given.items() if value is not None}
-    return make_loss(name, **given, **more)
+def warn_of_collapse(what: str, loss: Any) -> None:
+    """Warn that a fit ``what`` ("found no entity") in the training rows of its kept epoch."""
+    helps = ["more epochs or another lr"]
+    if loss.class_weight is None:
+        helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")
+    is_pooled = isinstance(loss, SetLoss) and loss.level == "batch"
+    if is_pooled and float(loss.memory) < _LARGE_MEMORY:
+        helps.insert(0, f"a larger memory (memory={_LARGE_MEMORY})")
+    warnings.warn(
+        f"This fit {what}, in the training rows of its epoch that is kept. What helps: "
+        f"{', '.join(helps)}.",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def _class_weights(
@@ -197,17 +206,6 @@ def _class_weights(
     return weights
 
 
-def _check_ignore_index(loss: Loss) -> None:
-    owner = type(loss).__name__
-    check_number(owner, "ignore_index", loss.ignore_index, integer=True)
-    if loss.ignore_index >= 0:
-        raise ValueError(
-            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
-            f"1, ...; got ignore_index={loss.ignore_index!r}. Leave it at -100: {owner}(). A row "
-            f"is left out by its sample_weight of 0."
-        )
-
-
 def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:
     """Return the "log" weight of each class, or with K None the "balanced" one."""
     weights = np.ones(len(counts))
@@ -218,13 +216,3 @@ def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | N
         by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
         weights[present] = log_class_weight(by_label, K)
     return weights
-
-
-def _unusable(name: str, value: Any, loss: str) -> str:
-    takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
-    plain = [known for known in takers if not known.startswith("dsc-")]
-    return (
-        f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-        f"{list_some(takers)}. To search over several losses, give each its own grid: "
-        f"[{{'loss': [{loss!r}]}}, {{'loss': [{plain[0]!r}], {name!r}: [{value!r}]}}]."
-    )

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,22 +38,36 @@ from ..nn._runtime import (
 from ..nn._train import train
 from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
-from ._collapse import warn_of_collapse
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._lesson import Lesson
-from ._members import Member, history_of, mean_history, members_of
+from ._loss import warn_of_collapse
 from ._open_parameters import Pace, choose_pace
 from ._reuse import active_reuse
 from ._rows import Rows
 from ._saving import SavedEstimator
-from ._task import Task, frame_of
+from ._task import Task
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
-    "epoch so far; of several members, those that were finished. Its interrupted_ is True "
-    "until it is fitted again."
+    "epoch so far; of several members, those that were finished. Its interrupted_ is True."
 )
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
+_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
+
+
+class Member(NamedTuple):
+    """A network of a fit; its seed is for torch, its generator for the order of the texts."""
+
+    number: int
+    seed: int
+    rng: np.random.Generator
+
+
+def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
+    """Return the members of a fit; the first has this seed and generator, the others their own."""
+    others = np.random.SeedSequence(seed).generate_state(n - 1).tolist()
+    rngs = [rng, *map(np.random.default_rng, others)]
+    return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
 
 
 class NetworkEstimator(SavedEstimator):
@@ -73,8 +87,6 @@ class NetworkEstimator(SavedEstimator):
     best_epoch_: int
     negative_ratio_: float | None
     interrupted_: bool
-
-    # -- what a subclass brings --------------------------------------------------------------------
 
     def _criterion(self, loss: Any) -> Any:
         """Return what a step computes, of the loss that was chosen."""
@@ -118,26 +130,13 @@ class NetworkEstimator(SavedEstimator):
         return predicted_classes(logits, target)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        """Say what a fit never predicted in an epoch, or predicted alone.
-
-        Parameters
-        ----------
-        predicted : ndarray, bool
-            What :meth:`_predicted` had for a batch of the epoch.
-        target : ndarray
-            Of the training data.
-        """
+        """Say what was never predicted in an epoch (by :meth:`_predicted`), or predicted alone."""
         raise NotImplementedError
-
-    # -- training ----------------------------------------------------------------------------------
 
     def _fit_network(
         self, lesson: Lesson, seed: int, rng: np.random.Generator, valid: Rows
     ) -> None:
-        """Set ``net_``, all members in it, and what is known of its training.
-
-        ``seed`` and ``rng`` are those of the first member.
-        """
+        """Set ``net_``, all members in it; seed and generator are those of the first one."""
         members = members_of(seed, rng, self.n_members)
         shared = (lesson, valid, resolve_precision(self.precision, resolve_device(self.device)))
         # Processes that train together have to do the same things in the same order.
@@ -235,13 +234,7 @@ class NetworkEstimator(SavedEstimator):
     def _find_checkpoint(
         self, net: TextNet, dataset: EncodedDataset, member: Member, valid: Rows, ranks: Ranks
     ) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
-        """Return where the state of a fit is kept, and that to go on from, if there is one.
-
-        Raises
-        ------
-        ValueError
-            If the state is damaged, or processes differ in what the fit depends on.
-        """
+        """Return where the state of a fit is kept, and that to go on from, if there is one."""
         if self.checkpoint_dir is None and ranks.count == 1:
             return None, None
         digests = fit_digests(
@@ -317,15 +310,14 @@ class NetworkEstimator(SavedEstimator):
             **more,
         )
 
-    # -- batches -----------------------------------------------------------------------------------
-
     def _ranks(self) -> Ranks:
         """Return the processes that train together."""
         return current_ranks(resolve_device(self.device))
 
     def _frame(self) -> Frame:
         """Return the special tokens around the texts of a row."""
-        return frame_of(self._task, self.tokenizer_)
+        tokenizer = self.tokenizer_
+        return tokenizer.pair_frame if self._task.reads_two_texts else tokenizer.frame
 
     def _batcher(
         self, dataset: EncodedDataset, pads: bool = True, windows_per_text: int | None = None
@@ -367,8 +359,6 @@ class NetworkEstimator(SavedEstimator):
         fingerprint = self.tokenizer_.fingerprint
         return reuse.encoded((type(self), fingerprint, self.max_length_, content), encode)
 
-    # -- prediction --------------------------------------------------------------------------------
-
     def _predict_logits(self, dataset: EncodedDataset) -> np.ndarray:
         """Return logits of shape (n_items, n_outputs)."""
         if dataset.n_items == 0:
@@ -393,3 +383,18 @@ class NetworkEstimator(SavedEstimator):
         if network is not None:
             return network.n_bytes
         return sum(weight.nbytes for weight in self.net_.module_.parameters())
+
+
+def history_of(net: Any) -> pd.DataFrame:
+    """Return a row per epoch of a trained net: loss, validation score, learning rate, seconds."""
+    rows = [{name: row[name] for name in _HISTORY if name in row} for row in net.history]
+    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+
+
+def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the means over members, epoch by epoch, and the seconds of all."""
+    by_epoch = pd.concat(histories).groupby(level=0)
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean

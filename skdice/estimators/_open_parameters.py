@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from ..nn._loading import position_limit
+from ..nn._loading import size_of_network
 from ..text._tokenizer import Frame, WordTokenizer
 
 # Passes over the texts with positives: about so many presentations of them and at least about so
@@ -16,23 +16,15 @@ _FEWEST_EPOCHS, _MOST_EPOCHS, _FEWEST_STEPS = 3, 30, 150
 # 3e-5 of encoders of 768 and 1024 do.
 _LR, _SIZE = 2e-4, 384
 _LOWEST_LR, _HIGHEST_LR = 1e-5, 5e-4
-# A new head has more to learn than what is trained already.
-_HEAD = 5.0
-# So have adapters, which are as new.
-_ADAPTERS = 5.0
+# A new head, and adapters, have more to learn than what is trained already.
+_NEW = 5.0
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long and how fast a fit learns.
-
-    Attributes
-    ----------
-    max_epochs : int
-    lr, head_lr : float
-    """
+    """How long and how fast a fit learns."""
 
     max_epochs: int
     lr: float
@@ -46,18 +38,7 @@ def open_lr(hidden_size: int) -> float:
 
 
 def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int) -> Pace:
-    """Return the parameters of an estimator, with numbers for "auto".
-
-    Parameters
-    ----------
-    estimator : estimator
-    n_steps : int
-        Optimiser steps of an epoch.
-    n_positive : int
-        Texts with positives in an epoch.
-    hidden_size : int
-        Of the encoder.
-    """
+    """Return numbers for "auto", by the steps of an epoch and its texts with positives."""
     max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
     is_open = lr == "auto"
     if max_epochs == "auto":
@@ -67,22 +48,17 @@ def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int)
     if is_open:
         lr = open_lr(hidden_size)
     if head_lr is None:
-        head_lr = _HEAD * lr if is_open else lr
+        head_lr = _NEW * lr if is_open else lr
     if is_open and estimator.peft_config is not None:
-        lr *= _ADAPTERS
+        lr *= _NEW
     return Pace(int(max_epochs), float(lr), float(head_lr))
 
 
 def longest_window(estimator: Any, tokenizer: WordTokenizer, frame: Frame) -> int:
-    """Return ``max_length_``: the parameter, or the limit of the model.
-
-    Raises
-    ------
-    ValueError
-        If the parameter leaves no room for text, or exceeds the limit.
-    """
+    """Return ``max_length_``: the parameter, if it leaves room for text, or the model's limit."""
     model, wanted = os.fspath(estimator.model), estimator.max_length
-    limits = (position_limit(model), tokenizer.tokenizer.model_max_length)
+    n_positions = size_of_network(model, "AutoModel").n_positions
+    limits = (n_positions, tokenizer.tokenizer.model_max_length)
     known = [n for n in limits if n and n < 10**9]
     longest = min(known, default=_DEFAULT_MAX_LENGTH)
     if wanted is None:
@@ -96,13 +72,7 @@ def longest_window(estimator: Any, tokenizer: WordTokenizer, frame: Frame) -> in
 
 
 def shared_pieces(estimator: Any, max_length: int, frame: Frame) -> int:
-    """Return ``stride_``, the pieces that neighbouring windows share.
-
-    Raises
-    ------
-    ValueError
-        If the parameter is as large as a window.
-    """
+    """Return ``stride_``, the pieces that neighbouring windows share; fewer than a window has."""
     capacity = max_length - frame.n_special
     stride = capacity // 4 if estimator.stride is None else estimator.stride
     if stride >= capacity:

@@ -63,7 +63,6 @@ class DicePairClassifier(TextClassifier):
 
     _task = Task(
         row="pair",
-        takes_words=False,
         parts=("first", "second"),
         is_classifier=True,
         read_X=check_pairs,
@@ -90,13 +89,5 @@ class DicePairClassifier(TextClassifier):
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> float:
         labels = [self.classes_[self._positive()]] if len(self.classes_) == 2 else None
-        return float(
-            f1_score(
-                y_true,
-                y_pred,
-                labels=labels,
-                average="macro",
-                sample_weight=sample_weight,
-                zero_division=0.0,
-            )
-        )
+        options = {"labels": labels, "average": "macro", "zero_division": 0.0}
+        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))

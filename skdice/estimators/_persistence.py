@@ -41,15 +41,13 @@ _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_outp
 _DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
 _MEMBERS = "members."
 # What a manifest has to say of the network and of every fit.
-_NETWORK: dict[str, Any] = {
+_SAVED: dict[str, Any] = {
     "n_outputs": int,
     "criterion": (Loss, SpanLoss, QueryLoss),
     "word_prefix": str,
     "pads": bool,
     "precision": str,
     "base_digest": str,
-}
-_STATE: dict[str, Any] = {
     "max_length_": int,
     "interrupted_": bool,
     "_n_training_rows": int,
@@ -127,10 +125,7 @@ def load_estimator(
     revision: str | None,
     model: str | os.PathLike[str] | None,
 ) -> Any:
-    """Return the estimator of one of some classes that a directory holds.
-
-    It does and raises what ``from_pretrained`` says.
-    """
+    """Return what a directory holds, of one of some classes, as ``from_pretrained`` says."""
     by_name = {cls.__name__: cls for cls in classes}
 
     def load(place: Path) -> Any:
@@ -147,22 +142,17 @@ def load_estimator(
             chosen["model"] = os.fspath(model)
         try:
             _check_fit(by_name[name], manifest, place)
-            return _restored(by_name[name](**{**manifest.parameters, **chosen}), manifest, place)
+            estimator = by_name[name](**{**manifest.parameters, **chosen})
+            net, tokenizer = _read_net(estimator, place, manifest), WordTokenizer(str(place))
         except RecursionError as error:  # Losses in one another are copied by many functions.
             raise damaged(place, "it has values in one another without end") from error
+        # The saved tokenizer may put a space before a text; words are cut as they were in fit.
+        tokenizer._word_prefix = manifest.network["word_prefix"]
+        loss = loss_of(net.criterion_)
+        vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss)
+        return estimator
 
     return read_one_version(find_saved(directory, revision), load)
-
-
-def _restored(estimator: Any, manifest: Manifest, place: Path) -> Any:
-    """Return an estimator with all that its fit set."""
-    net = _read_net(estimator, place, manifest)
-    tokenizer = WordTokenizer(str(place))
-    # The saved tokenizer may put a space before a text; words are cut as they were in fit.
-    tokenizer._word_prefix = manifest.network["word_prefix"]
-    loss = loss_of(net.criterion_)
-    vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss)
-    return estimator
 
 
 def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:
@@ -185,8 +175,8 @@ def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:
 
 def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
     """Raise a ValueError unless all is there that an estimator predicts with."""
-    values, expected = {**manifest.network, **manifest.state}, {**_STATE, **kind._task.state}
-    for name, types in {**_NETWORK, **expected}.items():
+    values = {**manifest.network, **manifest.state}
+    for name, types in {**_SAVED, **kind._task.state}.items():
         is_bool = isinstance(values.get(name), bool)
         if name not in values or not isinstance(values[name], types) or is_bool != (types is bool):
             raise ValueError(f"{name!r} is {values.get(name, 'missing')!r:.200}")

@@ -129,7 +129,6 @@ class DiceQueryTagger(WordTagger):
         row="sentence",
         takes_words=True,
         parts=("query", "words"),
-        is_classifier=False,
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=lambda y: "entities",
@@ -172,7 +171,13 @@ class DiceQueryTagger(WordTagger):
         return sentences, check_entities(y, sentences)
 
     def _check_learnable(self, rows: Rows) -> None:
-        self._check_flat(rows)
+        for i, spans in zip(rows.number, rows.y.spans):
+            overlap = find_overlap(spans) if self.decode == "flat" else None
+            if overlap:
+                raise ValueError(
+                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
+                    f"which decode='flat' cannot give; take decode='nested'."
+                )
         if not any(rows.y.spans):
             raise ValueError(
                 f"{type(self).__name__} needs an entity in y; got {len(rows)} rows without any."
@@ -233,24 +238,9 @@ class DiceQueryTagger(WordTagger):
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         return None if predicted.all() else "found no entity"
 
-    def score(self, X: TokenLists, y: TagSequences | Spans) -> float:
-        """Return the micro F1 of entities.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-        y : the same of list of str, or of list of (start, end, label)
-            Entities whose label was not in training count as missed.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        self._check_is_fitted()
-        sentences = check_token_lists(X)
+    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
         gold = check_entities(y, sentences)
-        return span_f1_score(gold.spans, _plain(self._decide(self._find(sentences))))
+        return span_f1_score(gold.spans, _plain(self._find_entities(sentences)))
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         return self._tags_of(self._find(sentences), sentences)
@@ -347,17 +337,6 @@ class DiceQueryTagger(WordTagger):
             ),
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
-
-    def _check_flat(self, rows: Rows) -> None:
-        if self.decode == "nested":
-            return
-        for i, spans in zip(rows.number, rows.y.spans):
-            overlap = find_overlap(spans)
-            if overlap:
-                raise ValueError(
-                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
-                    f"which decode='flat' cannot give; take decode='nested'."
-                )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

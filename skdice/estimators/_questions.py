@@ -118,7 +118,11 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
         found = [_find(answer, context, i, on_misaligned) for answer in answers]
         spans = [span for span in found if span is not None]
         if answers and not spans and on_misaligned != "skip":
-            raise ValueError(_not_in_context(answers, i))
+            shown = " or ".join(_shorten(answer.text) for answer in answers[:3])
+            raise ValueError(
+                f"The answer of row {i} must be in its context; {shown} is nowhere in it. "
+                f"on_misaligned='skip' leaves it out."
+            )
         first.append(spans[0] if spans else None)
         if spans or not answers:
             kept.append(i)
@@ -163,13 +167,6 @@ class _Answer(NamedTuple):
 
     def is_at_start(self, context: str) -> bool:
         return self.start is None or (self.start >= 0 and context.startswith(self.text, self.start))
-
-
-def _not_in_context(answers: list[_Answer], i: int) -> str:
-    shown = " or ".join(_shorten(answer.text) for answer in answers[:3])
-    starts = [answer.start for answer in answers if answer.start is not None]
-    hint = "" if not starts else f" (answer_start={starts[0]}; on_misaligned='skip' leaves it out)"
-    return f"The answer of row {i} must be in its context; {shown} is nowhere in it{hint}."
 
 
 def _read_gold(row: Any, i: int) -> list[_Answer]:

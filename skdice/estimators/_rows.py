@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -13,17 +13,10 @@ from .._inputs import as_python, check_rows, check_sample_weight, describe, inde
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows of X with what y says of them.
+    """Checked rows of X with what y says of them: a list, or what has ``take``.
 
-    Attributes
-    ----------
-    X : list of n_rows rows
-    y : list, or what has ``take``, of n_rows labels
-    weight : ndarray of shape (n_rows,), or None
-    groups : list of n_rows objects, or None
-        Rows of one group are in the same part.
-    number : ndarray of shape (n_rows,)
-        Which rows these are of those that were given.
+    ``weight`` and ``groups`` have an entry for each row, if there are any; rows of one group are in
+    the same part of a split. ``number`` says which rows these are of those that were given.
     """
 
     X: Sequence[Any]
@@ -83,24 +76,11 @@ def split_rows(
     classes: np.ndarray | None = None,
     groups: Sequence[Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to train on and, if asked for, those to validate on.
+    """Return the rows to train on and, with a fraction, those to validate on.
 
-    Parameters
-    ----------
-    n_rows : int
-    fraction : float or None
-        Share of the rows to validate on; None for none.
-    rng : Generator
-    classes : ndarray of int of shape (n_rows,), optional
-        The classes then have equal shares in both parts, and all of them are trained on.
-    groups : sequence of n_rows objects, optional
-        Rows of one group are in the same part, if there are several groups; classes then do not
-        matter.
-
-    Raises
-    ------
-    ValueError
-        If no row is left to train on, or no class has two rows.
+    ``classes`` of shape (n_rows,), of int, have equal shares in both parts, and all of them are
+    trained on. Rows of one group are in the same part, if there are several groups; classes then do
+    not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
     if fraction is not None and groups is not None and len(set(groups)) > 1:
         numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
@@ -132,43 +112,10 @@ def split_rows(
     return np.setdiff1d(rows, valid), np.sort(valid)
 
 
-class FitRows(NamedTuple):
-    """What a fit was given.
-
-    Attributes
-    ----------
-    X, y
-        To train on.
-    sample_weight, groups
-        Of these rows, or None.
-    held_out : tuple of X and y, or None
-        To validate on, if it was said which rows.
-    """
-
-    X: Any
-    y: Any
-    sample_weight: Any
-    groups: list[Any] | None
-    held_out: tuple[Any, Any] | None
-
-
-def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any) -> FitRows:
-    """Return the rows to train on and those to validate on.
-
-    Parameters
-    ----------
-    X, y, sample_weight
-        As ``fit`` takes them.
-    groups : array-like of shape (n_rows,), or None
-        Rows of one group are in the same part.
-    validation : tuple of X and y, array of row numbers, mask, or None
-        What to validate on: other rows, or which of those of X.
-
-    Raises
-    ------
-    ValueError
-        If groups or validation are something else.
-    """
+def read_fit_rows(
+    X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
+) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any] | None]:
+    """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was given."""
     if groups is not None:
         groups = check_rows(groups, "groups", "group names")
         if len(groups) != _num_samples(X):
@@ -177,11 +124,11 @@ def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: A
                 f"{_num_samples(X)} rows."
             )
     if validation is None:
-        return FitRows(X, y, sample_weight, groups, None)
+        return X, y, sample_weight, groups, None
     if isinstance(validation, tuple) and len(validation) == 2:
         if not _num_samples(validation[0]):
             raise ValueError("validation must have a row to validate on; got none.")
-        return FitRows(X, y, sample_weight, groups, validation)
+        return X, y, sample_weight, groups, validation
     n_rows = _num_samples(X)
     try:
         valid = np.asarray(as_python(validation))
@@ -201,7 +148,7 @@ def read_fit_rows(X: Any, y: Any, sample_weight: Any, groups: Any, validation: A
     train = np.setdiff1d(np.arange(n_rows), valid)
     weight = check_sample_weight(sample_weight, n_rows)
     X, y = indexable_rows(X), indexable_rows(y)
-    return FitRows(
+    return (
         _safe_indexing(X, train),
         _safe_indexing(y, train),
         None if weight is None else weight[train],

@@ -25,11 +25,9 @@ class SavedEstimator(SharedParameters):
         ``random_state`` that is no int are not saved.
 
         Of a fit with ``peft_config`` it has the adapters and the head alone, in the files of
-        ``peft`` (``adapter_config.json``, ``adapter_model.safetensors``), and in
-        ``model_config.json`` what is else in ``config.json``. Loading it reads the weights of the
-        base model from where ``model`` says.
-
-        In a job of several processes the first one saves, and the call does nothing in the others.
+        ``peft``, and in ``model_config.json`` what is else in ``config.json``; loading it reads the
+        base model from where ``model`` says. In a job of several processes the first one saves, and
+        the call does nothing in the others.
 
         Parameters
         ----------
@@ -37,8 +35,8 @@ class SavedEstimator(SharedParameters):
             New, empty, or saved before: that is replaced as a whole when all files are written, so
             that a crash or a full disk leaves the old model.
         merged : bool, default=False
-            Whether to merge adapters into the weights and save these, all of them: as large as the
-            base model, which is not needed then.
+            Whether to merge adapters into the weights and save all of these; the base model is not
+            needed then.
 
         Raises
         ------
@@ -51,10 +49,6 @@ class SavedEstimator(SharedParameters):
             JSON cannot hold, or adapters of a kind that cannot be merged are to be.
         OSError
             If the disk is full, or the file system does not let us.
-
-        See Also
-        --------
-        from_pretrained : Loads it again.
 
         Examples
         --------
@@ -70,9 +64,9 @@ class SavedEstimator(SharedParameters):
     ) -> str:
         """Save the fitted estimator to the Hugging Face hub.
 
-        The files of the repository are replaced by those that :meth:`save_pretrained` writes.
-        ``huggingface_hub`` knows who you are (``hf auth login``, ``HF_TOKEN``). In a job of several
-        processes the first one uploads, and the call does nothing in the others.
+        The files of the repository are replaced by those that :meth:`save_pretrained` writes; of
+        several processes the first one uploads. ``huggingface_hub`` knows who you are
+        (``hf auth login``, ``HF_TOKEN``).
 
         Parameters
         ----------
@@ -94,10 +88,6 @@ class SavedEstimator(SharedParameters):
             If there is nothing to save.
         huggingface_hub.errors.HfHubHTTPError
             If the hub refuses.
-
-        See Also
-        --------
-        from_pretrained : Loads it from there.
         """
         check_is_fitted(self, "net_")
         if not is_first_process():
@@ -118,10 +108,9 @@ class SavedEstimator(SharedParameters):
     ) -> Self:
         """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
-        Everything is read from the directory, and no code in it is run; if it has adapters, the
-        weights that they are for are read from the base model. Predictions are those of the saved
-        estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
-        start afresh from it.
+        Everything but the base model of adapters is read from the directory, and no code in it is
+        run. Predictions are those of the saved estimator. ``model`` still names the base model, so
+        that ``clone`` and ``fit`` start afresh from it.
 
         Parameters
         ----------
@@ -149,10 +138,6 @@ class SavedEstimator(SharedParameters):
             If it is no directory of skdice, or a file in it is missing or has changed, or it was
             saved by a newer skdice or by another class, or the hub does not give it, or the base
             model of adapters is not there or is another one.
-
-        See Also
-        --------
-        skdice.estimators.load_pretrained : Loads an estimator of any class.
         """
         loaded: Self = load_estimator(
             directory, [cls], device=device, revision=revision, model=model
@@ -186,13 +171,12 @@ class SavedEstimator(SharedParameters):
         for special tokens; of one with ``crf_``, ``crf``: the scheme whose well-formed sequences
         share the probability, each in proportion to exp of the sum of its logits.
 
-        In a job of several processes the first one writes, and the call does nothing in the others.
-
         Parameters
         ----------
         path : str or PathLike
             Ends in ``.onnx``. An older file is replaced when the new one is complete. From 1.5 GB
-            of weights on, these are in ``<path>.data`` beside it: keep the two together.
+            of weights on, these are in ``<path>.data`` beside it: keep the two together. Of several
+            processes the first one writes.
 
         Raises
         ------

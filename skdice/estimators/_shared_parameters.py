@@ -148,14 +148,13 @@ _PEFT = """
 Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
 ``peft``), such as ``LoraConfig(r=8)``, of those that lie inside the layers; the head is trained as
 a whole. They want a larger learning rate, and "auto" takes five times the usual one.
-``save_pretrained`` saves adapters and head alone; ONNX files have them merged into the weights.
 ``peft_config__r`` and other fields can be set by themselves, also in grids.
 """
 _DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
-Networks that are fitted from other seeds and predict together, by the mean of their logits. Few
-rows make fits differ, and the mean is better than most of them; it takes so many times as long, in
-a fit and in a prediction. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
+Networks that are fitted from other seeds and predict together, by the mean of their logits: of few
+rows it is better than most of them, and takes so many times as long, also in predictions.
+``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
@@ -167,12 +166,11 @@ batch.
 _RUNTIME = """
 What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX
 Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
-The first prediction exports the network, which takes some seconds; so does the first one after
-loading or unpickling. "onnx" gives the scores of "torch" within 1e-4. In int8 they are less exact,
-and depend slightly on the other texts in the batch: :func:`skdice.inspection.compare_runtimes`
-shows by how much. ``fit``, with its validation and tuning, always uses torch, and so do predictions
-after an interrupted fit. For models that torch cannot export (XLNet) the first prediction raises a
-ValueError.
+The first prediction, also after loading or unpickling, exports the network, which takes some
+seconds; for models that torch cannot export (XLNet) it raises a ValueError. "onnx" gives the scores
+of "torch" within 1e-4. In int8 they are less exact, and depend slightly on the other texts in the
+batch: :func:`skdice.inspection.compare_runtimes` shows by how much. ``fit``, with its validation
+and tuning, always uses torch, and so do predictions after an interrupted fit.
 """
 _RANDOM_STATE = """
 Seed of everything random in a fit. Global generators are as before afterwards; fits in threads take
@@ -181,11 +179,10 @@ turns.
 _CHECKPOINT = """
 Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
 data, parameters, files of the base model and int ``random_state``) resumes after the last finished
-epoch and ends with the weights of an uninterrupted fit. Each fit has its own subdirectory, also in
-cross-validation. The weights of finished fits stay there, so that they are not run again; delete
-the directory when you are done. Callbacks are only called for the epochs that are left. With
-several processes the first one writes, all have to see the directory, and their number has to be
-the same.
+epoch and ends with the weights of an uninterrupted fit. Each fit has its own subdirectory, whose
+weights stay, so that finished fits are not run again; delete it when you are done. Callbacks are
+only called for the epochs that are left. Several processes all have to see the directory, and their
+number has to be the same.
 """
 
 _CALLBACKS = """
@@ -360,9 +357,8 @@ class SharedParameters(BaseEstimator):
         nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
         if nested and isinstance(loss, str):
             raise ValueError(
-                f"'loss__{nested[0]}' needs a loss object, but loss={loss!r} is a name. Pass an "
-                f"object, for instance loss=DiceLoss() of skdice.losses, or set {nested[0]!r} on "
-                f"the estimator."
+                f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
+                f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
             )
         super().set_params(**params)
         if of_adapters:

@@ -119,9 +119,7 @@ class DiceSpanExtractor(TextEstimator):
     _module_class = SpanModule
     _task = Task(
         row="question",
-        takes_words=False,
         parts=("question", "context"),
-        is_classifier=False,
         read_X=_read_questions,
         read_y=_read_answers,
         find_measure=lambda y: "questions",

@@ -17,7 +17,7 @@ from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._chain import TagChain
-from ..nn._loading import has_token_types
+from ..nn._loading import size_of_network
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
@@ -138,7 +138,6 @@ class DiceTokenTagger(WordTagger):
         row="sentence",
         takes_words=True,
         parts=("words",),
-        is_classifier=False,
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=_find_measure,
@@ -211,7 +210,8 @@ class DiceTokenTagger(WordTagger):
         """Whether most entities are capitalised, and the network has to be told."""
         if self.scheme_ is None or self.n_frozen_layers or self.peft_config is not None:
             return False
-        if self.tokenizer_.sees_case or not has_token_types(os.fspath(self.model)):
+        size = size_of_network(os.fspath(self.model), "AutoModel")
+        if self.tokenizer_.sees_case or not size.has_token_types:
             return False
         first = [x[start] for x, y in zip(rows.X, rows.y) for start, _, _ in get_entities(y)]
         return 2 * sum(word[:1].isupper() for word in first) > len(first)
@@ -294,22 +294,7 @@ class DiceTokenTagger(WordTagger):
             self._decoder().probabilities(self._predict_logits(dataset), dataset.item_offsets)
         )
 
-    def score(self, X: TokenLists, y: TagSequences) -> float:
-        """Score predictions: entity-level micro F1 for chunk tags, otherwise micro F1 over tags.
-
-        Parameters
-        ----------
-        X : list, Series or object array of list of str
-        y : the same of list of str
-            Tags that never occurred in training count as missed.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        self._check_is_fitted()
-        sentences = check_token_lists(X)
+    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
         return self._score(check_tags(y, sentences), self._tag(sentences))
 
     def _decision_scores(self, X: TokenLists) -> list[np.ndarray]:

@@ -6,58 +6,30 @@ from typing import Any
 
 from ..io._model_card import CardTexts
 from ..metrics._row_counts import RowCounts
-from ..text._tokenizer import Frame, WordTokenizer
 
 
 @dataclass(frozen=True)
 class Task:
-    """What an estimator is about.
+    """What an estimator is about."""
 
-    Attributes
-    ----------
-    row : {"sentence", "text", "pair", "question"}
-        What a row of X is called.
-    takes_words : bool
-        Whether a row is a list of words.
-    parts : tuple of str
-        What a row is made of: in a table each is a column.
-    is_classifier : bool
-        Whether a row has a label, or several, and not words with tags or an answer.
-    read_X : callable
-        From X to a list of checked rows.
-    read_y : callable
-        From y and the rows to checked labels; it raises a ValueError that names the row. Of rows
-        that are not known their number is enough, and of sentences y itself.
-    find_measure : callable
-        From y of the training rows to a key of ``skdice.metrics._row_counts.METRICS``.
-    count_rows : callable
-        From a fitted estimator, that key, y and predictions to the RowCounts.
-    find_groups : callable or None
-        From X to what rows have in common that have to be in the same part of a split.
-    state : mapping of str to type or tuple of types
-        What a fit sets, for checks of saved directories.
-    card : CardTexts
-        What the model card says.
-    """
-
-    row: str
-    takes_words: bool
-    parts: tuple[str, ...]
-    is_classifier: bool
-    read_X: Callable[[Any], Any]
+    row: str  # What a row of X is called: "sentence", "text", "pair" or "question".
+    parts: tuple[str, ...]  # What a row is made of: in a table each is a column.
+    read_X: Callable[[Any], Any]  # From X to a list of checked rows.
+    # From y and the rows to checked labels; a ValueError names the row. Of rows that are not known
+    # their number is enough, and of sentences y itself.
     read_y: Callable[[Any, Any], Any]
+    # From y of the training rows to a key of ``skdice.metrics._row_counts.METRICS``.
     find_measure: Callable[[Any], str]
+    # From a fitted estimator, that key, y and predictions to their counts.
     count_rows: Callable[[Any, str, Any, Any], RowCounts]
-    state: Mapping[str, Any]
+    state: Mapping[str, Any]  # What a fit sets and of which types, to check saved directories by.
     card: CardTexts
+    takes_words: bool = False
+    is_classifier: bool = False
+    # From X to what rows have in common that have to be in the same part of a split.
     find_groups: Callable[[Any], Sequence[Any]] | None = None
 
     @property
     def reads_two_texts(self) -> bool:
         """Whether the model reads two texts together."""
         return len(self.parts) > 1
-
-
-def frame_of(task: Task, tokenizer: WordTokenizer) -> Frame:
-    """Return the special tokens around the texts of a row."""
-    return tokenizer.pair_frame if task.reads_two_texts else tokenizer.frame

@@ -67,7 +67,6 @@ class DiceTextClassifier(TextClassifier):
 
     _task = Task(
         row="text",
-        takes_words=False,
         parts=("text",),
         is_classifier=True,
         read_X=_read_texts,
@@ -94,11 +93,8 @@ class DiceTextClassifier(TextClassifier):
     ) -> float:
         if y_pred.ndim == 1:
             return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
-        return float(
-            f1_score(
-                y_true, y_pred, average="micro", sample_weight=sample_weight, zero_division=0.0
-            )
-        )
+        options = {"average": "micro", "zero_division": 0.0}
+        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

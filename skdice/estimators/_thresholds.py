@@ -14,22 +14,12 @@ _MOST_ROUNDS = 3
 def tune_thresholds(
     decision: np.ndarray, score: Callable[[Any], float], *, is_multilabel: bool
 ) -> Any:
-    """Find the thresholds with the highest score, one after the other.
+    """Find the thresholds with the highest score, one by one; of equals those nearest to 0.
 
-    Parameters
-    ----------
-    decision : ndarray of shape (n_rows,) or (n_rows, n_thresholds)
-        Decision function. Its first form is that of two classes, of which the second is predicted
-        above the threshold; in the second the class is predicted whose value exceeds its threshold
-        by most, or every label that exceeds its own.
-    score : callable
-        Gives the score of a threshold, or of n_thresholds of them; larger is better.
-    is_multilabel : bool
-
-    Returns
-    -------
-    float or ndarray of shape (n_thresholds,)
-        Of equally good thresholds those nearest to 0.
+    A decision function of shape (n_rows,) is that of two classes, of which the second is predicted
+    above the threshold. In one of shape (n_rows, n_thresholds) the class is predicted whose value
+    exceeds its threshold by most, or every label that exceeds its own. ``score`` takes a threshold,
+    or n_thresholds of them.
     """
     if decision.ndim == 1:
         best, _ = _best(_candidates(decision, _MOST_CALLS), score, 0.0, score(0.0))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._inputs import check_tags, check_texts, check_token_lists, describe, list_some
-from .._typing import Strings, TokenLists
+from .._typing import Spans, Strings, TagSequences, TokenLists
 from ..datasets._splitting import (
     Splitter,
     are_characters,
@@ -42,6 +42,10 @@ class WordTagger(TextEstimator):
 
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
+        raise NotImplementedError
+
+    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
+        """Return what ``score`` is."""
         raise NotImplementedError
 
     def _learn_splitter(self, sentences: Sequence[Sequence[str]]) -> None:
@@ -164,6 +168,24 @@ class WordTagger(TextEstimator):
         if isinstance(X, str | bytes) or not isinstance(X, Iterable):
             raise TypeError(f"X must be an iterable of lists of words; got {describe(X)}.")
         return self._iterate(X)
+
+    def score(self, X: TokenLists, y: TagSequences | Spans) -> float:
+        """Return the micro F1 of entities or, of tags that are no chunk tags, that of tags.
+
+        Parameters
+        ----------
+        X : list, Series or object array of list of str
+        y : the same of list of str; of a query tagger, or of list of (start, end, label)
+            Tags and labels that never occurred in training count as missed.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        self._check_is_fitted()
+        sentences = check_token_lists(X)
+        return self._score_sentences(sentences, y)
 
     def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         rows = iter(X)

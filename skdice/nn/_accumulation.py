@@ -26,23 +26,10 @@ def accumulate_gradient(
     sums, under the random state it had before. A loss whose sums are not additive (OHEM) gets the
     logits of the whole step instead.
 
-    If several processes have batches of the step, the loss is that of all of them, and the gradient
-    is what the batches of this process add to the whole: it remains to be added up.
-
-    Parameters
-    ----------
-    loss : Loss
-    batches : sequence of batches
-        Each with ``target``, and ``weight`` if items are weighted.
-    forward : callable
-        Batch to logits, by the network whose parameters get the gradient.
-    scale : float
-        Multiplies the gradient (not the returned loss), for half precision.
-    ranks : Ranks
-        The processes that have batches of the step.
-    memory : SumsMemory, optional
-        Of the steps before; by default the loss is of this step alone. A loss that is a mean has
-        no need of it.
+    ``scale`` multiplies the gradient (not the returned loss), for half precision. If several
+    processes have batches of the step, the loss is that of all of them, and the gradient is what
+    the batches of this process add to the whole. ``memory`` is of the steps before; a loss that is
+    a mean has no need of it.
     """
     remember = SumsMemory(0) if memory is None or loss.separable else memory
     if len(batches) == ranks.count == 1:

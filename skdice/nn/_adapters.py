@@ -45,13 +45,7 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
 
 
 def changed(config: Any, **fields: Any) -> Any:
-    """Return a configuration with other values of some fields.
-
-    Raises
-    ------
-    ValueError
-        If there is no configuration, or a field is none of it.
-    """
+    """Return a configuration with other values of some fields, or raise a ValueError."""
     if config is None:
         raise ValueError(
             f"{'peft_config__' + next(iter(fields))!r} needs a configuration of peft; peft_config "
@@ -93,13 +87,7 @@ def set_fields(config: Any) -> dict[str, Any]:
 
 
 def make_config(name: str, fields: dict[str, Any]) -> Any:
-    """Return a configuration by the name of its class and what :func:`set_fields` gave.
-
-    Raises
-    ------
-    ValueError
-        If peft has no such class.
-    """
+    """Return a configuration by the name of its class and what :func:`set_fields` gave."""
     found = getattr(_peft("peft_config"), name, None)
     if not isinstance(found, type) or not dataclasses.is_dataclass(found):
         raise ValueError(f"{name!r} is no configuration of peft")
@@ -114,20 +102,7 @@ def describe(config: Any) -> str:
 
 
 def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) -> None:
-    """Put adapters into a transformer, whose other weights are frozen, but not those of the head.
-
-    Parameters
-    ----------
-    transformer : transformers.PreTrainedModel
-    config : peft.PeftConfig
-    head : iterable of nn.Parameter
-        Of the layers that are trained as a whole, and so have no adapters.
-
-    Raises
-    ------
-    ValueError
-        If peft cannot put them into this network.
-    """
+    """Put adapters into a transformer, whose other weights but those of the head are frozen."""
     peft = _peft("peft_config")
     config, head = copy.deepcopy(config), set(head)
     names = _head_modules(transformer, head)
@@ -161,13 +136,7 @@ def _head_modules(transformer: nn.Module, head: set[nn.Parameter]) -> list[str]:
 
 
 def merge_adapters(transformer: Any) -> None:
-    """Add the adapters of a transformer to its weights, and take them out.
-
-    Raises
-    ------
-    ValueError
-        If adapters of their kind cannot be added to weights.
-    """
+    """Add the adapters of a transformer to its weights, and take them out."""
     for name, child in list(transformer.named_children()):
         merged = _merged(child)
         setattr(transformer, name, merged)
@@ -200,10 +169,7 @@ def saved_name(name: str) -> str:
 
 
 def saved_config(transformer: Any, head: set[nn.Parameter], model: str) -> dict[str, Any]:
-    """Return what ``adapter_config.json`` has to say, so that peft and transformers load them.
-
-    ``head`` is what is trained as a whole, ``model`` the hub id or directory that they are for.
-    """
+    """Return ``adapter_config.json``, for adapters of ``model``; the head is trained as a whole."""
     config = copy.copy(transformer.peft_config[NAME])
     whole = [*(config.modules_to_save or []), *_head_modules(transformer, head)]
     fields = {

@@ -19,11 +19,6 @@ def dropout_after_attention(module: nn.Module) -> Iterator[None]:
 
     Where a CPU trains, there is no fused kernel that drops weights: all of them would be written
     out. Models that do not leave attention to torch's fused kernel are left alone.
-
-    Parameters
-    ----------
-    module : nn.Module
-        Has a transformer somewhere, or is one.
     """
     transformers: Any = (part for part in module.modules() if hasattr(part, _SETTER))
     transformer = next(transformers, None)

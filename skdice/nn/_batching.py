@@ -21,51 +21,30 @@ _STEPS_MIXED = 5
 _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 
 
+@dataclass(eq=False, repr=False)
 class Batcher:
-    """Makes the padded batches of an encoded data set.
+    """Makes the padded batches of an encoded data set."""
 
-    Parameters
-    ----------
-    dataset : EncodedDataset
-    batch_size : int
-        Windows per batch.
-    batch_tokens : int or None
-        Pieces per batch of :meth:`by_length`, instead of ``batch_size`` windows.
-    pad_id : int
-    pads_left : bool
-    pads : bool
-        Whether a batch may hold windows of several lengths.
-    """
+    dataset: EncodedDataset
+    batch_size: int  # Windows.
+    pad_id: int
+    pads_left: bool
+    batch_tokens: int | None = None  # Pieces per batch of by_length, in place of batch_size.
+    pads: bool = True  # Whether a batch may hold windows of several lengths.
 
-    def __init__(
-        self,
-        dataset: EncodedDataset,
-        batch_size: int,
-        pad_id: int,
-        pads_left: bool,
-        batch_tokens: int | None = None,
-        pads: bool = True,
-    ) -> None:
-        self.dataset = dataset
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
-        self.pad_id = pad_id
-        self.pads_left = pads_left
-        self.pads = pads
-        self.lengths = dataset.input_ids.lengths
+    def __post_init__(self) -> None:
+        self.lengths = self.dataset.input_ids.lengths
         self._item_weight = None
-        if dataset.weight is not None:
-            self._item_weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets))
+        if self.dataset.weight is not None:
+            counts = np.diff(self.dataset.item_offsets)
+            self._item_weight = np.repeat(self.dataset.weight, counts)
 
     def collate(self, windows: np.ndarray) -> Batch:
         """Pad windows to the longest of them.
 
-        Returns
-        -------
-        dict of Tensors
-            ``input_ids``, ``attention_mask``, ``token_type_ids`` of shape (n_windows, length);
-            ``row`` and ``column`` of shape (n_items,), where the items are; ``item``, which items
-            they are; ``target`` and ``weight`` of shape (n_items,) where the data set has them.
+        ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length);
+        all else is of shape (n_items,): ``row`` and ``column``, where the items are; ``item``,
+        which they are; ``target`` and ``weight`` where the data set has them.
         """
         data = self.dataset
         lengths = self.lengths[windows]
@@ -100,10 +79,7 @@ class Batcher:
         return windows[np.argsort(-self.lengths[windows], kind="stable")]
 
     def by_length(self, windows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, Batch]]:
-        """Yield windows (all by default) and their batch, the longest first.
-
-        So memory runs out at once or never.
-        """
+        """Yield windows and their batch, the longest first: memory runs out at once or never."""
         windows = np.arange(len(self.lengths)) if windows is None else windows
         windows = self.longest_first(windows)
         while len(windows):
@@ -134,18 +110,11 @@ class Batcher:
 
 @dataclass(frozen=True)
 class Draw:
-    """Which texts an epoch has: so many of each group, other ones in every epoch.
+    """Which texts an epoch has: so many of each group, other ones in every epoch."""
 
-    Attributes
-    ----------
-    group : ndarray of shape (n_texts,), int64
-    n_texts, n_drawn : ndarrays of shape (n_groups,), int64
-        Texts of each group that have a window, and how many of them an epoch has.
-    """
-
-    group: np.ndarray
-    n_texts: np.ndarray
-    n_drawn: np.ndarray
+    group: np.ndarray  # Of each text.
+    n_texts: np.ndarray  # How many of each group have a window,
+    n_drawn: np.ndarray  # and how many of these an epoch has.
 
     @property
     def share(self) -> np.ndarray:
@@ -157,27 +126,14 @@ class Draw:
 class StepSampler:
     """Draws the optimiser steps of an epoch, each a list of batches.
 
-    A step holds ``batch_size * accumulate`` texts of similar length with all their windows; a text
-    of several windows counts as many texts. Its batches are cuts of it, so that a loss over the
-    step does not depend on how the step is cut. The texts of each group of a draw are spread evenly
-    over the steps.
+    A step holds ``step_size`` texts of similar length with all their windows; a text of more
+    windows than ``windows_per_text`` counts as many texts. Its batches are cuts of it, so that a
+    loss over the step does not depend on how the step is cut. The texts of each group of a draw are
+    spread evenly over the steps.
 
-    With several processes the size of a step is that of each process times their number. All draw
-    the same steps, and each makes batches of the windows that are its own.
-
-    Parameters
-    ----------
-    batcher : Batcher
-    step_size : int
-        Texts per optimiser step and process.
-    rng : numpy.random.Generator
-        Drawn from once per epoch; in the same state in all processes.
-    ranks : Ranks
-        The processes that train together.
-    windows_per_text : int
-        Windows of a text that counts once.
-    draw : Draw or None
-        Which texts an epoch has; all by default.
+    With several processes a step is as many times as large. All draw the same steps (so ``rng``,
+    drawn from once per epoch, is in the same state in all), and each makes batches of the windows
+    that are its own.
     """
 
     def __init__(

@@ -19,14 +19,9 @@ class TagChain:
     """A linear-chain conditional random field whose transitions are allowed or not.
 
     A sequence whose transitions are all allowed scores the sum of the logits of its tags, any other
-    has no probability, whatever its logits. There is nothing to learn.
-
-    Parameters
-    ----------
-    transitions : tuple of ndarray
-        From :func:`skdice.text._tags.allowed_transitions`.
-    offsets : ndarray of shape (n_sentences + 1,)
-        Sentence i has the words ``offsets[i]:offsets[i + 1]``.
+    has no probability, whatever its logits. There is nothing to learn. The transitions are those of
+    :func:`skdice.text._tags.allowed_transitions`; sentence i has the words ``offsets[i]:offsets[i +
+    1]``.
     """
 
     def __init__(self, transitions: tuple[np.ndarray, ...], offsets: np.ndarray) -> None:
@@ -34,20 +29,10 @@ class TagChain:
         self._offsets = torch.from_numpy(offsets)
 
     def train(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Return the log-probabilities of a batch, in each of its windows.
+        """Return the log-probabilities of a batch, in each of its windows, (n_items, n_classes).
 
         Where a window starts or ends within a sentence, all tags may. A window whose own tags are
         not an allowed sequence, since the annotation is broken, keeps its logits.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n_items, n_classes)
-        batch : dict of Tensors
-            With ``item``, ``row`` and ``target`` of shape (n_items,).
-
-        Returns
-        -------
-        Tensor of shape (n_items, n_classes)
         """
         if not len(logits):
             return logits
@@ -109,13 +94,8 @@ def _sum_over(scores: Tensor, allowed: Tensor) -> Tensor:
     """Return the logarithm of the sum over what may come before each tag, but for a constant.
 
     It is the same for all tags of a word, so that probabilities do not depend on it, and sums over
-    long sentences stay small.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (n_sentences, n_classes)
-    allowed : Tensor of bool of shape (n_classes, n_classes)
-        ``allowed[a, b]``: b may come after a.
+    long sentences stay small. ``scores`` are of shape (n_sentences, n_classes); ``allowed[a, b]``
+    says that b may come after a.
     """
     top = scores.detach().amax(1, keepdim=True)
     top = top.where(top > _IMPOSSIBLE / 2, 0.0)

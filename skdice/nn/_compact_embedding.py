@@ -19,16 +19,9 @@ _MOST_USED = 0.9
 def compact_embedding(module: nn.Module, piece_ids: np.ndarray) -> Iterator[None]:
     """Train only the rows of some pieces inside the block, and put the matrix together after it.
 
-    The gradients, and so the steps, are the same up to rounding; the rows of other pieces stay as
-    they are instead of decaying. Frozen and tied matrices are left alone, and so are modules that
-    do more than a look-up.
-
-    Parameters
-    ----------
-    module : nn.Module
-        With ``get_input_embeddings``.
-    piece_ids : ndarray of int
-        All pieces that it will see in training mode, repeated or not.
+    The pieces are all that the module will see in training mode, repeated or not. Gradients, and so
+    steps, are the same up to rounding; the rows of other pieces stay as they are instead of
+    decaying. Frozen and tied matrices are left alone, and so are modules that do more than look up.
     """
     whole = module.get_input_embeddings()  # type: ignore[operator]
     rows = np.unique(piece_ids)

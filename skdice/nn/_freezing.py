@@ -15,24 +15,11 @@ _PROBE_LENGTH = 4
 
 
 def freeze(module: Any, n_layers: int) -> list[nn.Module]:
-    """Take the embeddings and the first layers of a network out of training.
+    """Take the embeddings and the first layers of a module out of training, but not its head.
 
-    Parameters
-    ----------
-    module : TextModule
-        Its head is not frozen.
-    n_layers : int
-
-    Returns
-    -------
-    list of nn.Module
-        The frozen parts, which are to stay in eval mode so that they have no dropout. A dropout
-        that the model uses further up as well is among them.
-
-    Raises
-    ------
-    ValueError
-        If the model has fewer layers, or they cannot be told apart.
+    Returns the frozen parts, which are to stay in eval mode so that they have no dropout; a dropout
+    that the model uses further up as well is among them. It is a ValueError if the model has fewer
+    layers, or they cannot be told apart.
     """
     transformer = module.transformer
     layers = find_layers(transformer)
@@ -67,13 +54,7 @@ def freeze(module: Any, n_layers: int) -> list[nn.Module]:
 
 
 def find_layers(transformer: Any) -> nn.ModuleList:
-    """Return the encoder layers, in order.
-
-    Raises
-    ------
-    ValueError
-        If there is no list of them, or several.
-    """
+    """Return the encoder layers, in order; a ValueError if there is no one list of them."""
     n_layers = getattr(transformer.config, "num_hidden_layers", None)
     for parent in transformer.modules():
         lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
@@ -90,14 +71,9 @@ def _trace_below(
 ) -> tuple[list[nn.Module], list[Tensor]]:
     """Return what makes up the model below a layer, found by running it on a probe.
 
-    Embeddings have many forms: with a projection, or relative ones that every layer reads.
-
-    Returns
-    -------
-    modules : list of nn.Module
-        What has run when layer ``n_layers`` starts (or the last one ends).
-    reached : list of Tensor
-        The inputs of that layer (or the outputs of the last one).
+    That is the modules that have run when layer ``n_layers`` starts (or the last one ends), and its
+    inputs (or the outputs of the last one). Embeddings have many forms: with a projection, or
+    relative ones that every layer reads.
     """
     modules: list[nn.Module] = []
     order: list[nn.Module] = []

@@ -17,18 +17,10 @@ _COMPARE_TYPES = ("xlnet", "funnel")
 
 
 class Size(NamedTuple):
-    """How large the network of a ``config.json`` is.
+    """How large the network of a ``config.json`` is; None where it does not say, or is unlimited.
 
-    Attributes
-    ----------
-    n_parameters : int
-    n_layers : int or None
-        None if it does not say.
-    n_positions : int or None
-        Special tokens included; None if unlimited. Models of the RoBERTa family count positions
-        from ``padding_idx + 1`` on.
-    has_token_types : bool
-        Whether :func:`replace_token_types` finds a table of them.
+    Positions include special tokens, and models of the RoBERTa family count them from ``padding_idx
+    + 1`` on.
     """
 
     n_parameters: int
@@ -45,22 +37,11 @@ def load_transformer(
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
-    A pooler, which some families count as encoder, belongs to the head if it is new.
-
-    Returns
-    -------
-    transformer : transformers.PreTrainedModel
-    new_in_encoder : list of str
-        Names of the new parameters of its ``base_model``.
-    unmatched : list of str
-        Names of all weights that the checkpoint or the model has alone, or in another shape.
-    trained_labels : list of str or None
-        What the outputs of the checkpoint's head mean, if it has one.
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be had, or weights of its encoder are missing or have another shape.
+    Returns the transformer, the names of the new parameters of its ``base_model``, the names of all
+    weights that the checkpoint or the model has alone or in another shape, and what the outputs of
+    the checkpoint's head mean, None if it has none. A pooler, which some families count as encoder,
+    belongs to the head if it is new. It is a ValueError if the model cannot be had, or weights of
+    its encoder are missing or have another shape.
     """
     import transformers
 
@@ -92,16 +73,8 @@ def load_transformer(
     return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
 
 
-def position_limit(model: str) -> int | None:
-    """Return how many positions a model has."""
-    return size_of_network(model, "AutoModel").n_positions
-
-
 def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
-    """Return the size of the network that a class of transformers makes; nothing is allocated.
-
-    A file with a configuration takes the place of that of the model.
-    """
+    """Return the size of the network that a class of transformers makes; nothing is allocated."""
     config = _load_config(model, config_file)
     config_class: Any = type(config)
     with loading(model):
@@ -147,11 +120,6 @@ def _load_config(model: str, config_file: str | None = None) -> Any:
         )
     with loading(model):
         return AutoConfig.from_pretrained(config_file or model)
-
-
-def has_token_types(model: str) -> bool:
-    """Whether an encoder has one table of token types."""
-    return size_of_network(model, "AutoModel").has_token_types
 
 
 def _tables_of_token_types(transformer: Any) -> dict[str, nn.Embedding]:

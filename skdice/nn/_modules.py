@@ -22,30 +22,10 @@ TRANSFORMER = "transformer."
 class TextModule(nn.Module):
     """A pretrained transformer with a head; gives the logits of the items of a batch.
 
-    Parameters
-    ----------
-    model : str
-        Hub id or directory.
-    n_classes : int
-    n_frozen_layers : int or None
-        None trains everything; k freezes the embeddings and the first k layers.
-    peft_config : peft.PeftConfig or None
-        Of adapters, which are then trained in place of the encoder.
-    config : str or None
-        File with a configuration that takes the place of that of the model.
-    n_token_types : int or None
-        Rows of the table of token types. If the model has another number, all begin as its first
-        one, and are trained with the head. None leaves the table as it is.
-
-    Attributes
-    ----------
-    base_digest : str
-        Of the weights that the adapters are for; "" without adapters.
-    unmatched_weights : list of str
-        Names of the weights of the transformer that it does not have from the checkpoint, or that
-        only the checkpoint has.
-    trained_labels : list of str or None
-        What the outputs of the checkpoint's head mean; None if it has none, or does not say.
+    ``n_frozen_layers`` of k freezes the embeddings and the first k layers. Adapters
+    (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
+    that takes the place of that of the model. If the table of token types has another number of
+    rows than ``n_token_types``, all begin as its first one, and are trained with the head.
     """
 
     _auto_class: str  # Of transformers.
@@ -63,13 +43,15 @@ class TextModule(nn.Module):
         self._n_classes = n_classes
         # Others of its kind, whose outputs count as much as its own.
         self.members = nn.ModuleList()
+        # ``unmatched_weights`` are those that the checkpoint or the network has alone,
+        # ``trained_labels`` what the outputs of the checkpoint's head mean, if it says so.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
             load_transformer(self._auto_class, model, n_classes, config)
         )
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self._takes_types = takes_token_types(self.transformer)
-        self.base_digest = ""
+        self.base_digest = ""  # Of the weights that the adapters are for.
         self._base_names: frozenset[str] = frozenset()
         if peft_config is not None:
             self._add_adapters(peft_config)
@@ -105,13 +87,7 @@ class TextModule(nn.Module):
         return torch.stack(logits).mean(0)
 
     def merged(self) -> "TextModule":
-        """Return a copy, of the members too, with the adapters merged into the weights.
-
-        Raises
-        ------
-        ValueError
-            If adapters of their kind cannot be merged.
-        """
+        """Return a copy, of the members too, with the adapters merged into the weights."""
         whole = copy.deepcopy(self)
         for module in (whole, *whole.members):
             assert isinstance(module, TextModule)
@@ -121,10 +97,7 @@ class TextModule(nn.Module):
         return whole
 
     def _add_adapters(self, peft_config: Any) -> None:
-        """Put adapters into the encoder, which is frozen, and leave its weights out of the state.
-
-        What the base model gives need not be kept for each epoch, sent, or saved.
-        """
+        """Put adapters into the encoder, and leave its frozen weights out of the state."""
         head = TextModule.head_parameters(self)
         named = self.transformer.state_dict(keep_vars=True)
         base = {name: weight for name, weight in named.items() if weight not in head}
@@ -204,10 +177,7 @@ class SequenceModule(TextModule):
 
 
 class SpanModule(TextModule):
-    """A transformer that scores each piece as start and as end of an answer; an item is a piece.
-
-    ``n_classes`` is 2: the columns of the logits are start and end.
-    """
+    """A transformer that scores each piece as start and as end of an answer, in two columns."""
 
     _auto_class = "AutoModelForQuestionAnswering"
 
@@ -251,10 +221,7 @@ class QueryModule(TextModule):
         return 2 + (self._n_classes - 2) * (1 + len(self.members))
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
-        """Return the logits of several networks as those of one.
-
-        Vectors are put behind one another, so that their product is the mean of the products.
-        """
+        """Put vectors behind one another, so that their product is the mean of the products."""
         scores = torch.stack([part[..., :2] for part in logits]).mean(0)
         vectors = [part[..., 2:].chunk(2, dim=-1) for part in logits]
         # The product is divided by the root of their size, which grows as well.

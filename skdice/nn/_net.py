@@ -24,33 +24,10 @@ class TextNet(NeuralNet):
     """A skorch net of a transformer, to be read and to be given skorch's callbacks.
 
     :func:`skdice.nn._train.train` trains it, on steps of ragged text, and :meth:`predict_logits`
-    predicts with it; skorch's own ``fit`` and ``predict`` know neither.
-
-    Parameters
-    ----------
-    module : type
-        Of TextModule; a class, since a clone must not share weights.
-    loss : Loss, or a criterion that forms several
-        ``criterion_`` is a copy of it.
-    head_lr : float or None
-        Learning rate of the head; None is ``lr``.
-    weight_decay : float
-        Not applied to biases and norms.
-    warmup : float or int
-        A share of all steps, or a number of steps, after which the rates fall on a line to 0.
-    clip_norm : float or None
-        Largest norm of the gradient.
-    precision, predict_precision : {"fp32", "bf16", "fp16"}
-        Of the training steps and of predictions; the loss is always computed in float32.
-    pads : bool
-        Whether a batch may hold windows of several lengths.
-    **kwargs
-        skorch's parameters.
-
-    Attributes
-    ----------
-    progress_ : Progress
-        How far its training has come.
+    predicts with it; skorch's own ``fit`` and ``predict`` know neither. Its parameters are those of
+    the estimators and of skorch. ``module`` is a class, since a clone must not share weights; of
+    the ``loss``, which is always computed in float32, ``criterion_`` is a copy. ``pads`` says
+    whether a batch may hold windows of several lengths.
     """
 
     # While it is trained, the processes that do so together.
@@ -136,13 +113,8 @@ class TextNet(NeuralNet):
     ) -> np.ndarray:
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.
 
-        The processes that train together share out the windows, and all get all logits.
-
-        Parameters
-        ----------
-        batcher : Batcher
-        network : callable, optional
-            From a batch to the logits of its items, in place of the module.
+        A ``network`` gives the logits of a batch in place of the module. The processes that train
+        together share out the windows, and all get all logits.
         """
         network = self._run_module if network is None else network
         self._set_training(False)

@@ -38,8 +38,5 @@ def predicted_answers(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def predicted_entities(logits: Tensor, target: Tensor) -> Tensor:
-    """Return whether a word is taken for the start and one for the end of an entity, of shape (2,).
-
-    The first two columns of the logits are the scores of the words as start and as end.
-    """
+    """Return whether a word is taken for a start, and one for an end, of shape (2,)."""
     return (logits[:, :2] > 0).any(0)

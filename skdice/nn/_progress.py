@@ -17,12 +17,6 @@ class FitProgress(Callback):
 
     In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
     which keep it when they are exported) it is a line an epoch.
-
-    Parameters
-    ----------
-    description : str
-    metric : str
-        Name of the score of the validation part.
     """
 
     def __init__(self, description: str, metric: str) -> None:

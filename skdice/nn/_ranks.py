@@ -29,16 +29,7 @@ class LostProcessError(RuntimeError):
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes that train one network together; by default there is one.
-
-    Parameters
-    ----------
-    index : int
-        Of this process, from 0 on.
-    count : int
-    device : str
-        Where what is sent has to be.
-    """
+    """The processes that train one network together; ``device`` is where what is sent has to be."""
 
     index: int = 0
     count: int = 1
@@ -98,13 +89,7 @@ class Ranks:
         return joined
 
     def compare(self, digests: Mapping[str, str]) -> None:
-        """Raise a ValueError in all processes if digests differ from those of the first.
-
-        Parameters
-        ----------
-        digests : mapping of str to str
-            Digests of 16 hexadecimal digits, by the name of what they are of.
-        """
+        """Raise a ValueError in all processes if digests differ from those of the first."""
         own = np.array([int(value, 16) for value in digests.values()], dtype=np.uint64)
         found = self.stack(torch.from_numpy(own.view(np.int64)))
         for rank, differs in enumerate((found != found[0]).tolist()):
@@ -118,10 +103,7 @@ class Ranks:
 
     @contextmanager
     def left_on_error(self, *alike: type[BaseException]) -> Iterator[None]:
-        """Leave the job if the block raises an error, so that the others do not wait.
-
-        Errors of the types ``alike`` are those that all processes raise.
-        """
+        """Leave the job if the block raises an error, but for those that all raise alike."""
         try:
             yield
         except alike:
@@ -162,11 +144,6 @@ def current_ranks(device: str) -> Ranks:
     A job is what torch.distributed was initialised for or, if it was not, what the launcher says in
     the environment. On GPUs, "cuda" becomes the one of the process's local rank. In workers of
     joblib (``n_jobs=2``), every fit is one process's.
-
-    Raises
-    ------
-    RuntimeError
-        If this process has left its job.
     """
     index, count = _job()
     if count == 1:

@@ -19,22 +19,20 @@ from ._batching import Batch, StepSampler, to_device
 from ._callbacks import ctrl_c_told_apart
 from ._chain import TagChain
 from ._compact_embedding import compact_embedding
-from ._finite_guard import FiniteGuard, NotFiniteError
 from ._net import TextNet, module_inputs
 from ._ranks import ALONE, LostProcessError
-from ._runtime import autocast, generator_states, set_generator_states
+from ._runtime import autocast
 from ._training_state import State, UnfitStateError, restore_state, state_of
 
 Predicted = Callable[[Tensor, Tensor], Tensor]
+# On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
+_STEPS_BETWEEN_LOOKS = 32
 
 
 class Checkpoint(Protocol):
     """Where the state of a fit is kept."""
 
     directory: str
-
-    def load(self) -> State | None:
-        """Return what was saved last."""
 
     def save(self, state: State) -> None:
         """Replace it."""
@@ -57,34 +55,20 @@ def train(
 ) -> None:
     """Train an initialised net; ``net.progress_`` and ``net.history`` say what came of it.
 
-    With several processes all of them have to call it, with the same weights.
+    With several processes all of them have to call it, with the same weights. ``validate`` gives
+    the task metric of the validation part, larger is better, after every epoch; with ``patience``,
+    so many epochs without improvement end the run and restore the best weights. ``predicted``
+    returns what is predicted of a batch, a bool Tensor, and ``net.progress_.best_predicted`` has
+    what a batch of the best epoch had.
 
-    Parameters
-    ----------
-    net : TextNet
-    sampler : StepSampler
-        Its batches have the loss's targets; the net has loss and settings.
-    validate : callable, optional
-        Gives the task metric of the validation part, larger is better; called every epoch.
-    patience : int, optional
-        Stop after this many epochs without improvement and restore the best weights.
-    predicted : callable, optional
-        From the logits and targets of a batch to what is predicted of it, a bool Tensor;
-        ``net.progress_.best_predicted`` has what a batch of the best epoch had.
-    chain : TagChain, optional
-        Whose log-probabilities the loss is computed of, in place of the logits.
-    shift : ndarray of shape (n_outputs,) or (n_items, n_outputs), optional
-        Is added to the logits that the loss is computed of.
-    checkpoint : Checkpoint, optional
-        Gets the state after every epoch, from the first process alone.
-    state : State, optional
-        What ``checkpoint`` had of a run that this one continues, bit for bit.
+    The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
+    these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them.
 
-    Raises
-    ------
-    ValueError
-        If loss or gradient stop being finite; the weights are those before that step or, with
-        patience, the best ones. Or if the state is of another run.
+    A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
+    what it had of a run that this one continues, bit for bit.
+
+    It is a ValueError if loss or gradient stop being finite (the weights are those before that step
+    or, with patience, the best ones), or if the state is of another run.
     """
     # The pieces that batches are padded with are looked up, too.
     batcher = sampler.batcher
@@ -237,40 +221,56 @@ class _Run:
             return logits
         return logits + (self.shift if self.shift.ndim == 1 else self.shift[batch["item"]])
 
-    # -- the state between two epochs --------------------------------------------------------------
 
-    def state_dicts(self) -> dict[str, Any]:
-        """Return the parts that have a state, by name."""
-        parts = ("optimizer", "scheduler", "scaler", "memory")
-        return {name: getattr(self, name).state_dict() for name in parts}
+class NotFiniteError(ValueError):
+    """A loss or a gradient is infinite or not a number."""
 
-    def load_state_dicts(self, states: dict[str, Any]) -> None:
-        """Set what :meth:`state_dicts` returned."""
-        for name in ("optimizer", "scheduler", "scaler", "memory"):
-            getattr(self, name).load_state_dict(states[name])
 
-    def generator_states(self) -> list[Tensor]:
-        """Return the states of torch's generators, of all processes."""
-        return [self.ranks.stack(part) for part in generator_states(self.net.device)]
+class FiniteGuard:
+    """Keeps an optimiser from taking a step that is not finite, and any step after it.
 
-    def set_generator_states(self, states: list[Tensor]) -> None:
-        """Set this process's part of what :meth:`generator_states` returned."""
-        own = [part[self.ranks.index].clone() for part in states]
-        set_generator_states(self.net.device, own)
+    A fused one skips steps by itself, as it does for a ``GradScaler``; where the optimiser cannot
+    skip any, the guard has to look at once, at every step.
+    """
+
+    def __init__(self, optimizer: Any, looks_at_once: bool) -> None:
+        self._optimizer = optimizer
+        self._every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
+        self._where: list[str] = []
+        self._seen: list[Tensor] = []
+        self._is_bad: Tensor | None = None
+
+    def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
+        """Note a step before it is taken; the norm is None if it may be infinite."""
+        is_finite = loss.isfinite() if norm is None else loss.isfinite() & norm.isfinite()
+        self._where.append(where)
+        self._seen.append(torch.stack([loss, is_finite.to(loss)]))
+        if self._every > 1:
+            is_bad = ~is_finite
+            self._is_bad = is_bad if self._is_bad is None else self._is_bad | is_bad
+            self._optimizer.found_inf = self._is_bad.float()
+        if len(self._seen) >= self._every:
+            self.look()
+
+    def look(self) -> None:
+        """Raise a NotFiniteError that names the first step so far that was not finite."""
+        if not self._seen:
+            return
+        losses, is_finite = torch.stack(self._seen).cpu().unbind(1)
+        where, self._where, self._seen = self._where, [], []
+        if is_finite.all():
+            return
+        first = int(is_finite.argmin())
+        loss = losses[first]
+        raise NotFiniteError(
+            f"The {'gradient' if loss.isfinite() else 'loss'} is not finite in {where[first]} "
+            f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "
+            f"longer warmup or precision='fp32' helps most of the time."
+        )
 
 
 def make_schedule(optimizer: Optimizer, n_warmup: int, n_steps: int) -> LambdaLR:
-    """Return a scheduler that raises the learning rates from 0, then lowers them on a line to 0.
-
-    The rates are those of ``transformers.get_scheduler``, which imports the Trainer's libraries.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-    n_warmup : int
-        Steps in which the rates rise.
-    n_steps : int
-    """
+    """Return ``transformers.get_scheduler("linear")``, without the libraries that it imports."""
     return LambdaLR(optimizer, partial(_rate, n_warmup, n_steps))
 
 

@@ -9,6 +9,10 @@ import torch
 from skorch.history import History
 from torch import Tensor
 
+from ._runtime import generator_states, set_generator_states
+
+# The parts of a run that have a state.
+_PARTS = ("optimizer", "scheduler", "scaler", "memory")
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
 
@@ -23,22 +27,12 @@ _KINDS = {
 
 @dataclass
 class Progress:
-    """How far a training run has come.
+    """How far a training run has come, and which of its weights are the best.
 
-    Attributes
-    ----------
-    max_epochs : int
-    patience : int or None
-        Epochs without improvement that end the run; None trains to the last epoch.
-    epoch, best_epoch : int
-        The last one that was finished, and that of the weights that are kept; 0 if there is none.
-    best_score : float
-    best_weights : dict or None
-        While later ones may turn out to be worse.
-    best_predicted : list of bool
-        What was predicted in the best epoch.
-    is_stopped : bool
-        Whether a callback asked to end the run.
+    With ``patience``, so many epochs without improvement end it. Of the epochs, ``epoch`` is the
+    last one that was finished, ``best_epoch`` that of the weights that are kept (0 if there is
+    none) and ``best_predicted`` what was predicted in it. ``best_weights`` are kept while later
+    ones may turn out to be worse; ``is_stopped`` says that a callback asked to end the run.
     """
 
     max_epochs: int = 0
@@ -92,20 +86,15 @@ def state_of(run: Any) -> State:
     }
     state["progress"]["best_score"] = float(progress.best_score)
     if not progress.is_over:
-        state |= run.state_dicts()
+        state |= {name: getattr(run, name).state_dict() for name in _PARTS}
         state["rng"] = json.dumps(run.sampler.rng.bit_generator.state)
-        state["torch_rng"] = run.generator_states()
+        # Of all processes.
+        state["torch_rng"] = [run.ranks.stack(part) for part in generator_states(net.device)]
     return state
 
 
 def restore_state(run: Any, state: State) -> None:
-    """Set what :func:`state_of` returned.
-
-    Raises
-    ------
-    UnfitStateError
-        If it is of another run, or of none.
-    """
+    """Set what :func:`state_of` returned; an UnfitStateError if it is of another run."""
     try:
         _restore(run, state)
     except Exception as error:  # Each part has errors of its own.
@@ -124,9 +113,11 @@ def _restore(run: Any, state: State) -> None:
         raise ValueError("the best weights are those of another network")
     net.module_.load_state_dict(state["weights"])
     if not progress.is_over:
-        run.load_state_dicts(state)
+        for name in _PARTS:
+            getattr(run, name).load_state_dict(state[name])
         run.sampler.rng.bit_generator.state = json.loads(state["rng"])
-        run.set_generator_states(state["torch_rng"])
+        own = [part[run.ranks.index].clone() for part in state["torch_rng"]]
+        set_generator_states(net.device, own)
 
 
 def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:

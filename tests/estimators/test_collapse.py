@@ -13,7 +13,7 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.estimators._collapse import warn_of_collapse
+from skdice.estimators._loss import warn_of_collapse
 from skdice.losses import CrossEntropyLoss, DiceLoss
 from skdice.nn._modules import TextModule
 from skdice.nn._predicted import (

@@ -26,7 +26,7 @@ from skdice import (
 )
 from skdice._pretrained import loading
 from skdice.nn._freezing import find_layers
-from skdice.nn._loading import position_limit
+from skdice.nn._loading import size_of_network
 from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 
@@ -241,7 +241,7 @@ def test_token_types(models, name):
 @every_family
 def test_longest_text(models, name):
     model, limit = models(name), FAMILIES[name].limit
-    assert position_limit(model) == limit
+    assert size_of_network(model, "AutoModel").n_positions == limit
     if limit is not None:
         ids = torch.full((1, limit), 20)
         module = load(model).eval()

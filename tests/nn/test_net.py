@@ -14,11 +14,10 @@ from transformers import get_scheduler
 from skdice.losses import CrossEntropyLoss, DiceLoss
 from skdice.nn import _train
 from skdice.nn._batching import StepSampler
-from skdice.nn._finite_guard import FiniteGuard
 from skdice.nn._modules import TokenModule
 from skdice.nn._net import TextNet
 from skdice.nn._runtime import seeded
-from skdice.nn._train import make_schedule, train
+from skdice.nn._train import FiniteGuard, make_schedule, train
 
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 
