@@ -20,8 +20,8 @@ def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
     """Return the sums of counts over resamples of the rows, (n_resamples, n_counts).
 
-    Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike.
-    A resample has as many rows as there are, drawn with replacement.
+    Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike;
+    a resample has n_rows rows.
     """
     n_rows = len(counts)
     wide = counts.astype(np.float64)
@@ -30,7 +30,9 @@ def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> N
 
     def add_up(rows: np.ndarray, axis: int) -> np.ndarray:
         """Return the sums of resamples, (n_counts, n_resamples)."""
-        return (_times_drawn(rows, n_rows) @ wide).T
+        cells = rows + n_rows * np.arange(len(rows))[:, None]
+        times_drawn = np.bincount(cells.ravel(), minlength=len(rows) * n_rows)
+        return (times_drawn.reshape(len(rows), n_rows).astype(np.float64) @ wide).T
 
     # What is resampled are the numbers of the rows: so it is paired, whatever a row counts.
     found = bootstrap(
@@ -44,10 +46,3 @@ def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> N
     )
     sums: NDArray[np.float64] = found.bootstrap_distribution.T
     return sums
-
-
-def _times_drawn(rows: np.ndarray, n_rows: int) -> NDArray[np.float64]:
-    """Return how often each resample has each row, (n_resamples, n_rows)."""
-    cells = rows + n_rows * np.arange(len(rows))[:, None]
-    counts = np.bincount(cells.ravel(), minlength=len(rows) * n_rows)
-    return counts.reshape(len(rows), n_rows).astype(np.float64)
