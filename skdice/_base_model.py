@@ -16,17 +16,9 @@ _KNOWN: dict[str, tuple[_Stamp, str]] = {}
 def base_model_digest(model: str | os.PathLike[str]) -> str:
     """Return a digest of the files of a base model: weights, configuration, tokenizer.
 
-    A file is read again only if its size or times have changed. Nothing is asked of the network.
-
-    Parameters
-    ----------
-    model : str or PathLike
-        A directory, or a hub id: of that, the files in the hub's cache on this machine.
-
-    Returns
-    -------
-    str
-        "" if there are no weights on this machine yet.
+    The model is a directory, or a hub id: of that, the files in the hub's cache on this machine
+    count. The digest is "" if there are no weights on this machine yet. A file is read again only
+    if its size or times have changed. Nothing is asked of the network.
     """
     place = _directory(os.fspath(model))
     paths = [] if place is None else sorted(path for path in place.iterdir() if _is_loaded(path))
