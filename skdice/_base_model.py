@@ -21,7 +21,11 @@ def base_model_digest(model: str | os.PathLike[str]) -> str:
     if its size or times have changed. Nothing is asked of the network.
     """
     place = _directory(os.fspath(model))
-    paths = [] if place is None else sorted(path for path in place.iterdir() if _is_loaded(path))
+    paths = [
+        path
+        for path in ([] if place is None else sorted(place.iterdir()))
+        if path.name[0] != "." and path.suffix not in _NOT_LOADED and path.is_file()
+    ]
     if not any(path.suffix in (".safetensors", ".bin") for path in paths):
         return ""
     blake = hashlib.blake2b(digest_size=16)
@@ -50,11 +54,6 @@ def _directory(model: str) -> Path | None:
     except HFValidationError:  # Neither a directory nor a hub id.
         return None
     return Path(config).parent if isinstance(config, str) else None
-
-
-def _is_loaded(path: Path) -> bool:
-    is_shown = not path.name.startswith(".")
-    return is_shown and path.suffix not in _NOT_LOADED and path.is_file()
 
 
 def _file_digest(path: Path) -> str:

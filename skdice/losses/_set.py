@@ -187,18 +187,14 @@ class SetLoss(Loss):
         keep = torch.ones(n_classes, dtype=torch.bool, device=device)
         if self.background is None or isinstance(self.background, str):
             return keep
-        if n_classes == 1:
-            if self.background == 0:  # A binary column has no cell of class 0.
-                return keep
+        if n_classes == 1 and self.background == 0:  # A binary column has no cell of class 0.
+            return keep
+        if n_classes == 1 or not 0 <= self.background < n_classes:
+            of_column = "0 for one binary column, which scores class 1 alone"
+            allowed = of_column if n_classes == 1 else f"a class index in 0..{n_classes - 1}"
             raise ValueError(
-                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or 0 "
-                f"for one binary column, which scores class 1 alone. Got {self.background!r} "
-                f"instead."
-            )
-        if not 0 <= self.background < n_classes:
-            raise ValueError(
-                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or a "
-                f"class index in 0..{n_classes - 1}. Got {self.background!r} instead."
+                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or "
+                f"{allowed}. Got {self.background!r} instead."
             )
         keep[self.background] = False
         return keep

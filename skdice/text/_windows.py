@@ -36,11 +36,6 @@ def central_window(
     A position is taken from the window that leaves it most context on its poorer side; the ends of
     a text are no lack of context. Ties go to the earlier window. Positions and the windows of
     :func:`cut_windows` are counted through all texts.
-
-    Examples
-    --------
-    >>> central_window(np.arange(10), np.array([0, 0]), np.array([0, 4]), np.array([6, 10]))
-    array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
     last = 2 * stop - 1
     _, high = span_bounds(text, start, stop)
