@@ -109,7 +109,7 @@ def check_tags(tags: object, name: str) -> list[str]:
     """Return the tags of one sentence as a list of non-empty strings; errors call it `name`."""
     values = list_items(tags)
     if values is None:
-        raise TypeError(f"{name} must be a list of tags, one per word; got {describe(tags)}.")
+        raise TypeError(f"{name} must be a list of tags (one per word); got {describe(tags)}.")
     for position, tag in enumerate(values):
         if not isinstance(tag, str):
             raise TypeError(
