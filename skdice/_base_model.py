@@ -16,20 +16,16 @@ _KNOWN: dict[str, tuple[_Stamp, str]] = {}
 def base_model_digest(model: str | os.PathLike[str]) -> str:
     """Return a digest of the files of a base model: weights, configuration, tokenizer.
 
-    A file is read again only if its size or times have changed. Nothing is asked of the network.
-
-    Parameters
-    ----------
-    model : str or PathLike
-        A directory, or a hub id: of that, the files in the hub's cache on this machine.
-
-    Returns
-    -------
-    str
-        "" if there are no weights on this machine yet.
+    The model is a directory, or a hub id: of that, the files in the hub's cache on this machine
+    count. The digest is "" if there are no weights on this machine yet. A file is read again only
+    if its size or times have changed. Nothing is asked of the network.
     """
     place = _directory(os.fspath(model))
-    paths = [] if place is None else sorted(path for path in place.iterdir() if _is_loaded(path))
+    paths = [
+        path
+        for path in ([] if place is None else sorted(place.iterdir()))
+        if path.name[0] != "." and path.suffix not in _NOT_LOADED and path.is_file()
+    ]
     if not any(path.suffix in (".safetensors", ".bin") for path in paths):
         return ""
     blake = hashlib.blake2b(digest_size=16)
@@ -58,11 +54,6 @@ def _directory(model: str) -> Path | None:
     except HFValidationError:  # Neither a directory nor a hub id.
         return None
     return Path(config).parent if isinstance(config, str) else None
-
-
-def _is_loaded(path: Path) -> bool:
-    is_shown = not path.name.startswith(".")
-    return is_shown and path.suffix not in _NOT_LOADED and path.is_file()
 
 
 def _file_digest(path: Path) -> str:

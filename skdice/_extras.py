@@ -2,15 +2,9 @@
 
 
 def not_installed(what: str, package: str, extra: str) -> ImportError:
-    """Return the error that names a package, and the extra that has it.
+    """Return the error that names the packages that ``what`` needs, and the extra that has them.
 
-    Parameters
-    ----------
-    what : str
-        That needs it.
-    package : str
-        Its name for pip; several are parted by spaces.
-    extra : str
+    Several packages are parted by spaces.
     """
     return ImportError(
         f"{what} needs {package.replace(' ', ' and ')}, not installed here: pip install {package}. "

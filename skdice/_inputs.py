@@ -16,13 +16,7 @@ _SPAN_KEYS = {"start", "end", "label"}
 def check_rows(rows: Any, name: str, what: str) -> list[Any]:
     """Return the rows of a list, tuple or column of any library (`list_items`) as a list.
 
-    Parameters
-    ----------
-    rows : object
-    name : str
-        "X" or "y".
-    what : str
-        What a row should be, for the error.
+    For the error, ``name`` is "X" or "y" and ``what`` says what a row should be.
     """
     items = list_items(rows)
     if items is None:
@@ -129,14 +123,11 @@ def _table(X: Any, n_columns: int) -> np.ndarray:
 
 
 def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
-    bad = [i for i, text in enumerate(texts) if not isinstance(text, str)]
-    if bad:
-        others = "; ".join(where(i) for i in bad[1:5])
-        others = f" No str either: {others}{', ...' if len(bad) > 5 else ''}." if others else ""
-        raise ValueError(
-            f"Texts of X must be str (empty ones are allowed); {where(bad[0])} is "
-            f"{describe(texts[bad[0]])}.{others}"
-        )
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"Texts of X must be str (empty ones are allowed); {where(i)} is {describe(text)}."
+            )
 
 
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -174,13 +165,7 @@ def list_spans(row: Any, name: str, i: int) -> list[Any]:
 def read_span(span: Any, name: str, where: str) -> Span:
     """Return (start, end, label), wherever it lies; a score after them is not looked at.
 
-    Parameters
-    ----------
-    span : object
-    name : str
-        "y" or another argument, for the error.
-    where : str
-        Such as "row 3", for the error.
+    For the error, ``name`` is "y" or another argument, and ``where`` such as "row 3".
     """
     parts = list_items(span) if isinstance(span, tuple | list | np.ndarray) else None
     if isinstance(span, Mapping) and span.keys() >= _SPAN_KEYS:  # Arrow has no tuples.
@@ -202,15 +187,7 @@ def read_span(span: Any, name: str, where: str) -> Span:
 
 
 def check_span(span: Any, name: str, where: str, n_words: int | None = None) -> Span:
-    """Return (start, end, label) of a sentence; parameters as of :func:`read_span`.
-
-    Parameters
-    ----------
-    span : object
-    name, where : str
-    n_words : int, optional
-        Words of the sentence, in which the span must lie.
-    """
+    """Return (start, end, label) of a sentence, in whose ``n_words`` it must lie, if given."""
     start, end, label = read_span(span, name, where)
     if start >= end:
         raise ValueError(
@@ -258,7 +235,7 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
     if isinstance(row, str | bytes):
         raise ValueError(
             f"Each row of {name} must be a list of {what}; row {i} is the bare string "
-            f"{_shorten(row)}. Split it first, for instance with str.split()."
+            f"{short_repr(row)}. Split it first, for instance with str.split()."
         )
     tokens = list_items(row)
     if tokens is None:
@@ -280,7 +257,7 @@ def names_hint(tag: Any) -> str:
         return ""
     return (
         " Numbers have names in a column of Hugging Face datasets only: pass dataset['ner_tags'] "
-        "itself, or [[names[i] for i in row] for row in tags] with the names of its ClassLabel."
+        "itself, or the names of its ClassLabel."
     )
 
 
@@ -292,11 +269,6 @@ def describe_with_length(value: Any) -> str:
         return describe(value)
 
 
-def _shorten(text: str | bytes) -> str:
-    shown = repr(text)
-    return shown if len(shown) <= 40 else shown[:37] + "..."
-
-
 def list_items(value: Any) -> list[Any] | None:
     """Return what an ordered container holds; None for texts, tables and anything else.
 
@@ -306,9 +278,8 @@ def list_items(value: Any) -> list[Any] | None:
     """
     if isinstance(value, list | tuple):
         return list(value)
-    if isinstance(value, str | bytes | Mapping | Set | type) or column_names(value) is not None:
-        return None
-    if sparse.issparse(value):
+    is_other = isinstance(value, str | bytes | Mapping | Set | type) or sparse.issparse(value)
+    if is_other or column_names(value) is not None:
         return None
     try:
         if _package(value) == "datasets" and hasattr(value, "features"):

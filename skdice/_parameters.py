@@ -24,37 +24,20 @@ Check = Callable[[str, str, Any], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a parameter may be, what it means, and what it has a say in.
+    """What a parameter may be, what it means, and what it has a say in."""
 
-    Attributes
-    ----------
-    kind : str
-        What it may be, for readers.
-    doc : str
-        What it means; lines are wrapped.
-    check : callable or None
-        Takes the name of the class, that of the parameter, and its value; raises a ValueError.
-    counts : {"in fits", "in predictions", "never"}
-        Whether another value makes another fit, only other predictions, or changes nothing but how
-        they come about.
-    counted : callable or None
-        Takes the value and returns what of it has that say, by default all of it.
-    on_card : bool
-        Whether a model card names it.
-    in_folds : object
-        What takes the place of "cv" in the fits of the folds.
-    rare : bool
-        Whether it stands among the "Other Parameters", which few have to set.
-    """
-
-    kind: str
+    kind: str  # what it may be, for readers
     doc: str
+    # Takes the name of the class, that of the parameter, and its value; raises a ValueError.
     check: Check | None = None
+    # Whether another value makes another fit, only other predictions ("in predictions"), or changes
+    # nothing but how they come about ("never").
     counts: str = "in fits"
+    # Takes the value and returns what of it has that say, by default all of it.
     counted: Callable[[Any], Any] | None = None
-    on_card: bool = True
-    in_folds: Any = None
-    rare: bool = False
+    on_card: bool = True  # whether a model card names it
+    in_folds: Any = None  # what takes the place of "cv" in the fits of the folds
+    rare: bool = False  # whether it is one of the "Other Parameters", which few have to set
 
 
 def number(
@@ -99,12 +82,10 @@ def parameters_of(cls: Any) -> dict[str, Parameter]:
     """Return the parameters of a class by name."""
     if cls not in _KNOWN:  # Losses ask in every step.
         hints = get_type_hints(cls, include_extras=True)
-        names = [known.name for known in fields(cls)]
-        marks = {name: getattr(hints[name], "__metadata__", ()) for name in names}
         _KNOWN[cls] = {
-            name: mark
-            for name, found in marks.items()
-            for mark in found
+            known.name: mark
+            for known in fields(cls)
+            for mark in getattr(hints[known.name], "__metadata__", ())
             if isinstance(mark, Parameter)
         }
     return _KNOWN[cls]
@@ -174,19 +155,17 @@ def check_number(
     """
     if (optional and value is None) or (isinstance(value, str) and value in words):
         return
+    with_low, with_high = closed in ("left", "both"), closed in ("right", "both")
     kind = numbers.Integral if integer else numbers.Real
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if is_number:
-        above = value >= low if closed in ("left", "both") else value > low
-        below = value <= high if closed in ("right", "both") else value < high
+    if isinstance(value, kind) and not isinstance(value, bool):
+        above = value >= low if with_low else value > low
+        below = value <= high if with_high else value < high
         if above and below:
             return
-    left = "[" if closed in ("left", "both") else "("
-    right = "]" if closed in ("right", "both") else ")"
     what = _in_words([*map(repr, words), *["None"] * optional, "an int" if integer else "a float"])
     raise ValueError(
-        f"The {name!r} parameter of {owner} must be {what} in the range "
-        f"{left}{low}, {high}{right}. Got {value!r} instead."
+        f"The {name!r} parameter of {owner} must be {what} in the range {'[' if with_low else '('}"
+        f"{low}, {high}{']' if with_high else ')'}. Got {value!r} instead."
     )
 
 

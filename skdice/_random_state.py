@@ -12,20 +12,8 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 def make_rng(random_state: RandomState, owner: str) -> random.Random:
     """Return a private generator; one given by the user is advanced, as scikit-learn does.
 
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-    owner : str
-        What the error calls the function.
-
-    Returns
-    -------
-    random.Random
-
-    Raises
-    ------
-    ValueError
-        If `random_state` is of another kind or a negative int.
+    A `random_state` of another kind or a negative int is a ValueError, which calls the function
+    `owner`.
     """
     if random_state is None:
         return random.Random()

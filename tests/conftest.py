@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from skdice._digest import weights_digest
-from skdice.io import _onnx_network
+from skdice.io import _onnx
 
 from .tiny_models import BUILDERS, build_bert
 
@@ -52,7 +52,7 @@ def shallow_models(tmp_path_factory):
 def traced_once():
     """Trace a network for ONNX Runtime once, whatever is made of it."""
     programs = {}
-    trace = _onnx_network.trace
+    trace = _onnx.trace
 
     def trace_once(graph, *args):
         key = weights_digest(graph.state_dict().items())
@@ -61,7 +61,7 @@ def traced_once():
         return programs[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_onnx_network, "trace", trace_once)
+        patch.setattr(_onnx, "trace", trace_once)
         yield
 
 

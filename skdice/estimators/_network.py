@@ -17,7 +17,7 @@ from .._inputs import list_some
 from .._parameters import check_option
 from .._pretrained import quiet_transformers
 from ..io._checkpoint import DirectoryCheckpoint
-from ..io._onnx_network import BATCH_TOKENS, OnnxNetwork, onnx_network
+from ..io._onnx import BATCH_TOKENS, OnnxNetwork, onnx_network
 from ..nn._batching import Batcher, StepSampler
 from ..nn._chain import TagChain
 from ..nn._loading import hidden_size

@@ -16,12 +16,10 @@ _FILE = "state.safetensors"
 
 
 class DirectoryCheckpoint:
-    """The state of one fit, in a directory of its own.
+    """The state of one fit, in a directory of its own, which ``fingerprint`` names.
 
-    It is one file of safetensors, with all that is no tensor as JSON in its header. There is no
-    pickle in it. A new state replaces the last one as a whole, or not at all.
-
-    ``directory`` has the states of all fits; that of this one is found again by ``fingerprint``.
+    It is one file of safetensors, with all that is no tensor as JSON in its header, and no pickle.
+    A new state replaces the last one as a whole, or not at all.
     """
 
     def __init__(self, directory: str | os.PathLike[str], fingerprint: str) -> None:

@@ -11,10 +11,7 @@ _HIDDEN = ".*"  # Of git and of the hub's own; no part of an estimator.
 
 
 def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str | None) -> str:
-    """Replace what a repository of the hub has by a directory, as ``push_to_hub`` says.
-
-    Returns the URL of the commit.
-    """
+    """Replace what a repository of the hub has by a directory, and return the URL of the commit."""
     from huggingface_hub import HfApi
 
     api = HfApi(library_name="skdice")
@@ -42,8 +39,7 @@ def find_saved(directory: str | os.PathLike[str], revision: str | None) -> Path:
         return _download(directory, revision)
     if revision is not None:
         raise ValueError(
-            f"revision is for ids of the hub, and {os.fspath(directory)!r} is a path. Got "
-            f"revision={revision!r}."
+            f"revision is for ids of the hub; got {revision!r} with the path {str(directory)!r}."
         )
     return path
 
@@ -56,9 +52,8 @@ def _download(repo_id: str, revision: str | None) -> Path:
             repo_id, revision=revision, ignore_patterns=_HIDDEN, library_name="skdice"
         )
     except Exception as error:  # Each HTTP library has errors of its own.
-        reason = " ".join(str(error).split())
         raise ValueError(
             f"There is no directory {repo_id!r} here, and the hub did not give one "
-            f"({type(error).__name__}): {reason}"
+            f"({type(error).__name__}): {' '.join(str(error).split())}"
         ) from error
     return as_path(place)

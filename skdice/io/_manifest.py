@@ -1,10 +1,10 @@
 """``skdice.json``: what a saved directory holds, with a digest of each of its files."""
 
 import hashlib
-import importlib.metadata
 import json
 import os
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ _ENTRIES = {"estimator": str, "versions": dict, "files": dict, **dict.fromkeys(_
 
 def installed_versions() -> dict[str, str]:
     """Return the versions of skdice and of what it builds on."""
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {"skdice": __version__, **versions}
+    return {"skdice": __version__, **{name: version(name) for name in _PACKAGES}}
 
 
 @dataclass(frozen=True)
@@ -106,14 +105,9 @@ def damaged(directory: Path, what: str) -> ValueError:
 def _check_is_saved(directory: Path) -> None:
     shown = repr(str(directory))
     if not directory.exists():
-        raise ValueError(
-            f"There is no directory {shown}. Pass a directory that save_pretrained wrote; one on "
-            f"a hub has to be downloaded first."
-        )
+        raise ValueError(f"There is no directory {shown}; pass one that save_pretrained wrote.")
     if not directory.is_dir():
-        raise ValueError(
-            f"{shown} is a file; pass the directory that save_pretrained wrote, with {MANIFEST}."
-        )
+        raise ValueError(f"{shown} is a file; pass the directory that save_pretrained wrote.")
     if not (directory / MANIFEST).is_file():
         raise ValueError(
             f"The directory {shown} was not saved by skdice: it has no {MANIFEST}. A model of "
@@ -125,15 +119,14 @@ def _read_content(directory: Path) -> dict[str, Any]:
     _check_inside(directory, MANIFEST)
     try:
         content = read_json(directory / MANIFEST)
-        saved, version = content.pop("sha256", None), content["format_version"]
-        is_newer, is_whole = version > FORMAT_VERSION, saved == _content_digest(content)
+        saved, format_ = content.pop("sha256", None), content["format_version"]
+        is_newer, is_whole = format_ > FORMAT_VERSION, saved == _content_digest(content)
     except (ValueError, AttributeError, TypeError, KeyError) as error:  # Also of a list.
         raise damaged(directory, f"{MANIFEST} cannot be read ({error!r})") from error
     if is_newer:
         raise ValueError(
-            f"The directory {str(directory)!r} has format {version}, saved by skdice "
-            f"{(content.get('versions') or {}).get('skdice')}; this skdice reads formats up to "
-            f"{FORMAT_VERSION}. Upgrade it: pip install -U skdice."
+            f"The directory {str(directory)!r} has format {format_}, and this skdice reads formats "
+            f"up to {FORMAT_VERSION}. Upgrade it: pip install -U skdice."
         )
     if not is_whole:
         raise damaged(directory, f"{MANIFEST} was changed after it was saved")

@@ -38,9 +38,7 @@ _ADAPTERS = (
     " It has adapters and a head alone: what loads it needs that model too, and the package `peft`."
 )
 
-PIPELINE = """\
-{load}
-{call}"""
+PIPELINE = "{load}\n{call}"
 _LOAD = """\
 from transformers import pipeline
 
@@ -87,10 +85,12 @@ class Run:
 
 def model_card(run: Run, name: str) -> str:
     """Return the text of README.md, of a directory with a name."""
+    base = f"the local model {_code(os.path.basename(os.path.abspath(run.model)))}"
+    base = _code(run.model) if _is_hub_id(run.model) else base
     sections = [
         _header(run, name),
         f"# {_heading(name)}\n\nA `{run.manifest.estimator}` of skdice: a transformer that "
-        f"{run.texts.summary}, fine-tuned from {_base_model(run.model)}."
+        f"{run.texts.summary}, fine-tuned from {base}."
         f"{_ADAPTERS if run.manifest.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
     ]
@@ -98,9 +98,7 @@ def model_card(run: Run, name: str) -> str:
         shown = ", ".join(_code(str(label)) for label in run.classes[:_MOST_CLASSES])
         more = len(run.classes) - _MOST_CLASSES
         sections.append(f"## Classes\n\n{shown}" + (f", and {more} more" if more > 0 else ""))
-    packages = "\n".join(
-        f"- {package} {version}" for package, version in run.manifest.versions.items()
-    )
+    packages = "\n".join(f"- {name} {found}" for name, found in run.manifest.versions.items())
     sections += [
         f"## Use\n\n{_usage(run, name)}",
         f"## What the scores mean\n\n{run.texts.scores} {_RANK}",
@@ -139,12 +137,6 @@ def loss_of(criterion: Any) -> Any:
     return getattr(criterion, "loss", criterion)
 
 
-def _base_model(model: str) -> str:
-    if _is_hub_id(model):
-        return _code(model)
-    return f"the local model {_code(os.path.basename(os.path.abspath(model)))}"
-
-
 def _is_hub_id(model: str) -> bool:
     return not os.path.isdir(model) and bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model, re.ASCII))
 
@@ -152,9 +144,7 @@ def _is_hub_id(model: str) -> bool:
 def _training(run: Run) -> str:
     state, network = run.manifest.state, run.manifest.network
     best_epoch, n_epochs = state["best_epoch_"], len(state["history_"])
-    epochs = f"{n_epochs}"
-    if state["interrupted_"]:
-        epochs += "; the fit did not come to its end"
+    epochs = f"{n_epochs}{'; the fit did not come to its end' if state['interrupted_'] else ''}"
     if best_epoch == 0:
         epochs = "interrupted in the first one"
     elif best_epoch != n_epochs:
@@ -165,6 +155,10 @@ def _training(run: Run) -> str:
     loss = repr(loss_of(network["criterion"]))
     if isinstance(run.manifest.parameters["loss"], str):
         loss = f"{run.manifest.parameters['loss']}: {loss}"
+    shown = {
+        key: describe(part) if is_of_peft(part) else repr(part)
+        for key, part in run.parameters.items()
+    }
     facts = {
         "Loss": _code(loss) + (f" ({reason})" if (reason := state["loss_reason_"]) else ""),
         "Precision": network["precision"],
@@ -173,7 +167,7 @@ def _training(run: Run) -> str:
         "Learning rate": f"{state['lr_']:g}",
         "Validation score": score,
         **{f"`{key}`": _code(repr(value)) for key, value in run.decision.items()},
-        **{f"Parameter `{key}`": _code(_shown(part)) for key, part in run.parameters.items()},
+        **{f"Parameter `{key}`": _code(part) for key, part in shown.items()},
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items()]
     return "\n".join(["| | |", "|---|---|", *rows])
@@ -212,10 +206,6 @@ def _usage(run: Run, name: str) -> str:
         f"{chain if state.get('crf_') else 'Thresholds'}, "
         f"biases, well-formed tag sequences and windows over long texts come with skdice only."
     )
-
-
-def _shown(value: Any) -> str:
-    return describe(value) if is_of_peft(value) else repr(value)
 
 
 def _code(text: str) -> str:

@@ -120,8 +120,7 @@ def check_loads_nothing_else(directory: Path) -> None:
         if found:
             raise ValueError(
                 f"{name} in {str(directory)!r} has {found[0]!r}, which names code or files to "
-                f"load. skdice loads no code; models of transformers' own families have no such "
-                f"entry."
+                f"load; skdice loads no code."
             )
 
 
@@ -137,8 +136,7 @@ def check_weights(directory: Path, auto_class: str) -> None:
     if n_needed > n_saved or n_layers == 0:
         raise ValueError(
             f"{CONFIG} in {str(directory)!r} describes a network of {n_needed} numbers and "
-            f"{n_layers} layers, and {WEIGHTS} has {n_saved} numbers. Copy the directory again "
-            f"from where it was saved."
+            f"{n_layers} layers, and {WEIGHTS} has {n_saved} numbers."
         )
 
 

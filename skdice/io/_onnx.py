@@ -1,16 +1,18 @@
-"""Networks as ONNX files: exported by torch, compared with it, and written as a whole."""
+"""Networks as ONNX files, exported by torch and compared with it; predictions by ONNX Runtime."""
 
 import importlib
 import importlib.util
 import json
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 
 from .._extras import not_installed
 from ..losses._query import match_scores
+from ..nn._batching import Batch
 from ..nn._modules import QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
 from ._replace import as_path, flush
 
@@ -25,8 +28,8 @@ _TOLERANCE = 1e-4
 # The axes of an input, by their number.
 _AXES = {1: {0: "item"}, 2: {0: "batch", 1: "length"}}
 # Rows and length of the batch that is traced, and of those that are compared.
-TRACED = (2, 8)
-COMPARED = ((1, 3), (2, 8), (5, 33))
+_TRACED = (2, 8)
+_COMPARED = ((1, 3), (2, 8), (5, 33))
 # Their kernels take longer than those that they stand for: a quarter of a prediction in int8.
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
 # The outputs, each with its number of axes over pieces, which come after the rows.
@@ -36,6 +39,11 @@ _OUTPUTS: dict[type[TextModule], dict[str, int]] = {
     SpanModule: {"start_logits": 1, "end_logits": 1},
     QueryModule: {"start_logits": 1, "end_logits": 1, "match_logits": 2},
 }
+
+# Pieces of a batch, of which the caches of a CPU hold all that a layer computes.
+BATCH_TOKENS = 512
+
+_MAKING = threading.Lock()
 
 Inputs = dict[str, Tensor]
 
@@ -49,9 +57,8 @@ def export(
 ) -> None:
     """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says.
 
-    The exporter is torch's current one (``dynamo=True``): it proves that the graph holds for any
-    number of rows and pieces, where the older one records a single run. A copy on the CPU is
-    exported, with adapters merged into the weights. Of ``metadata`` str is written as it is, all
+    A copy on the CPU is exported, with adapters merged into the weights. The exporter proves that
+    the graph holds for any number of rows and pieces. Of ``metadata`` str is written as it is, all
     else as JSON.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
@@ -59,13 +66,13 @@ def export(
     target = as_path(path)
     if target.suffix != ".onnx" or target.is_dir():
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
-    check_installed("export_onnx", "onnx", "onnxscript")
+    _check_installed("export_onnx", "onnx", "onnxscript")
     module = module.merged().cpu()
     graph = _Graph(module).eval()
     # Beside its place, so that the files come in by renaming.
-    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place, silent():
+    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place, _silent():
         new = Path(place, target.name)
-        program = trace(graph, make_batch(module, *TRACED, max_length), list(graph.outputs))
+        program = trace(graph, _make_batch(module, *_TRACED, max_length), list(graph.outputs))
         program.model.metadata_props.update(
             {
                 name: value if isinstance(value, str) else json.dumps(value, default=str)
@@ -74,7 +81,7 @@ def export(
         )
         program.save(new)
         if importlib.util.find_spec("onnxruntime"):
-            batches = (make_batch(module, *shape, max_length) for shape in COMPARED)
+            batches = (_make_batch(module, *shape, max_length) for shape in _COMPARED)
             compare(open_session(new), graph, graph.outputs, batches)
         # The file itself comes last: it names the others.
         for written in sorted(Path(place).iterdir(), key=lambda path: path == new):
@@ -88,8 +95,7 @@ class _Graph(nn.Module):
     def __init__(self, module: TextModule) -> None:
         super().__init__()
         self.module = module
-        kinds = [kind for kind in _OUTPUTS if isinstance(module, kind)]
-        self.outputs = _OUTPUTS[kinds[0]]
+        self.outputs = next(_OUTPUTS[kind] for kind in _OUTPUTS if isinstance(module, kind))
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Any = None
@@ -110,7 +116,7 @@ class _Graph(nn.Module):
         return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)
 
 
-def check_installed(what: str, *packages: str) -> None:
+def _check_installed(what: str, *packages: str) -> None:
     """Raise an ImportError that names the extra unless the packages are there."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
@@ -118,7 +124,7 @@ def check_installed(what: str, *packages: str) -> None:
 
 
 @contextmanager
-def silent() -> Iterator[None]:
+def _silent() -> Iterator[None]:
     """Hide what the exporter logs and warns of: its internals, nothing that users can act on."""
     level = logging.root.manager.disable
     logging.disable(max(level, logging.ERROR))
@@ -130,7 +136,7 @@ def silent() -> Iterator[None]:
         logging.disable(level)
 
 
-def trace(graph: nn.Module, inputs: Inputs, outputs: list[str], **options: Any) -> Any:
+def trace(graph: nn.Module, inputs: Inputs, outputs: list[str]) -> Any:
     """Return a ``torch.onnx.ONNXProgram`` for any number of rows, pieces and items."""
     try:
         return torch.onnx.export(
@@ -141,7 +147,6 @@ def trace(graph: nn.Module, inputs: Inputs, outputs: list[str], **options: Any) 
             output_names=outputs,
             dynamic_shapes={name: _AXES[value.ndim] for name, value in inputs.items()},
             verbose=False,
-            **options,
         )
     except torch.onnx.errors.OnnxExporterError as error:
         modules = (part for part in graph.modules() if isinstance(part, TextModule))
@@ -151,7 +156,7 @@ def trace(graph: nn.Module, inputs: Inputs, outputs: list[str], **options: Any) 
         ) from error
 
 
-def make_batch(module: TextModule, n_rows: int, length: int, max_length: int) -> Inputs:
+def _make_batch(module: TextModule, n_rows: int, length: int, max_length: int) -> Inputs:
     """Return a padded batch of random pieces; the first row is the longest."""
     length = min(length, max_length)
     embeddings = module.transformer.get_input_embeddings()
@@ -184,18 +189,16 @@ def open_session(path: Path) -> Any:
 def compare(
     session: Any, graph: nn.Module, outputs: Mapping[str, int], batches: Iterable[Inputs]
 ) -> None:
-    """Raise a RuntimeError if a session gives other outputs than the graph that was exported.
-
-    ``outputs`` has their names, each with its number of axes over pieces, which come after the
-    rows.
-    """
+    """Raise a RuntimeError if a session gives other outputs, as in ``_OUTPUTS``, than the graph."""
     for inputs in batches:
         given = {name: value.numpy() for name, value in inputs.items()}
         mask = given["attention_mask"] > 0
         expected = graph(**inputs)
         expected = [expected] if isinstance(expected, Tensor) else expected
         for (name, n_axes), a, b in zip(outputs.items(), expected, session.run(None, given)):
-            where = _known(mask, n_axes)
+            # Where it is no padding: an index of its rows and of its axes over pieces.
+            pairs = mask[:, :, None] & mask[:, None, :]
+            where: Any = (slice(None), mask, pairs)[n_axes]
             left, right = a.numpy()[where], b[where]
             if not np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE):
                 difference = np.abs(left - right).max()
@@ -206,8 +209,79 @@ def compare(
                 )
 
 
-def _known(mask: np.ndarray, n_axes: int) -> Any:
-    """Return where an output is no padding: an index of its rows and of its axes over pieces."""
-    if n_axes == 2:
-        return mask[:, :, None] & mask[:, None, :]
-    return mask if n_axes else slice(None)
+class OnnxNetwork:
+    """A network on ONNX Runtime: what the module gives, from the same batches."""
+
+    def __init__(self, path: Path) -> None:
+        self._session = open_session(path)
+        self._names = [entry.name for entry in self._session.get_inputs()]
+        # Of its file; large weights lie beside it.
+        self.n_bytes = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+
+    def __call__(self, batch: Batch) -> np.ndarray:
+        """Return float32 logits of shape (n_items, n_classes)."""
+        given = {name: batch[name].numpy() for name in self._names}
+        return np.asarray(self._session.run(None, given)[0])
+
+
+# No session is part of a module, so that none is copied or pickled with it.
+_NETWORKS: WeakKeyDictionary[TextModule, dict[str, OnnxNetwork]] = WeakKeyDictionary()
+
+
+def onnx_network(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
+    """Return a network whose weights do not change any more on ONNX Runtime; it is made once.
+
+    ``runtime`` is "onnx" or "onnx-int8". An architecture that torch cannot export is a ValueError,
+    other results than torch's are a RuntimeError.
+    """
+    with _MAKING:
+        networks = _NETWORKS.setdefault(module, {})
+        if runtime not in networks:
+            networks[runtime] = _make(module, runtime, max_length)
+        return networks[runtime]
+
+
+def _make(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
+    _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
+    graph = module.merged().cpu().eval()
+    # Fused kernels of torch become more operators than their formula.
+    for member in (graph, *graph.members):
+        member.transformer.set_attn_implementation("eager")
+    with TemporaryDirectory(prefix="skdice-") as directory, _silent():
+        path = Path(directory, "fp32.onnx")
+        trace(graph, _batch(graph, _TRACED, max_length), ["logits"]).save(path)
+        network = OnnxNetwork(path)
+        batches = (_batch(graph, shape, max_length) for shape in _COMPARED)
+        compare(network._session, graph, {"logits": 0}, batches)
+        return network if runtime == "onnx" else OnnxNetwork(_quantise(path))
+
+
+def _batch(module: TextModule, shape: tuple[int, int], max_length: int) -> Inputs:
+    """Return what a module takes, all pieces of all rows as items."""
+    inputs = _make_batch(module, *shape, max_length)
+    inputs.setdefault("token_type_ids", torch.zeros_like(inputs["input_ids"]))
+    inputs["row"], inputs["column"] = inputs["attention_mask"].nonzero(as_tuple=True)
+    return inputs
+
+
+def _quantise(path: Path) -> Path:
+    """Write a network in int8, each column of a weight with a scale of its own."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    new = path.with_name("int8.onnx")
+    model = onnx.load(path)
+    # Weights are stated there too, which the quantiser transposes.
+    del model.graph.value_info[:]
+    quantize_dynamic(
+        model,
+        new,
+        # Embeddings cost no time, and in int8 they make all scores less exact.
+        op_types_to_quantize=["MatMul"],
+        per_channel=True,
+        # Without the instructions for int8, the sums of an x86 CPU would overflow.
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+        extra_options={"MatMulConstBOnly": True},
+    )
+    return new

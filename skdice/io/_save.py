@@ -10,10 +10,7 @@ from ._replace import as_path, current, explained, replacing
 
 
 def save(directory: str | os.PathLike[str], network: SavedNetwork, run: Run) -> None:
-    """Write a directory that replaces an older one of skdice as a whole, or not at all.
-
-    What it raises is what ``save_pretrained`` says.
-    """
+    """Write a directory that replaces an older one of skdice as a whole, or not at all."""
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
         write_network(new, network)
@@ -43,8 +40,6 @@ def _foreign_files(directory: Path) -> list[str]:
     if not directory.exists():
         return []
     if not directory.is_dir():
-        raise ValueError(
-            f"{str(directory)!r} is a file; pass the path of a directory, new or saved before."
-        )
+        raise ValueError(f"{str(directory)!r} is a file; pass the path of a directory.")
     names = {path.name for path in directory.iterdir()}
     return sorted(names - (listed_files(directory) if MANIFEST in names else set()))

@@ -35,10 +35,8 @@ def to_json(value: Any, name: str) -> Any:
         value = value.detach().cpu().numpy()
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
+    if isinstance(value, str | int):  # Of a subclass what it is one of.
+        return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"type": "float", "value": repr(value)}
     if isinstance(value, list):
@@ -64,10 +62,9 @@ def to_json(value: Any, name: str) -> Any:
         }
     if isinstance(value, Loss | QueryLoss | SpanLoss):
         loss: Any = value
-        parts = _parts(_class_name(type(value)), loss.get_params(deep=False), name)
-        return {"type": "loss", **parts}
+        return _parts("loss", _class_name(type(value)), loss.get_params(deep=False), name)
     if is_of_peft(value):
-        return {"type": "peft", **_parts(type(value).__name__, set_fields(value), name)}
+        return _parts("peft", type(value).__name__, set_fields(value), name)
     raise ValueError(
         f"{name} has a value of type {type(value).__module__}.{type(value).__qualname__}, which "
         f"JSON cannot hold: {value!r}. Allowed are str, int, float, bool and None, and lists, "
@@ -104,9 +101,9 @@ def from_json(value: Any) -> Any:
     raise ValueError(f"{kind!r} is no type of value")
 
 
-def _parts(class_name: str, parameters: dict[str, Any], name: str) -> dict[str, Any]:
+def _parts(kind: str, class_name: str, parameters: dict[str, Any], name: str) -> dict[str, Any]:
     encoded = {key: to_json(part, f"{name}__{key}") for key, part in parameters.items()}
-    return {"class": class_name, "parameters": encoded}
+    return {"type": kind, "class": class_name, "parameters": encoded}
 
 
 def _class_name(kind: type) -> str:

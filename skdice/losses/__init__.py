@@ -1,15 +1,16 @@
 """The losses of "Dice Loss for Data-imbalanced NLP Tasks" (Li et al., ACL 2020)."""
 
 from ._base import Loss
-from ._cross_entropy import CrossEntropyLoss
-from ._dice import DiceLoss
-from ._dsc import SelfAdjustingDiceLoss
-from ._focal import FocalLoss
+from ._cross_entropy import (
+    CrossEntropyLoss,
+    FocalLoss,
+    WeightedCrossEntropyLoss,
+    log_class_weight,
+)
+from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 from ._memory import SumsMemory
 from ._named import LOSS_NAMES, loss_parameters, make_loss
 from ._set import SetLoss
-from ._tversky import TverskyLoss
-from ._weighted_cross_entropy import WeightedCrossEntropyLoss, log_class_weight
 
 __all__ = [
     "LOSS_NAMES",

@@ -22,23 +22,13 @@ class Items(NamedTuple):
 
     There are two forms: one softmax over the classes of an item, or independent columns with a
     sigmoid each (one column if binary, one for each label if multi-label).
-
-    Attributes
-    ----------
-    logits : Tensor of shape (n_items, n_classes)
-        At least float32; zero where ignored.
-    target : Tensor of shape (n_items,) or, for columns, (n_items, n_classes), int64
-        Class indices, or 0 and 1; zero where ignored.
-    weight : Tensor of the shape of target
-        ``sample_weight`` times class weight; zero where ignored.
-    sample_weight : Tensor of the shape of target
-        Zero where ignored; its sum is what means divide by.
     """
 
-    logits: Tensor
+    logits: Tensor  # (n_items, n_classes), at least float32; zero where ignored
+    # Class indices, (n_items,), or 0 and 1 of columns, (n_items, n_classes); zero where ignored.
     target: Tensor
-    weight: Tensor
-    sample_weight: Tensor
+    weight: Tensor  # of each target: its sample weight times its class weight; zero where ignored
+    sample_weight: Tensor  # of each target; zero where ignored; means divide by its sum
 
     @property
     def has_columns(self) -> bool:
@@ -52,11 +42,6 @@ class Items(NamedTuple):
             return self.target == 1
         gold = torch.zeros_like(self.logits, dtype=torch.bool)
         return gold.scatter(1, self.target.unsqueeze(1), True)
-
-    @property
-    def cell_logits(self) -> Tensor:
-        """The logit of each class against all others, of which p is the sigmoid."""
-        return self.logits if self.has_columns else against_rest(self.logits)
 
     @property
     def gold_logits(self) -> Tensor:
@@ -318,19 +303,41 @@ class Loss(BaseEstimator, nn.Module):
         return weight
 
 
+class CombinedLoss(BaseEstimator, nn.Module):
+    """Base of the means of what one ``loss`` gives for several columns of logits.
+
+    They have the protocol of :class:`Loss`, but for its parameters.
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        super().__init__()
+        self.loss = loss
+
+    def forward(
+        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        """Compute the loss; weights are the same for all items of a window."""
+        return self.value(self.sums(logits, target, sample_weight))
+
+    def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        """Compute what the loss needs to know of some windows, additive over windows."""
+        raise NotImplementedError
+
+    def value(self, sums: Tensor) -> Tensor:
+        """Turn (added up) ``sums`` into the loss, a scalar tensor."""
+        raise NotImplementedError
+
+    @property
+    def additive(self) -> bool:
+        """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
+        return self.loss.additive
+
+
 def against_rest(logits: Tensor) -> Tensor:
-    """Return the logit of each class against all others, whose sigmoid is the softmax.
+    """Return the logit of each class against all others, ``log p - log(1 - p)``.
 
-    That is ``log p - log(1 - p)``. Where p is near one, as only that of the top class of a row can
-    be, ``1 - p`` has no digits left; there the log-sum-exp of the *other* logits stands for it.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n_items, n_classes)
-
-    Returns
-    -------
-    Tensor of shape (n_items, n_classes)
+    Where p is near one, as only that of the top class of a row can be, ``1 - p`` has no digits
+    left; there the log-sum-exp of the *other* logits stands for it.
     """
     logits = logits.clamp_min(_LOWEST)
     top = logits.argmax(1, keepdim=True)

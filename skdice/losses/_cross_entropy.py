@@ -1,11 +1,21 @@
-"""Cross-entropy."""
+"""Cross-entropy, focal loss, weighted cross-entropy and the paper's class weights."""
 
-from typing import ClassVar
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import field
+from typing import Annotated, ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
-from .._parameters import parametrised
-from ._base import Items, Loss
+from .._parameters import Parameter, check_number, number, parametrised
+from ._base import ClassWeight, Items, Loss
+
+_CLASS_WEIGHT = """
+Weight of each class, of shape (n_classes,), for instance :func:`log_class_weight`; (2,) for one
+binary column, (n_classes, 2) if multi-label.
+"""
 
 
 @parametrised
@@ -31,3 +41,119 @@ class CrossEntropyLoss(Loss):
 
     def item_losses(self, items: Items) -> Tensor:
         return items.cross_entropy
+
+
+@parametrised
+class FocalLoss(Loss):
+    """Focal loss, ``-(1 - p_gold)^gamma log p_gold`` (Lin et al. 2017; the paper's Table 2).
+
+    ``class_weight`` is the ``alpha_i`` of the focal loss paper.
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    %(raises)s
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import FocalLoss
+    >>> FocalLoss(gamma=2.0)(torch.tensor([2.0, -1.0]), torch.tensor([1, 0]))
+    tensor(0.0122)
+    """
+
+    gamma: Annotated[float, number("Focusing exponent; 0 is cross-entropy.", low=0)] = 2.0
+
+    def item_losses(self, items: Items) -> Tensor:
+        m = items.gold_logits
+        log_p, log_rest = logsigmoid(m), logsigmoid(-m)
+        # (1 - p)^gamma as exp(gamma log(1 - p)): a finite gradient for every gamma >= 0.
+        return -(self.gamma * log_rest).exp() * log_p
+
+
+@parametrised
+class WeightedCrossEntropyLoss(CrossEntropyLoss):
+    """Weighted cross-entropy, ``-w_gold log p_gold`` (the paper's Eq. 2).
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    %(raises)s
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import WeightedCrossEntropyLoss, log_class_weight
+    >>> loss = WeightedCrossEntropyLoss(class_weight=log_class_weight([900, 100], K=3))
+    >>> loss(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1]))
+    tensor(0.2003)
+    """
+
+    class_weight: Annotated[ClassWeight, Parameter("array-like", _CLASS_WEIGHT)] = field()
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if self.class_weight is None:
+            raise ValueError(
+                "The 'class_weight' parameter of WeightedCrossEntropyLoss must be an array of "
+                "shape (n_classes,). Got None instead; see skdice.losses.log_class_weight."
+            )
+
+
+def log_class_weight(
+    counts: ArrayLike | Mapping[Hashable, float], K: float = 3.0
+) -> NDArray[np.float64]:
+    """Compute the paper's class weights, ``log10((n - n_t) / n_t + K)`` (section 3.1).
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_classes,) or mapping of label to count
+        Number of items of each class.
+    K : float, default=3.0
+        Constant added to the imbalance ratio; the larger, the more alike the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,), float64
+
+    Raises
+    ------
+    ValueError
+        Where a weight is negative or undefined; it names the class.
+
+    Examples
+    --------
+    >>> from skdice.losses import log_class_weight
+    >>> log_class_weight([900, 80, 15, 5], K=3)
+    array([0.49291552, 1.161368  , 1.83674597, 2.30535137])
+    """
+    check_number("log_class_weight", "K", K)
+    labels: Sequence[Hashable]
+    if isinstance(counts, Mapping):
+        labels, counts = list(counts), list(counts.values())
+    else:
+        labels = range(np.size(counts))
+    n_t = np.asarray(counts, dtype=np.float64)
+    if n_t.ndim != 1 or len(n_t) < 2:
+        raise ValueError(
+            f"log_class_weight takes the counts of at least two classes; got shape {n_t.shape}."
+        )
+    for label, count in zip(labels, n_t):
+        if not np.isfinite(count) or count <= 0:
+            raise ValueError(
+                f"The weight of class {label!r} is undefined: its count is {count:g}, and must be "
+                f"greater than 0."
+            )
+    ratio = (n_t.sum() - n_t) / n_t
+    largest = int(ratio.argmin())
+    if ratio[largest] + K < 1:
+        state = "undefined" if ratio[largest] + K <= 0 else "negative"
+        raise ValueError(
+            f"The weight log10((n - n_t) / n_t + K) of class {labels[largest]!r} is {state} for "
+            f"K={K!r}: it has {n_t[largest]:g} of {n_t.sum():g} items. Allowed is K >= "
+            f"{1 - ratio[largest]:.6g} here; K=1 always works."
+        )
+    weights: NDArray[np.float64] = np.log10(ratio + K)
+    return weights

@@ -1,9 +1,18 @@
-"""Dice loss."""
+"""Dice, Tversky and self-adjusting dice (DSC) loss: what a cell adds to each of the two sums."""
+
+from typing import Annotated
 
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
-from .._parameters import parametrised
+from .._parameters import flag, number, parametrised
 from ._set import SetLoss
+
+_BETA = "Weight of false negatives; larger than alpha favours recall."
+_DETACH = """
+Whether ``(1 - p)^alpha`` is a constant for the gradient, which then always points from negatives to
+positives.
+"""
 
 
 @parametrised
@@ -26,3 +35,79 @@ class DiceLoss(SetLoss):
 
     def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return 2 * p * y, self._power(p) + y
+
+
+@parametrised
+class TverskyLoss(SetLoss):
+    """Tversky loss, ``1 - (TP + gamma) / (TP + alpha FP + beta FN + gamma)`` (Eq. 10).
+
+    ``TP = sum(p y)``, ``FP = sum(p^2 (1 - y))``, ``FN = sum((1 - p)^2 y)``. With alpha = beta = 0.5
+    and smoothing gamma it equals :class:`DiceLoss` with smoothing 2 gamma. The linear form (the
+    paper's table) pushes every negative with equal force, and a model may never begin to predict
+    rare classes.
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    %(raises)s
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import TverskyLoss
+    >>> loss = TverskyLoss(alpha=0.3, beta=0.7)
+    >>> loss(torch.tensor([2.0, -1.0, 0.0]), torch.tensor([1, 0, 0]))
+    tensor(0.0537)
+    """
+
+    alpha: Annotated[float, number("Weight of false positives.", low=0)] = 0.5
+    beta: Annotated[float, number(_BETA, low=0)] = 0.5
+
+    def cells(self, p: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        tp = p * y
+        fp = self._power(p) * (1 - y)
+        fn = self._power(1 - p) * y
+        return tp, tp + self.alpha * fp + self.beta * fn
+
+
+@parametrised
+class SelfAdjustingDiceLoss(DiceLoss):
+    """Self-adjusting dice loss: dice on ``f = (1 - p)^alpha p`` instead of p (Eq. 11 and 12).
+
+    Eq. 12 is not monotone: for a positive it is smallest at ``p = 1 / (1 + alpha)``, and a
+    confident false positive is pushed further up. At example level with ``alpha=1`` it collapses to
+    "all background" on sparse data; ``alpha=0.01`` (default) or ``detach_weight=True`` do not.
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    %(raises)s
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skdice.losses import SelfAdjustingDiceLoss
+    >>> SelfAdjustingDiceLoss()(torch.tensor([2.0, -1.0, 0.0]), torch.tensor([1, 0, 0]))
+    tensor(0.1102)
+    """
+
+    alpha: Annotated[float, number("Exponent of ``1 - p``; 0 is :class:`DiceLoss`.", low=0)] = 0.01
+    detach_weight: Annotated[bool, flag(_DETACH)] = False
+
+    def _scores(self, m: Tensor) -> Tensor:
+        log_p, log_rest = logsigmoid(m), logsigmoid(-m)
+        if self.detach_weight:
+            log_rest = log_rest.detach()
+        # (1 - p)^alpha p: value and gradient stay exact where p rounds to one.
+        return (self.alpha * log_rest + log_p).exp()
+
+    def known_collapse(self) -> str | None:
+        if self.level == "example" and self.alpha >= 0.5 and not self.detach_weight:
+            return (
+                f"level='example' with alpha={self.alpha:g} is known to collapse to predicting the "
+                f"background alone: a positive is pulled to p = {1 / (1 + self.alpha):.2f}, not "
+                f"to 1. Use level='batch', a small alpha (0.01) or detach_weight=True."
+            )
+        return None

@@ -54,17 +54,7 @@ class SumsMemory:
         self.mean: Tensor | None = None
 
     def __call__(self, sums: Tensor) -> Tensor:
-        """Remember the sums of a whole step.
-
-        Parameters
-        ----------
-        sums : Tensor of shape (n_sums,)
-
-        Returns
-        -------
-        Tensor of shape (n_sums,)
-            u, through which the gradient goes to ``sums``.
-        """
+        """Remember the sums of a whole step; return u, through which the gradient goes to them."""
         if self.n_steps <= 1:
             return sums
         self.count += 1

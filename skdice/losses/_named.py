@@ -5,12 +5,8 @@ from typing import Any
 
 from .._parameters import parameters_of
 from ._base import Loss
-from ._cross_entropy import CrossEntropyLoss
-from ._dice import DiceLoss
-from ._dsc import SelfAdjustingDiceLoss
-from ._focal import FocalLoss
-from ._tversky import TverskyLoss
-from ._weighted_cross_entropy import WeightedCrossEntropyLoss
+from ._cross_entropy import CrossEntropyLoss, FocalLoss, WeightedCrossEntropyLoss
+from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 
 _CLASSES: dict[str, type[Loss]] = {
     "ce": CrossEntropyLoss,

@@ -4,31 +4,29 @@ import math
 from collections.abc import Sequence
 
 import torch
-from sklearn.base import BaseEstimator
-from torch import Tensor, nn
+from torch import Tensor
 
-from ._base import Loss
+from ._base import CombinedLoss, Loss
 
 MATCH_CANDIDATES = ("all", "gold", "pred_and_gold", "pred_gold_random")
 # Words that "pred_gold_random" takes as starts and ends besides.
 _RANDOM_SHARE = 0.01
 
 
-class QueryLoss(BaseEstimator, nn.Module):
+class QueryLoss(CombinedLoss):
     """Weighted mean of the losses of starts, ends and matches (BERT-MRC, Li et al., ACL 2020).
 
-    It has the protocol of :class:`Loss` (``sums`` and ``value``, ``additive``).
+    The loss is taken over single words (starts, ends) and over pairs of words (matches):
+    ``match_candidates`` are "all" pairs of a window, those of a "gold" start and a gold end, of a
+    predicted or gold start and end, or these and some random ones, drawn anew in each call of
+    ``sums``. ``span_weights`` are divided by their sum.
 
-    Parameters
-    ----------
-    loss : Loss
-        Taken over single words (starts, ends) and over pairs of words (matches).
-    span_weights : tuple of 3 floats
-        Of the three losses; divided by their sum.
-    match_candidates : {"all", "gold", "pred_and_gold", "pred_gold_random"}
-        Pairs of words that the match loss is taken over: "all" of a window, those of a gold start
-        and a gold end, of a predicted or gold start and end, or these and some random ones, drawn
-        anew in each call of ``sums``.
+    The logits, of shape (n_items, 2 + 2 size), are the scores of each word as start and as end, and
+    the two vectors whose product with those of other words is the score of a match: that of a
+    start, that of an end. The target, of shape (n_items, 3 + most), says whether an entity starts
+    there and whether one ends there (0 or 1); the window, any number (words of a window lie side by
+    side); and the lengths in words of the entities that start there and end in the same window,
+    filled up with 0.
     """
 
     separable = False
@@ -39,43 +37,16 @@ class QueryLoss(BaseEstimator, nn.Module):
         span_weights: Sequence[float] = (1.0, 1.0, 0.1),
         match_candidates: str = "pred_gold_random",
     ) -> None:
-        super().__init__()
-        self.loss = loss
+        super().__init__(loss)
         self.span_weights = span_weights
         self.match_candidates = match_candidates
 
-    def forward(
-        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        """Compute the loss.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n_items, 2 + 2 size)
-            Of each word: its scores as start and as end, and the two vectors whose product with
-            those of other words is the score of a match: that of a start, that of an end.
-        target : Tensor of shape (n_items, 3 + most), integers
-            0 or 1: whether an entity starts there, and whether one ends there; the window, any
-            number (words of a window lie side by side); the lengths in words of the entities that
-            start there and end in the same window, filled up with 0.
-        sample_weight : Tensor of shape (n_items,), optional
-            The same for all words of a window.
-        """
-        return self.value(self.sums(logits, target, sample_weight))
-
     def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """Compute what the loss needs to know of some windows, additive over windows."""
         target = target.long()
-        return torch.cat(
-            [
-                self.loss.sums(logits[:, 0], target[:, 0], sample_weight),
-                self.loss.sums(logits[:, 1], target[:, 1], sample_weight),
-                self.loss.sums(*self._matches(logits, target, sample_weight)),
-            ]
-        )
+        sums = [self.loss.sums(logits[:, i], target[:, i], sample_weight) for i in (0, 1)]
+        return torch.cat([*sums, self.loss.sums(*self._matches(logits, target, sample_weight))])
 
     def value(self, sums: Tensor) -> Tensor:
-        """Turn (added up) ``sums`` into the loss, a scalar tensor."""
         total = sum(self.span_weights)
         parts = zip(self.span_weights, sums.chunk(3))
         return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
@@ -84,11 +55,6 @@ class QueryLoss(BaseEstimator, nn.Module):
     def memory(self) -> float | str:
         """About how many steps the sums are formed over in training."""
         return 0.0 if self.loss.separable else self.loss.memory
-
-    @property
-    def additive(self) -> bool:
-        """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
-        return self.loss.additive
 
     def _matches(
         self, logits: Tensor, target: Tensor, sample_weight: Tensor | None
@@ -132,10 +98,5 @@ class QueryLoss(BaseEstimator, nn.Module):
 
 
 def match_scores(start: Tensor, end: Tensor) -> Tensor:
-    """Return the scores of all pairs of a start and an end, of shape (n_rows, n_words, n_words).
-
-    Parameters
-    ----------
-    start, end : Tensors of shape (n_rows, n_words, size)
-    """
+    """Return the scores, (n_rows, n_words, n_words), of all pairs of a start and an end."""
     return start @ end.transpose(1, 2) / math.sqrt(start.shape[2])

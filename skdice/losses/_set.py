@@ -9,8 +9,7 @@ from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import checkpoint
 
 from .._parameters import flag, number, option, parametrised
-from ._base import Items, Loss, accumulator
-from ._ohem import mined
+from ._base import Items, Loss, accumulator, against_rest
 
 # Cells that are computed together; of more of them only the logits are kept for the gradient.
 _CELLS = 2**18
@@ -26,9 +25,7 @@ About how many optimiser steps the sums are taken over when an estimator trains,
 at most 10 or a quarter of an epoch. Memory has no effect at example level, nor if you call the loss
 on a batch yourself.
 """
-_LEVEL = """
-Compute one loss from the sums over the batch, or one loss per item and take the mean.
-"""
+_LEVEL = "Compute one loss from the sums over the batch, or one loss per item and take the mean."
 _AVERAGE = "Pool over the classes too, or take the mean / the sum of the losses of the classes."
 _BACKGROUND = """
 Class left out of the sums; None keeps all. With "auto" an estimator leaves out "O" or the negative
@@ -75,10 +72,8 @@ class SetLoss(Loss):
 
         Parameters
         ----------
-        p : Tensor of shape (n_items, n_classes)
-            Their scores.
-        y : Tensor of shape (n_items, n_classes)
-            1 for gold cells, 0 for all others.
+        p, y : Tensors of shape (n_items, n_classes)
+            Their scores; 1 for gold cells, 0 for all others.
         """
         raise NotImplementedError
 
@@ -129,7 +124,8 @@ class SetLoss(Loss):
     def _numbers(self, items: Items) -> tuple[Tensor, Tensor]:
         """Return what the cells of items add to N and to D, each (n_items, n_classes)."""
         y = items.is_gold
-        numerator, denominator = self.cells(self._scores(items.cell_logits), y.to(items.logits))
+        logits = items.logits if items.has_columns else against_rest(items.logits)
+        numerator, denominator = self.cells(self._scores(logits), y.to(items.logits))
         # Where D is tiny the gradient of N may overflow: 0 times that must not reach other cells.
         return numerator.masked_fill(~y, 0.0), denominator
 
@@ -138,7 +134,7 @@ class SetLoss(Loss):
         if not self.ohem_ratio:
             return items.weight if items.has_columns else items.weight.unsqueeze(1)
         keep = self._kept_classes(items.logits.shape[1], items.logits.device)
-        weight = mined(items, keep, self.ohem_ratio, self.average)
+        weight = _mined(items, keep, self.ohem_ratio, self.average)
         if self.class_weight is None:
             return weight
         gold = self._gold_weight(items.logits, items.target)
@@ -191,18 +187,14 @@ class SetLoss(Loss):
         keep = torch.ones(n_classes, dtype=torch.bool, device=device)
         if self.background is None or isinstance(self.background, str):
             return keep
-        if n_classes == 1:
-            if self.background == 0:  # A binary column has no cell of class 0.
-                return keep
+        if n_classes == 1 and self.background == 0:  # A binary column has no cell of class 0.
+            return keep
+        if n_classes == 1 or not 0 <= self.background < n_classes:
+            of_column = "0 for one binary column, which scores class 1 alone"
+            allowed = of_column if n_classes == 1 else f"a class index in 0..{n_classes - 1}"
             raise ValueError(
-                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or 0 "
-                f"for one binary column, which scores class 1 alone. Got {self.background!r} "
-                f"instead."
-            )
-        if not 0 <= self.background < n_classes:
-            raise ValueError(
-                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or a "
-                f"class index in 0..{n_classes - 1}. Got {self.background!r} instead."
+                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or "
+                f"{allowed}. Got {self.background!r} instead."
             )
         keep[self.background] = False
         return keep
@@ -247,3 +239,31 @@ def _in_blocks(
 def _mean(values: Tensor, valid: Tensor) -> Tensor:
     """Return the mean of the valid values of each row; 0 for rows without any."""
     return values.masked_fill(~valid, 0.0).sum(1) / valid.sum(1).clamp_min(1)
+
+
+def _mined(items: Items, keep: Tensor, ratio: float, average: str) -> Tensor:
+    """Return the weights, (n_items, n_classes), with which the cells take part.
+
+    All positive cells are kept, and the k negative ones with the highest p, ``k = min(max(1,
+    round(ratio * n_pos)), n_neg)``; ties go by index. ``average="micro"`` ranks the cells of all
+    classes together, otherwise each class by itself. Sample weights count as repetitions, so a cell
+    of weight 2 may be kept once or twice. Cells of the background, of which ``keep`` is False, are
+    no units.
+    """
+    weight = items.sample_weight if items.has_columns else items.sample_weight.unsqueeze(1)
+    # A sum of repetitions must be exact.
+    weight = accumulator(weight) * keep
+    positive = weight * items.is_gold
+    negative = weight - positive
+    logits = items.logits.detach()
+    p = logits.sigmoid() if items.has_columns else logits.softmax(1)
+    p = p.masked_fill(negative == 0, -1)
+    n_lists = 1 if average == "micro" else len(keep)
+    n_pos, n_neg = (cells.view(-1, n_lists).sum(0) for cells in (positive, negative))
+    k = torch.minimum((ratio * n_pos).round().clamp_min(1), n_neg)
+    order = p.view(-1, n_lists).argsort(dim=0, stable=True, descending=True)
+    in_order = negative.view(-1, n_lists).gather(0, order)
+    before = in_order.cumsum(0) - in_order
+    kept = torch.minimum((k - before).clamp_min(0), in_order)
+    hard = torch.zeros_like(kept).scatter(0, order, kept).view_as(positive)
+    return (positive + hard).to(items.weight.dtype)

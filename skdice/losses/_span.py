@@ -1,48 +1,24 @@
 """Where an answer starts and where it ends: two losses over the positions of a window, averaged."""
 
 import torch
-from sklearn.base import BaseEstimator
-from torch import Tensor, nn
+from torch import Tensor
 
-from ._base import Loss, accumulator
+from ._base import CombinedLoss, accumulator
 
 
-class SpanLoss(BaseEstimator, nn.Module):
+class SpanLoss(CombinedLoss):
     """Mean of the loss of the starts and the loss of the ends of answers.
 
-    It has the protocol of :class:`Loss` (``sums`` and ``value``, ``separable``, ``additive``).
+    :class:`CrossEntropyLoss` is taken over the positions of each window (one softmax, of which one
+    position is right), every other loss over single positions (a sigmoid each).
 
-    Parameters
-    ----------
-    loss : Loss
-        :class:`CrossEntropyLoss` is taken over the positions of each window (one softmax, of which
-        one position is right), every other loss over single positions (a sigmoid each).
+    The logits, of shape (n_items, 2), are the scores of the positions as start and as end. The
+    target, of shape (n_items, 3), says whether the answer starts there and whether it ends there (0
+    or 1, or ``loss.ignore_index`` for both), and has the window of the position, any number. The
+    positions of a window lie side by side and have one start and one end, unless all are ignored.
     """
 
-    def __init__(self, loss: Loss) -> None:
-        super().__init__()
-        self.loss = loss
-
-    def forward(
-        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        """Compute the loss.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n_items, 2)
-            Scores of the positions, as start and as end.
-        target : Tensor of shape (n_items, 3), integers
-            0 or 1: whether the answer starts there, and whether it ends there, or
-            ``loss.ignore_index`` for both; the window of the position, any number. The positions of
-            a window lie side by side and have one start and one end, unless all are ignored.
-        sample_weight : Tensor of shape (n_items,), optional
-            The same for all positions of a window.
-        """
-        return self.value(self.sums(logits, target, sample_weight))
-
     def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """Compute what the loss needs to know of some windows, additive over windows."""
         if self.loss.is_over_positions:
             start, end = (
                 self._softmax_sums(logits[:, i], target[:, i], target[:, 2], sample_weight)
@@ -56,7 +32,6 @@ class SpanLoss(BaseEstimator, nn.Module):
         return (start + end) / 2 if self.separable else torch.cat([start, end])
 
     def value(self, sums: Tensor) -> Tensor:
-        """Turn (added up) ``sums`` into the loss, a scalar tensor."""
         if self.separable:
             return self.loss.value(sums)
         start, end = sums.chunk(2)
@@ -74,11 +49,6 @@ class SpanLoss(BaseEstimator, nn.Module):
     def memory(self) -> float | str:
         """About how many steps the sums are formed over in training."""
         return self.loss.memory
-
-    @property
-    def additive(self) -> bool:
-        """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
-        return self.loss.additive
 
     @property
     def separable(self) -> bool:

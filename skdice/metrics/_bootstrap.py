@@ -16,8 +16,8 @@ def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np
 def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
     """Return the sums of counts over resamples of the rows, (n_resamples, n_counts).
 
-    Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike.
-    A resample has as many rows as there are, drawn with replacement.
+    Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike;
+    a resample has n_rows rows.
     """
     rng = np.random.default_rng(random_state)
     n_rows, wide = len(counts), counts.astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._inputs import check_rows, describe, list_items, names_hint
 from .._parameters import check_option
@@ -109,20 +109,14 @@ def check_tags(tags: object, name: str) -> list[str]:
     """Return the tags of one sentence as a list of non-empty strings; errors call it `name`."""
     values = list_items(tags)
     if values is None:
-        raise TypeError(
-            f"{name} must be a list of tags (list, tuple, Series or 1-D array), one per word; "
-            f"got {describe(tags)}."
-        )
+        raise TypeError(f"{name} must be a list of tags (one per word); got {describe(tags)}.")
     for position, tag in enumerate(values):
         if not isinstance(tag, str):
             raise TypeError(
                 f"{name}: tag {position} must be a string; got {describe(tag)}.{names_hint(tag)}"
             )
         if not tag:
-            raise ValueError(
-                f"{name}: tag {position} must not be empty; a word outside any entity has the "
-                "tag 'O'."
-            )
+            raise ValueError(f"{name}: tag {position} must not be empty; outside is 'O'.")
     return values
 
 
@@ -131,11 +125,7 @@ def check_tag_sequences(
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Return both corpora as lists of lists of str with equal shapes; errors name the row."""
     true_rows, pred_rows = _check_tags(y_true, "y_true"), _check_tags(y_pred, "y_pred")
-    if len(true_rows) != len(pred_rows):
-        raise ValueError(
-            "y_true and y_pred must have the same number of sentences; "
-            f"got {len(true_rows)} and {len(pred_rows)}."
-        )
+    check_same_number(true_rows, pred_rows, "sentences", least=0)
     for row, (true_tags, pred_tags) in enumerate(zip(true_rows, pred_rows)):
         if len(true_tags) != len(pred_tags):
             raise ValueError(
@@ -143,6 +133,17 @@ def check_tag_sequences(
                 f"row {row} has {len(true_tags)} and {len(pred_tags)}."
             )
     return true_rows, pred_rows
+
+
+def check_same_number(y_true: list[Any], y_pred: list[Any], what: str, least: int = 1) -> None:
+    """Raise a ValueError unless both have as many rows, and so many at least."""
+    if len(y_true) != len(y_pred):
+        raise ValueError(
+            f"y_true and y_pred must have the same number of {what}; got {len(y_true)} and "
+            f"{len(y_pred)}."
+        )
+    if len(y_true) < least:
+        raise ValueError("y_true and y_pred must have at least one row; got none.")
 
 
 def _check_tags(sentences: object, name: str) -> list[list[str]]:
@@ -165,17 +166,13 @@ def check_scheme(mode: str | None, scheme: str | None) -> str | None:
 def find_entities(tags: list[str], scheme: str | None, name: str) -> list[EntitySpan]:
     """Read the entities off checked tags; `name` is what errors call the sentence."""
     runs = _find_runs(tags, scheme, name)
-    if scheme is None:
-        return [EntitySpan(run.start, run.end, run.label) for run in runs]
     if scheme == "IOB1":
         return list(_iob1_entities(runs))
     if scheme == "IOB2":
-        return [EntitySpan(run.start, run.end, run.label) for run in runs if run.first_role == "B"]
-    return [
-        EntitySpan(run.start, run.end, run.label)
-        for run in runs
-        if run.first_role in "BS" and run.last_role in "ES"
-    ]
+        runs = [run for run in runs if run.first_role == "B"]
+    elif scheme is not None:
+        runs = [run for run in runs if run.first_role in "BS" and run.last_role in "ES"]
+    return [EntitySpan(run.start, run.end, run.label) for run in runs]
 
 
 def _find_runs(tags: list[str], scheme: str | None, name: str) -> list[_Run]:

@@ -10,7 +10,7 @@ import numpy as np
 from .._inputs import check_rows
 from .._parameters import check_number
 from ._bootstrap import interval, resampled_sums
-from ._entities import check_tag_sequences
+from ._entities import check_same_number
 from ._row_counts import RowCounts, count_entities
 from ._scores import entity_f1_score
 
@@ -58,13 +58,9 @@ def bootstrap_interval(
     check_number(owner, "confidence_level", confidence_level, low=0, high=1, closed="neither")
     check_number(owner, "n_resamples", n_resamples, low=1, integer=True)
     true, pred = check_rows(y_true, "y_true", "rows"), check_rows(y_pred, "y_pred", "rows")
-    if len(true) != len(pred) or not true:
-        raise ValueError(
-            f"y_true and y_pred must have the same number of rows, one or more; got {len(true)} "
-            f"and {len(pred)}."
-        )
+    check_same_number(true, pred, "rows")
     if metric is entity_f1_score:
-        counts = RowCounts("entities", count_entities(*check_tag_sequences(y_true, y_pred)))
+        counts = RowCounts("entities", count_entities(y_true, y_pred))
         sums = resampled_sums(counts.counts, n_resamples, random_state)
         scores = counts.scores(sums)[:, counts.metrics.index("f1")]
     else:

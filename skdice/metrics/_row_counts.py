@@ -1,13 +1,12 @@
 """What each test row adds to the counts from which the metrics are computed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ._entities import get_entities
-from ._scores import divide
+from .._typing import TagSequences
+from ._scores import divide, entities_of_rows
 from ._squad import score_rows
 
 METRICS = {
@@ -23,20 +22,11 @@ METRICS = {
 class RowCounts:
     """Counts of each test row; the metrics of any rows follow from the sums of their counts.
 
-    Attributes
-    ----------
-    task : str
-        A key of ``METRICS``.
-    counts : ndarray of shape (n_rows, n_counts)
-        The columns are
+    ``task`` is a key of ``METRICS``. The columns of ``counts``, (n_rows, n_counts), are for
+    "entities" and "pairs" the correct, the predicted and the actual items, each of these (n_rows,
+    n_labels); for "tags" and "texts" what is right and of how many (one column each), then the same
+    three; for "questions" exact match, F1 and 1.
 
-        - "entities", "pairs": the correct, the predicted and the actual items, each of these
-          (n_rows, n_labels);
-        - "tags", "texts": what is right and of how many (one column each), then the same three;
-        - "questions": exact match, F1 and 1.
-
-    Notes
-    -----
     With several labels F1 is the macro average over those that occur, as in scikit-learn; a micro
     average has its items in one column.
     """
@@ -52,10 +42,7 @@ class RowCounts:
     def scores(self, totals: np.ndarray) -> np.ndarray:
         """Compute the metrics, (..., n_metrics), in [0, 1]; 0 where there is nothing to divide by.
 
-        Parameters
-        ----------
-        totals : ndarray of shape (..., n_counts)
-            Sums of counts over rows, which may be weighted.
+        ``totals`` are sums of counts over rows, (..., n_counts), which may be weighted.
         """
         if self.task == "questions":
             return divide(totals[..., :2], totals[..., 2:])
@@ -98,20 +85,17 @@ def count_rows(task: str, y_true: Any, y_pred: Any, pos_label: Any = None) -> Ro
     return RowCounts(task, np.column_stack([right.astype(items.dtype), ones, items]))
 
 
-def count_entities(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]) -> np.ndarray:
+def count_entities(y_true: TagSequences, y_pred: TagSequences) -> np.ndarray:
     """Return the correct, the predicted and the actual entities, (n_sentences, 3)."""
-    counts = np.empty((len(y_true), 3), dtype=np.int32)
-    for i, (true_tags, pred_tags) in enumerate(zip(y_true, y_pred)):
-        actual, predicted = set(get_entities(true_tags)), set(get_entities(pred_tags))
-        counts[i] = len(actual & predicted), len(predicted), len(actual)
-    return counts
+    rows = entities_of_rows(y_true, y_pred, None, None)
+    counts = [(len(true & pred), len(pred), len(true)) for true, pred in rows]
+    return np.array(counts, dtype=np.int32).reshape(-1, 3)
 
 
 def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) -> np.ndarray:
-    """Return the correct, the predicted and the actual rows of each label that occurs.
+    """Return the correct, predicted and actual rows of each label, (n_rows, 3 * n_labels), uint8.
 
-    With a `pos_label` only this one is counted. The shape is (n_rows, 3 * n_labels), the type
-    uint8.
+    The labels are those that occur, or `pos_label` alone.
     """
     if pos_label is not None:
         is_true, is_pred = (y_true == pos_label)[:, None], (y_pred == pos_label)[:, None]
@@ -125,10 +109,7 @@ def count_labels(y_true: np.ndarray, y_pred: np.ndarray, pos_label: Any = None) 
 
 def _precision_recall_f1(totals: np.ndarray) -> np.ndarray:
     correct, predicted, actual = np.moveaxis(totals.reshape(*totals.shape[:-1], 3, -1), -2, 0)
-    scores = [
-        divide(correct, predicted),
-        divide(correct, actual),
-        divide(2 * correct, predicted + actual),
-    ]
+    parts = [(correct, predicted), (correct, actual), (2 * correct, predicted + actual)]
+    scores = [divide(*part) for part in parts]
     n_labels = ((predicted + actual) > 0).sum(axis=-1)
     return np.stack([divide(score.sum(axis=-1), n_labels) for score in scores], axis=-1)

@@ -47,10 +47,8 @@ def entity_f1_score(
         ``"micro"`` counts entities of all types together, ``"macro"`` is the mean over the types,
         ``"weighted"`` the mean weighted by support. None gives one score per type. The types are
         those of the entities in `y_true` or `y_pred`.
-    mode : {None, "strict"}, default=None
-        How tags are read, see :func:`get_entities`.
-    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default=None
-        The tagging scheme, with ``mode="strict"`` only.
+    mode, scheme
+        How tags are read, as in :func:`get_entities`.
     zero_division : {0, 1}, default=0
         The score where there are no entities at all.
 
@@ -99,7 +97,7 @@ def entity_precision_recall_fscore_support(
     Parameters
     ----------
     y_true, y_pred, mode, scheme
-        As in :func:`entity_f1_score`.
+        As in :func:`entity_f1_score`, errors included.
     average : {"micro", "macro", "weighted"} or None, default=None
         None gives one value per type; the others as in :func:`entity_f1_score`. An average over
         nothing (macro without entities, weighted without entities in `y_true`) is the micro
@@ -116,11 +114,6 @@ def entity_precision_recall_fscore_support(
         Number of entities in `y_true`; their total if averaged, as in seqeval (scikit-learn has
         None there).
 
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`entity_f1_score`.
-
     Examples
     --------
     >>> from skdice.metrics import entity_precision_recall_fscore_support
@@ -132,7 +125,7 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    counters = _count_entities(_entities_of_rows(y_true, y_pred, mode, scheme))
+    counters = _count_entities(entities_of_rows(y_true, y_pred, mode, scheme))
     return _average(_align(counters)[1], average, zero_division)
 
 
@@ -152,7 +145,7 @@ def entity_classification_report(
     Parameters
     ----------
     y_true, y_pred, mode, scheme, zero_division
-        As in :func:`entity_precision_recall_fscore_support`.
+        As in :func:`entity_precision_recall_fscore_support`, errors included.
     digits : int, default=2
         Decimals in the text; a dict is not rounded.
     output_dict : bool, default=False
@@ -167,11 +160,6 @@ def entity_classification_report(
         ``"micro avg"``, ``"macro avg"`` and ``"weighted avg"``, to a dict with the keys
         ``"precision"``, ``"recall"``, ``"f1-score"`` and ``"support"`` and, if there is an
         interval, ``"f1-score low"`` and ``"f1-score high"``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`entity_f1_score`.
 
     Examples
     --------
@@ -194,7 +182,7 @@ def entity_classification_report(
     _check_options(owner, None, zero_division)
     bounds: dict[str, Any] = {"low": 0, "high": 1, "closed": "neither"}
     check_number(owner, "confidence_level", confidence_level, optional=True, **bounds)
-    rows = list(_entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
+    rows = list(entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
     labels, counts = _align(_count_entities(rows))
     report = _tabulate(labels, counts, zero_division)
     if confidence_level is not None:
@@ -233,8 +221,8 @@ def tag_f1_score(
 
     Parameters
     ----------
-    y_true, y_pred : list, tuple, Series or array of lists of str
-        The tags, one list per sentence and one tag per word.
+    y_true, y_pred
+        As in :func:`entity_f1_score`, errors included.
     average : {"micro", "macro", "weighted"} or None, default="micro"
         ``"micro"`` is the accuracy over all words, ``"macro"`` the mean over the tags,
         ``"weighted"`` the mean weighted by support. None gives one score per tag. The tags are
@@ -246,11 +234,6 @@ def tag_f1_score(
     -------
     float or ndarray of shape (n_tags,)
         In [0, 1]. With ``average=None`` in the sorted order of the tags.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`entity_f1_score`.
 
     Examples
     --------
@@ -285,7 +268,7 @@ def _check_options(owner: str, average: str | None, zero_division: float) -> Non
     check_option(owner, "zero_division", zero_division, (0, 1))
 
 
-def _entities_of_rows(
+def entities_of_rows(
     y_true: TagSequences, y_pred: TagSequences, mode: str | None, scheme: str | None
 ) -> Iterator[_Row]:
     """Yield the actual and the predicted entities of each sentence."""

@@ -18,6 +18,7 @@ from sklearn.metrics import make_scorer
 from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 from .._typing import Answers, Numbers, Strings
+from ._entities import check_same_number
 
 _VERSIONS = ("2.0", "1.1")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -98,17 +99,12 @@ def squad_exact_match(y_true: Answers, y_pred: Strings, *, version: str = "2.0")
     Parameters
     ----------
     y_true, y_pred, version
-        As in :func:`squad_f1_score`.
+        As in :func:`squad_f1_score`, errors included.
 
     Returns
     -------
     float
         In [0, 1]; the official scripts print percentages.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`squad_f1_score`.
 
     Examples
     --------
@@ -132,11 +128,11 @@ def squad_report(
     Parameters
     ----------
     y_true, y_pred, version
-        As in :func:`squad_f1_score`. For a threshold that can do more than empty further answers,
-        give the best answer to every question.
+        As in :func:`squad_f1_score`, errors included. For a threshold that can do more than empty
+        further answers, give the best answer to every question.
     no_answer_score : list, tuple, Series or array of shape (n_questions,), default=None
         The larger, the more likely is it that the question has no answer: a probability or any
-        other finite number. With version ``"2.0"`` only.
+        other number; one that is not finite, or version ``"1.1"`` with it, is a ValueError.
 
     Returns
     -------
@@ -148,12 +144,6 @@ def squad_report(
         reaches, each with its own, in two more columns, ``exact_match_threshold`` and
         ``f1_threshold`` (missing in the other rows). A threshold turns the answers to questions
         whose `no_answer_score` is larger into ``""``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`squad_f1_score`, and ValueError if `no_answer_score` is not finite or `version` is
-        ``"1.1"``.
 
     Notes
     -----
@@ -184,7 +174,8 @@ def squad_report(
     groups = {"total": np.full(len(has_answer), True), "HasAns": has_answer, "NoAns": ~has_answer}
     rows: dict[str, dict[str, float]] = {}
     for name, group in groups.items():
-        means = {"exact_match": _mean(scores.exact_match[group]), "f1": _mean(scores.f1[group])}
+        parts = {"exact_match": scores.exact_match[group], "f1": scores.f1[group]}
+        means = {key: part.mean() if len(part) else math.nan for key, part in parts.items()}
         rows[name] = {**means, "n": int(group.sum())}
     if no_answer_score is not None:
         if version != "2.0":
@@ -204,10 +195,7 @@ def squad_report(
 def read_answers(row: object, where: str) -> list[str]:
     """Return the texts of the answers to one question, one of them not empty if it has an answer.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `row` is of another kind, or a dict without "text"; the message calls it `where`.
+    A row of another kind is a TypeError, a dict without "text" a ValueError; both call it `where`.
     """
     if isinstance(row, str):
         return [row]
@@ -229,13 +217,7 @@ def score_rows(y_true: Answers, y_pred: Strings, version: str) -> _RowScores:
     check_option("SQuAD metrics", "version", version, _VERSIONS)
     true_rows = check_rows(y_true, "y_true", "answers, one row per question")
     predictions = check_rows(y_pred, "y_pred", "str, one row per question")
-    if len(true_rows) != len(predictions):
-        raise ValueError(
-            "y_true and y_pred must have the same number of rows; "
-            f"got {len(true_rows)} and {len(predictions)}."
-        )
-    if not true_rows:
-        raise ValueError("y_true and y_pred must have at least one row; got none.")
+    check_same_number(true_rows, predictions, "rows")
     answers = [read_answers(row, f"row {i} of y_true") for i, row in enumerate(true_rows)]
     has_answer = np.array([any(texts) for texts in answers], dtype=bool)
     if version == "1.1" and not has_answer.all():
@@ -293,10 +275,6 @@ def _find_best_threshold(
         if total > best:
             best, threshold = total, no_answer_score[i]
     return float(best / len(gains)), float(threshold)
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(np.mean(values)) if len(values) else math.nan
 
 
 def _check_numbers(no_answer_score: Numbers, n_rows: int) -> NDArray[np.float64]:

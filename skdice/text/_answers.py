@@ -15,36 +15,22 @@ _CELLS_AT_A_TIME = 2_000_000
 
 
 class Answer(NamedTuple):
-    """A part of a context that answers a question.
-
-    Attributes
-    ----------
-    text : str
-    start, end : int
-        ``context[start:end] == text``.
-    score : float
-        Share among all spans and "no answer", in [0, 1]; not calibrated.
-    """
+    """A part of a context that answers a question: ``context[start:end] == text``."""
 
     text: str
     start: int
     end: int
-    score: float
+    score: float  # share among all spans and "no answer", in [0, 1]; not calibrated
 
 
 class Candidates(NamedTuple):
-    """The best spans of one question, best first.
+    """The best spans of one question, best first, as (start, end, score) in characters.
 
-    Attributes
-    ----------
-    spans : list of (start, end, score)
-        Characters of the context, and the share of the span; they sum to at most 1 with that of
-        "no answer".
-    no_answer : float
-        By how much the logit of "no answer" exceeds that of the best span; inf without a span.
+    The scores are shares, which sum to at most 1 with that of "no answer".
     """
 
     spans: list[tuple[int, int, float]]
+    # By how much the logit of "no answer" exceeds that of the best span; inf without a span.
     no_answer: float
 
 
@@ -55,17 +41,10 @@ class SpanDecoder:
     The logit of a span is that of its start plus that of its end. Of the windows that share a span,
     the one in which it is most central counts. The logit of "no answer" is the lowest that any
     window has: a window that sees an answer speaks for all.
-
-    Attributes
-    ----------
-    max_answer_length : int
-        Longest span in pieces.
-    n_best : int
-        Spans of each question.
     """
 
-    max_answer_length: int
-    n_best: int
+    max_answer_length: int  # in pieces
+    n_best: int  # spans of each question
 
     def decode(self, encoded: EncodedQuestions, logits: np.ndarray) -> list[Candidates]:
         """Return the candidates of each question, from logits of shape (n_items, 2)."""

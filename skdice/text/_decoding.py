@@ -23,27 +23,16 @@ _SHORTEST_REACH = 4.0
 class TagDecoder:
     """Decides on tags.
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        The tags.
-    scheme : str or None
-        Give well-formed sequences in this scheme; None gives the best tag of each word.
-    background : int or None
-        Index of the tag "O".
-    bias : float or mapping of label to float
-        Added to the logit of the background; of a label, as against the tags of this label alone.
-    lowest : mapping of label to float
-        Entities with a lower score than that of their label are dropped: their words are "O".
-
     All methods take ``logits`` of shape (n_words, n_classes) and the ``offsets`` of the sentences
     in them, of shape (n_sentences + 1,).
     """
 
     classes: np.ndarray
-    scheme: str | None
-    background: int | None
+    scheme: str | None  # of the sequences to give; None gives the best tag of each word
+    background: int | None  # the class "O"
+    # Added to the logit of the background; of a label, as against the tags of this label alone.
     bias: float | Mapping[str, float] = 0.0
+    # By label; the words of entities with a lower score are "O".
     lowest: Mapping[str, float] = field(default_factory=dict)
 
     def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
@@ -154,13 +143,6 @@ def best_disjoint(spans: Sequence[tuple[float, Entity]]) -> list[tuple[float, En
     """Return the spans without overlap that have the highest scores in total.
 
     Of equally good sets the one with earlier spans is taken.
-
-    Examples
-    --------
-    >>> whole = (2.2, Entity(0, 4, "ORG", 0.9))
-    >>> parts = [(0.4, Entity(0, 2, "PER", 0.6)), (0.4, Entity(2, 4, "LOC", 0.6))]
-    >>> [entity.label for _, entity in best_disjoint([whole, *parts])]
-    ['PER', 'LOC']
     """
     ordered = sorted(spans, key=lambda span: (span[1].end, span[1].start, span[1].label))
     ends = [entity.end for _, entity in ordered]

@@ -10,8 +10,7 @@ from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._tokenizer import Frame, WordTokenizer
 from ._windows import central_window, cut_windows, truncated_lengths
 
-# The shapes of words, for encoders that do not see case. Their numbers begin at 1: 0 is what
-# belongs to no word.
+# Of words, for encoders that do not see case. They count from 1: 0 is what belongs to no word.
 SHAPES = (
     "digits",
     "digits and others",
@@ -29,33 +28,18 @@ class EncodedDataset:
     """Texts as windows of piece ids, and the items in them that are scored.
 
     An *item* is what gets a row of logits: a word of a tagger, a row of a classifier. Every item is
-    scored in one window only. Windows and items keep the order of the texts.
-
-    Attributes
-    ----------
-    input_ids : Ragged of n_windows rows, int32
-        Piece ids, special tokens included.
-    token_type_ids : Ragged of n_windows rows, int32
-        Token types, aligned with ``input_ids``.
-    items : Ragged of n_windows rows, int32
-        Positions in the window of the pieces whose logits count.
-    text : ndarray of shape (n_windows,), int64
-        Index of the text that each window belongs to.
-    item_offsets : ndarray of shape (n_texts + 1,), int64
-        Text i has the items ``item_offsets[i]:item_offsets[i + 1]``.
-    target : ndarray of shape (n_items,) or (n_items, n_labels), int64, or None
-        Class index of each item; multi-label, 0 or 1 for each label.
-    weight : ndarray of shape (n_texts,), float32, or None
-        Weight of each text.
+    scored in one window only. Windows and items keep the order of the texts; text i has the items
+    ``item_offsets[i]:item_offsets[i + 1]``.
     """
 
-    input_ids: Ragged
-    token_type_ids: Ragged
-    items: Ragged
-    text: np.ndarray
-    item_offsets: np.ndarray
+    input_ids: Ragged  # a row for each window, int32; special tokens included
+    token_type_ids: Ragged  # aligned with them
+    items: Ragged  # positions in the window of the pieces whose logits count, int32
+    text: np.ndarray  # that each window belongs to, (n_windows,), int64
+    item_offsets: np.ndarray  # (n_texts + 1,), int64
+    # (n_items,): class indices. Multi-label: (n_items, n_labels), 0 and 1.
     target: np.ndarray | None = None
-    weight: np.ndarray | None = None
+    weight: np.ndarray | None = None  # (n_texts,), float32
 
     def __len__(self) -> int:
         return len(self.text)

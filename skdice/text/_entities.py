@@ -10,17 +10,11 @@ Threshold = float | Mapping[str, float]
 
 
 class Entity(NamedTuple):
-    """A labelled span.
+    """A labelled span of words, or of characters for raw text; ``end`` is exclusive.
 
-    Attributes
-    ----------
-    start, end : int
-        First position and the one after the last: of words, or of characters for raw text.
-    label : str
-    score : float
-        In [0, 1]; not calibrated. Of a token tagger the mean probability of the tags of its words,
-        so that long and short entities compare; of a query tagger the sigmoid of the lowest of its
-        three logits.
+    The score is in [0, 1] and not calibrated. Of a token tagger it is the mean probability of the
+    tags of its words, so that long and short entities compare; of a query tagger the sigmoid of the
+    lowest of its three logits.
     """
 
     start: int
@@ -32,10 +26,7 @@ class Entity(NamedTuple):
 def check_threshold(threshold: Threshold | None, labels: Sequence[str]) -> dict[str, float]:
     """Return the lowest score of an entity to keep, for each label that has one.
 
-    Raises
-    ------
-    ValueError
-        If it is no number in [0, 1], or for another label.
+    A threshold that is no number in [0, 1], or for another label, is a ValueError.
     """
     if threshold is None:
         return {}

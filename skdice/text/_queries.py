@@ -16,30 +16,17 @@ class EncodedQueries:
     """Sentences with the queries that are asked of them, each in as many windows as it needs.
 
     The items are, window by window, the words that start in it; a word is scored on its first
-    piece. The windows of a sentence lie side by side, query by query.
-
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        Its texts are the sentences, its targets those of :class:`skdice.losses._query.QueryLoss`.
-    word : ndarray of shape (n_items,), int32
-        Number of the word in its sentence.
-    place : ndarray of shape (n_items,), int64
-        Number of its first piece in the sentence.
-    query : ndarray of shape (n_windows,), int64
-    window_start, window_stop : ndarrays of shape (n_windows,), int64
-        Pieces of the sentence that are in the window.
-    n_uncovered : int
-        Spans of which no window has the first and the last word.
+    piece. The windows of a sentence lie side by side, query by query. The texts of the data set are
+    the sentences, its targets those of :class:`skdice.losses._query.QueryLoss`.
     """
 
     dataset: EncodedDataset
-    word: np.ndarray
-    place: np.ndarray
-    query: np.ndarray
-    window_start: np.ndarray
+    word: np.ndarray  # number in its sentence, (n_items,), int32
+    place: np.ndarray  # number of its first piece in the sentence, (n_items,), int64
+    query: np.ndarray  # (n_windows,), int64
+    window_start: np.ndarray  # pieces of the sentence in the window, (n_windows,), int64
     window_stop: np.ndarray
-    n_uncovered: int
+    n_uncovered: int  # spans of which no window has the first and the last word
 
     def by_query(self) -> EncodedDataset:
         """Return the data set whose texts are the sentences with one query each."""
@@ -62,21 +49,10 @@ def encode_queries(
 ) -> EncodedQueries:
     """Encode sentences given as words, each with the queries.
 
-    Parameters
-    ----------
-    sentences, queries, tokenizer
-    max_length : int
-        Longest window in pieces, special ones included.
-    stride : int, optional
-        Pieces of the sentence that neighbouring windows share; by default a quarter of what fits
-        beside the query.
-    spans : sequence of n_sentences sequences of (start, end, query), optional
-        What the queries ask for: words, ``end`` exclusive.
-
-    Raises
-    ------
-    ValueError
-        If a query leaves no room for a sentence; it names the query.
+    Windows have up to ``max_length`` pieces, special ones included, and share ``stride`` pieces of
+    the sentence, by default a quarter of what fits beside the query. ``spans`` has the (start, end,
+    query) of each sentence, words with ``end`` exclusive. A query that leaves no room for a
+    sentence is a ValueError, which names it.
     """
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
     pieces = tokenizer.encode([word for sentence in sentences for word in sentence])

@@ -19,33 +19,19 @@ _IGNORED = -100
 class EncodedQuestions:
     """Questions with their contexts, each in as many windows as the context needs.
 
-    The items are, window by window, the no-answer position and the pieces of the context.
-
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        Its targets have the columns of :class:`skdice.losses._span.SpanLoss`.
-    piece : ndarray of shape (n_items,), int32
-        Number of the piece in its context; -1 is the no-answer position.
-    start, end : ndarrays of shape (n_items,), int32
-        Characters of the context that the piece covers, without white space around it.
-    can_start, can_end : ndarrays of shape (n_items,), bool
-        Whether an answer may start or end with the piece. Pieces of one character count once.
-    window_start, window_stop : ndarrays of shape (n_windows,), int64
-        Pieces of the context that are in the window.
-    uncovered : ndarray, int64
-        Questions whose answer is in no window as a whole.
+    The items are, window by window, the no-answer position and the pieces of the context. The
+    targets have the columns of :class:`skdice.losses._span.SpanLoss`.
     """
 
     dataset: EncodedDataset
-    piece: np.ndarray
-    start: np.ndarray
+    piece: np.ndarray  # number in its context, -1 the no-answer position, (n_items,), int32
+    start: np.ndarray  # characters that it covers, without white space around, (n_items,), int32
     end: np.ndarray
-    can_start: np.ndarray
+    can_start: np.ndarray  # an answer, (n_items,), bool; pieces of one character count once
     can_end: np.ndarray
-    window_start: np.ndarray
+    window_start: np.ndarray  # pieces of the context in the window, (n_windows,), int64
     window_stop: np.ndarray
-    uncovered: np.ndarray
+    uncovered: np.ndarray  # questions whose answer is in no window as a whole, int64
 
     def take(self, rows: np.ndarray) -> "EncodedQuestions":
         """Return the given questions, in that order."""
@@ -89,24 +75,14 @@ def encode_questions(
 ) -> EncodedQuestions:
     """Encode questions, each with its context.
 
-    Parameters
-    ----------
-    questions, contexts : sequences of n_questions str
-    tokenizer : WordTokenizer
-    max_length : int
-        Longest window in pieces, special ones included.
-    stride : int, optional
-        Pieces of the context that neighbouring windows share; by default a quarter of what fits
-        beside the question.
-    answers : sequence of (start, end) or None, optional
-        Characters of the answer to each question, None if it has no answer. In a window without
-        the whole answer, "no answer" is right; windows with a part of an answer that is in no
-        window as a whole are left out of the loss.
+    Windows have up to ``max_length`` pieces, special ones included, and share ``stride`` pieces of
+    the context, by default a quarter of what fits beside the question. ``answers`` has the
+    characters of each answer, None where there is none. In a window without the whole answer, "no
+    answer" is right; windows with a part of an answer that is in no window as a whole are left out
+    of the loss.
 
-    Raises
-    ------
-    ValueError
-        If a question leaves no room for its context, or an answer has no piece; it names the row.
+    A question that leaves no room for its context, or an answer without a piece, is a ValueError,
+    which names the row.
     """
     asked = tokenizer.encode_texts(questions)
     distinct, which = distinct_texts(contexts)

@@ -9,18 +9,10 @@ from numpy.typing import DTypeLike, NDArray
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of different lengths.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        The rows, one after the other.
-    offsets : ndarray of shape (n_rows + 1,), int64
-        Row i is ``values[offsets[i]:offsets[i + 1]]``.
-    """
+    """Rows of different lengths: row i is ``values[offsets[i]:offsets[i + 1]]``."""
 
     values: np.ndarray
-    offsets: np.ndarray
+    offsets: np.ndarray  # (n_rows + 1,), int64
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[int]], dtype: DTypeLike) -> "Ragged":

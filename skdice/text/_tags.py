@@ -15,13 +15,7 @@ _SAME_ROLE = {"M": "I", "L": "E", "U": "S"}
 
 
 def are_chunk_tags(tags: Sequence[str]) -> bool:
-    """Return whether all tags are ``O`` or ``[BIESLMU]-type``, with at least one of the latter.
-
-    Examples
-    --------
-    >>> are_chunk_tags(["O", "B-PER", "I-PER"]), are_chunk_tags(["NOUN", "VERB"])
-    (True, False)
-    """
+    """Return whether all tags are ``O`` or ``[BIESLMU]-type``, with at least one of the latter."""
     return all(_CHUNK_TAG.fullmatch(tag) for tag in tags) and any(tag != "O" for tag in tags)
 
 
@@ -44,20 +38,10 @@ def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
 
 
 def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray, ...]:
-    """Return which tags may start, follow one another and end a sentence.
+    """Return which chunk tags may start a sentence, follow one another, and end it, as bools.
 
-    Parameters
-    ----------
-    classes : sequence of n_classes str
-        Chunk tags.
-    scheme : {"IOB1", "IOB2", "IOBES"}
-
-    Returns
-    -------
-    start : ndarray of bool of shape (n_classes,)
-    follow : ndarray of bool of shape (n_classes, n_classes)
-        ``follow[a, b]``: class b may come right after class a.
-    end : ndarray of bool of shape (n_classes,)
+    The first and the last array have the shape (n_classes,), the other one (n_classes, n_classes):
+    ``follow[a, b]`` says that class b may come right after class a.
     """
     return _transitions(tuple(classes), scheme)
 
@@ -78,20 +62,9 @@ def best_sequences(
 ) -> np.ndarray:
     """Return the classes with the highest total score among the well-formed sequences.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_words, n_classes)
-        Logits or log-probabilities.
-    offsets : ndarray of shape (n_sentences + 1,)
-        Sentence i has the words ``offsets[i]:offsets[i + 1]``.
-    transitions : tuple
-        From :func:`allowed_transitions`.
-
-    Returns
-    -------
-    ndarray of shape (n_words,)
-        Class indices. A sentence that no sequence of these classes can tag gets the best class of
-        each word.
+    ``scores`` are logits or log-probabilities of shape (n_words, n_classes), ``transitions`` come
+    from :func:`allowed_transitions`. Sentence i has the words ``offsets[i]:offsets[i + 1]``; one
+    that no sequence of these classes can tag gets the best class of each word.
     """
     start, follow, end = transitions
     best: np.ndarray = scores.argmax(1)

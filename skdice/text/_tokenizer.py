@@ -23,21 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Frame:
-    """What a model wants before, between and after its texts.
+    """What a model wants before, between and after its n texts."""
 
-    Attributes
-    ----------
-    special : tuple of n_texts + 1 tuples of int
-        Ids before the first text, between the texts, and after the last one.
-    special_types : tuple of n_texts + 1 tuples of int
-        Their token types.
-    text_types : tuple of n_texts int
-        Token type of each text.
-    """
-
-    special: tuple[tuple[int, ...], ...]
-    special_types: tuple[tuple[int, ...], ...]
-    text_types: tuple[int, ...]
+    special: tuple[tuple[int, ...], ...]  # n + 1 groups of ids
+    special_types: tuple[tuple[int, ...], ...]  # their token types
+    text_types: tuple[int, ...]  # token type of each text
 
     @property
     def n_special(self) -> int:
@@ -56,9 +46,7 @@ class Frame:
     def put_around(self, *texts: Ragged) -> tuple[Ragged, Ragged]:
         """Join the first, the second, ... text of each row with the special tokens.
 
-        Returns
-        -------
-        input_ids, token_type_ids : Ragged of n_rows rows, int32
+        Returned are the piece ids and the token types, int32.
         """
         lengths = [text.lengths for text in texts]
         offsets = offsets_from_lengths(np.sum(lengths, axis=0) + self.n_special)
@@ -78,22 +66,12 @@ class Frame:
 
 
 class WordTokenizer:
-    """Cuts words or whole texts into the pieces of a pretrained model.
+    """Cuts words or whole texts into the pieces of a pretrained model, a hub id or directory.
 
     Every word gets at least one piece: one of which the tokenizer keeps nothing (empty, zero-width,
     control characters) becomes the unknown token, so that nothing is lost between words and pieces.
-    Text that spells a special token ("[SEP]") is ordinary text.
-
-    Parameters
-    ----------
-    model : str
-        Hub id or directory.
-
-    Attributes
-    ----------
-    tokenizer : transformers.PreTrainedTokenizerFast
-    frame, pair_frame : Frame
-        The special tokens around one text, and around two.
+    Text that spells a special token ("[SEP]") is ordinary text. ``frame`` and ``pair_frame`` are
+    the special tokens around one text, and around two.
     """
 
     def __init__(self, model: str) -> None:
@@ -154,18 +132,11 @@ class WordTokenizer:
         return self._pieces([encoding.ids for encoding in encodings]).take(order)
 
     def encode_with_offsets(self, texts: Sequence[str]) -> tuple[Ragged, np.ndarray, np.ndarray]:
-        """Return the piece ids of each text and where the pieces lie in it.
+        """Return the piece ids of each text, and the first character of each piece and its end.
 
-        White space at the ends of a piece does not count as part of it, so that
-        ``text[start[i] : end[j]]`` neither starts nor ends with it; it is empty, or
-        ``start[i] >= end[j]``, if there is nothing but white space between. Combining marks belong
-        to the letter before them.
-
-        Returns
-        -------
-        pieces : Ragged of n_texts rows
-        start, end : ndarrays of shape (n_pieces,), int32
-            Characters; ``end`` is exclusive.
+        White space at the ends of a piece does not count as part of it, so that ``text[start[i] :
+        end[j]]`` neither starts nor ends with it; it is empty, or ``start[i] >= end[j]``, if there
+        is nothing but white space between. Combining marks belong to the letter before them.
         """
         encodings = self._backend.encode_batch(
             [_without_surrogates(text) for text in texts], add_special_tokens=False
@@ -184,16 +155,10 @@ class WordTokenizer:
         return pieces, start, end
 
     def put_beside(self, asked: Ragged, windows: Ragged) -> tuple[Ragged, Ragged, np.ndarray]:
-        """Join windows of texts with what is asked of them.
+        """Join windows of texts with what is asked of them, as :meth:`Frame.put_around` does.
 
-        That comes first, except in models that pad at the left (XLNet): they were trained with the
-        text first.
-
-        Returns
-        -------
-        input_ids, token_type_ids : Ragged of n_windows rows, int32
-        n_before : ndarray of shape (n_windows,)
-            Pieces before the window.
+        What is asked comes first, except in models that pad at the left (XLNet): they were trained
+        with the text first. Also returned is how many pieces are before each window.
         """
         frame = self.pair_frame
         n_before = np.full(len(windows), frame.n_before)

@@ -8,22 +8,10 @@ from ._ragged import ranges
 def cut_windows(
     n_pieces: np.ndarray, capacity: np.ndarray | int, stride: np.ndarray | int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut texts into windows that cover them.
+    """Cut texts into windows that cover them: the text, start and stop of each, ascending.
 
-    Parameters
-    ----------
-    n_pieces : ndarray of shape (n_texts,)
-        Length of each text in pieces.
-    capacity : int or ndarray of shape (n_texts,)
-        Pieces that fit in a window, special ones not counted.
-    stride : int or ndarray of shape (n_texts,)
-        Pieces that neighbouring windows share at least, in [0, capacity).
-
-    Returns
-    -------
-    text, start, stop : ndarrays of shape (n_windows,)
-        The windows of each text, ascending; all windows of a cut text are full (the last one
-        overlaps more).
+    A window has up to ``capacity`` pieces, special ones not counted, and shares ``stride`` or more
+    with its neighbour; all windows of a cut text are full (the last one overlaps more).
 
     Examples
     --------
@@ -43,27 +31,11 @@ def cut_windows(
 def central_window(
     position: np.ndarray, text: np.ndarray, start: np.ndarray, stop: np.ndarray
 ) -> np.ndarray:
-    """Return, for each position, the window in which it is most central.
+    """Return, for each position, the number of the window in which it is most central.
 
     A position is taken from the window that leaves it most context on its poorer side; the ends of
-    a text are no lack of context. Ties go to the earlier window.
-
-    Parameters
-    ----------
-    position : ndarray of shape (n_positions,)
-        Counted through all texts.
-    text, start, stop : ndarrays of shape (n_windows,)
-        Windows as from :func:`cut_windows`, but counted through all texts.
-
-    Returns
-    -------
-    ndarray of shape (n_positions,)
-        Indices of windows.
-
-    Examples
-    --------
-    >>> central_window(np.arange(10), np.array([0, 0]), np.array([0, 4]), np.array([6, 10]))
-    array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
+    a text are no lack of context. Ties go to the earlier window. Positions and the windows of
+    :func:`cut_windows` are counted through all texts.
     """
     last = 2 * stop - 1
     _, high = span_bounds(text, start, stop)
@@ -77,16 +49,8 @@ def span_bounds(
 
     A span from position i to position j has the centre i + j (twice its middle). It belongs to the
     window in which it is most central, as in :func:`central_window`: so every span that is in a
-    window belongs to exactly one, whose ``low < i + j <= high``.
-
-    Parameters
-    ----------
-    row, start, stop : ndarrays of shape (n_windows,)
-        Windows, those of a row side by side in ascending order.
-
-    Returns
-    -------
-    low, high : ndarrays of shape (n_windows,), int64
+    window belongs to exactly one, whose ``low < i + j <= high``. The windows of a row lie side by
+    side in ascending order.
     """
     low = np.full(len(row), -1, dtype=np.int64)
     high = np.full(len(row), np.iinfo(np.int64).max)
@@ -100,27 +64,12 @@ def span_bounds(
 def truncated_lengths(
     lengths: list[np.ndarray], capacity: int, truncation: str
 ) -> list[np.ndarray]:
-    """Return how many pieces of each text are kept.
+    """Return how many pieces of each text are kept, of rows of one or two texts.
 
-    Parameters
-    ----------
-    lengths : list of one or two ndarrays of shape (n_rows,)
-        Pieces of the first and, with pairs, of the second texts.
-    capacity : int
-        Pieces that a row may have.
-    truncation : {"longest_first", "second", "error"}
-        "longest_first" takes pieces from the end of the longer text until the row fits (of a tie,
-        from the second), "second" from the second text only.
-
-    Raises
-    ------
-    ValueError
-        If a row is too long with "error", or its first text alone with "second"; it names the row.
-
-    Examples
-    --------
-    >>> truncated_lengths([np.array([9, 2]), np.array([5, 9])], 8, "longest_first")
-    [array([4, 2]), array([4, 6])]
+    A row may have ``capacity`` pieces. "longest_first" takes pieces from the end of the longer text
+    until the row fits (of a tie, from the second), "second" from the second text only. A row that
+    is too long with "error", or whose first text alone is with "second", is a ValueError, which
+    names it.
     """
     total = np.sum(lengths, axis=0)
     if truncation == "error":

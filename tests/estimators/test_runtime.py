@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from skdice import DiceTokenTagger
 from skdice.inspection import compare_runtimes
-from skdice.io import _onnx_network
+from skdice.io import _onnx
 
 from ..io.conftest import fitted_shallow, make  # noqa: F401
 
@@ -43,14 +43,14 @@ METHODS = {
 def sessions(traced_once):
     """Count the sessions."""
     sessions = []
-    open_session = _onnx_network.open_session
+    open_session = _onnx.open_session
 
     def open_and_count(path):
         sessions.append(path.name)
         return open_session(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_onnx_network, "open_session", open_and_count)
+        patch.setattr(_onnx, "open_session", open_and_count)
         yield sessions
 
 
@@ -162,13 +162,13 @@ class TestSessions:
         assert flat(found) != pytest.approx(flat(old), abs=1e-4)
 
     def test_freed_with_the_network(self, estimator, monkeypatch):
-        monkeypatch.setattr(_onnx_network, "_NETWORKS", WeakKeyDictionary())
+        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
         one = pickle.loads(pickle.dumps(estimator()[0]))
         one.predict([["a"]])
-        assert len(_onnx_network._NETWORKS) == 1
+        assert len(_onnx._NETWORKS) == 1
         del one
         gc.collect()  # A net of skorch holds itself.
-        assert len(_onnx_network._NETWORKS) == 0
+        assert len(_onnx._NETWORKS) == 0
 
     def test_copies(self, estimator, tmp_path):
         one, X, _ = estimator()
@@ -218,14 +218,14 @@ class TestRefused:
     def test_another_network(self, fitted_shallow, monkeypatch):  # noqa: F811
         """The graph is that of other weights."""
         one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
-        compare_as_it_is = _onnx_network.compare
+        compare_as_it_is = _onnx.compare
 
         def compare(session, graph, *args):
             graph = copy.deepcopy(graph)  # The traced program shares its weights.
             graph.transformer.classifier.bias[0] += 3e-4
             compare_as_it_is(session, graph, *args)
 
-        monkeypatch.setattr(_onnx_network, "compare", compare)
+        monkeypatch.setattr(_onnx, "compare", compare)
         with pytest.raises(RuntimeError, match=r"'logits' .* differs by 0\.0003"):
             one.set_params(runtime="onnx").predict([["a"]])
 

@@ -24,6 +24,8 @@ MANIFEST = Manifest(
         "loss_reason_": None,
         "negative_ratio_": None,
         "lr_": 2e-4,
+        "loss_reason_": None,
+        "negative_ratio_": None,
     },
     network={"criterion": DiceLoss(background=2), "precision": "bf16", "base_digest": ""},
     metrics={"valid_score": 0.91237},

@@ -73,7 +73,7 @@ class TestInterval:
         "y_true, y_pred, options, message",
         [
             ([["O"]], [["O"], ["O"]], {}, "got 1 and 2"),
-            ([], [], {}, "got 0 and 0"),
+            ([], [], {}, "got none"),
             ([["O"]], [["O"]], {"confidence_level": 95}, r"'confidence_level' .*\(0, 1\)"),
             ([["O"]], [["O"]], {"n_resamples": 0}, "'n_resamples' parameter"),
         ],
