@@ -23,8 +23,8 @@ from skdice import (
     imbalance_report,
 )
 from skdice._cli import main
+from skdice._cli._commands import read_texts
 from skdice._cli._main import literal
-from skdice._cli._tag import read_texts
 from skdice.datasets import (
     make_questions,
     read_conll,

@@ -5,7 +5,7 @@ import re
 import sys
 
 from .._parameters import check_option
-from ._files import file_error, read_lines, shorten
+from ._files import count_columns, file_error, read_lines, shorten
 
 # The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
 # in any order; it also needs four times as long.
@@ -96,10 +96,7 @@ def _read_columns(line: str, tag: str) -> tuple[str, str, str]:
     """Return the ID, the word and the tag of a line."""
     fields = line.split("\t")
     if len(fields) != 10:
-        s = "" if len(fields) == 1 else "s"
-        raise ValueError(
-            f"got {len(fields)} column{s} in {shorten(line)}, expected 10, separated by a TAB."
-        )
+        raise ValueError(count_columns(fields, line, "\t", "10"))
     return fields[0], fields[1], fields[_COLUMNS[tag]]
 
 

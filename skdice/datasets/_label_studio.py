@@ -73,17 +73,6 @@ def read_label_studio(
     -----
     Label Studio counts characters (code points). Versions of 2021 and before counted UTF-16 code
     units; offsets are taken as such if only so they fit the texts that the annotation gives.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_label_studio, write_label_studio
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "tasks.json"
-    ...     write_label_studio(path, ["Hi.", "Anna smiles."], [[], [(0, 4, "PER")]])
-    ...     read_label_studio(path)
-    (['Hi.', 'Anna smiles.'], [[], [(0, 4, 'PER')]])
     """
     check_option("read_label_studio", "task", task, _TASKS)
     check_bool("read_label_studio", "multilabel", multilabel)
@@ -112,7 +101,12 @@ def read_label_studio(
                 rows.leave_out("choices for a region", row)
             elif task != "entities":
                 tags.add(str(name))
-                _check_one_tag(where, tags)
+                if len(tags) > 1:
+                    raise ValueError(
+                        f"{where}: the file has choices of several tags, {sorted(tags)}. Say which "
+                        "ones to read, such as in read_label_studio(path, ..., "
+                        f"from_name={min(tags)!r})."
+                    )
                 found += get_field(where, value, "choices", list)
             elif type(region) is str and region in other_texts:
                 rows.leave_out(f"regions of {region!r}", row)
@@ -242,15 +236,6 @@ def _list_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
     return [Mention(place, start, end, label, shown) for label in labels]
 
 
-def _check_one_tag(place: str, tags: set[str]) -> None:
-    if len(tags) > 1:
-        first, second = sorted(tags)
-        raise ValueError(
-            f"{place}: the file has choices of the tags {first!r} and {second!r}. Say which "
-            f"ones to read, such as in read_label_studio(path, ..., from_name={first!r})."
-        )
-
-
 def write_label_studio(
     path: str | os.PathLike[str],
     X: Texts | Pairs,
@@ -315,7 +300,11 @@ def write_label_studio(
     keys = keys or (["text1", "text2"] if task == "pairs" else ["text"])
     X, y = check_annotated(X, y, task)
     if task == "entities":
-        if _have_scores(y) and model_version is None:
+        lengths = {len(span) for row in y for span in row}
+        if len(lengths) > 1:
+            i = next(i for i, row in enumerate(y) if any(len(span) == 3 for span in row))
+            raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
+        if lengths == {4} and model_version is None:
             model_version = "skdice"
         results = [[_make_region(one, *span) for span in row] for one, row in zip(X, y)]
     else:
@@ -333,15 +322,6 @@ def write_label_studio(
             prediction = {"model_version": model_version, **result, **lowest}
             tasks.append({"data": data, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)
-
-
-def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
-    """Whether all spans have a score, or none."""
-    lengths = {len(span) for row in spans for span in row}
-    if len(lengths) > 1:
-        i = next(i for i, row in enumerate(spans) if any(len(span) == 3 for span in row))
-        raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
-    return lengths == {4}
 
 
 def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._files import file_error, read_text
-from ._tables import Record, drop_header, is_integer, make_labels, split_records
+from ._tables import Record, is_integer, make_labels, split_records
 
 _KNOWN_NAMES = {
     "text": ("text", "sentence", "tweet", "message", "review"),
@@ -99,11 +99,9 @@ def read_labeled_text(
             f"{os.fspath(path)}: lines are cut at their first space only, so that the label must "
             f"come first. Got {text=} and {label=}; pass another separator."
         )
-    if has_header:
-        records = drop_header(path, records)
-    elif is_guess:
+    if is_guess and not has_header:
         _check_first_label(path, records)
-    X = [fields[text_column] for _, fields in records]
+    X = [fields[text_column] for _, fields in records[has_header:]]
     return X, make_labels(path, records, label_column, has_header=has_header)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._parameters import check_option
 from ._files import file_error, read_text, shorten
-from ._tables import drop_header, is_integer, make_labels, split_records
+from ._tables import is_integer, make_labels, split_records
 
 # Where both texts and the label stand: names in a header, or positions without one.
 _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
@@ -81,18 +81,14 @@ def read_pairs(
         layout = find_layout(line) or ""
         if not layout:
             known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-            problem = (
-                f"cannot tell the layout from {shorten(line)}. Pass one as layout=...: {known}"
-            )
-            raise file_error(path, 1, f"{problem}. Columns are separated by a TAB.")
+            problem = f"cannot tell the layout from {shorten(line)}, cut at TABs. Pass layout=..."
+            raise file_error(path, 1, f"{problem}: {known}.")
     n_columns = _N_COLUMNS.get(layout)
     is_quoted = layout == "quora"
     records = split_records(path, text, "\t", is_quoted=is_quoted, n_columns=n_columns)
     has_header = n_columns is None
     first, second, label = (_find_column(path, layout, c, records[0][1]) for c in _LAYOUTS[layout])
-    if has_header:
-        records = drop_header(path, records)
-    X = [(fields[first], fields[second]) for _, fields in records]
+    X = [(fields[first], fields[second]) for _, fields in records[has_header:]]
     return X, make_labels(path, records, label, has_header=has_header)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ._files import SEPARATOR_NAMES, file_error, shorten
+from ._files import count_columns, file_error, shorten
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
@@ -45,13 +45,10 @@ def split_records(
         n_columns = max(len(records[0][1]), 1)
     for number, fields in records:
         if len(fields) != n_columns:
-            got = "a blank line"
+            problem = "got a blank line."
             if fields:
-                s = "" if len(fields) == 1 else "s"
-                got = f"{len(fields)} column{s} in {shorten(separator.join(fields))}"
-            expected = f"{n_columns} column{'' if n_columns == 1 else 's'}"
-            between = SEPARATOR_NAMES.get(separator, repr(separator))
-            problem = f"got {got}, expected {expected}, separated by {between}."
+                line = separator.join(fields)
+                problem = count_columns(fields, line, separator, str(n_columns))
             raise file_error(path, number, problem)
     return records
 
@@ -91,20 +88,16 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
     return records
 
 
-def drop_header(path: str | os.PathLike[str], records: list[Record]) -> list[Record]:
-    """Return the rows after the first one; there must be some."""
-    if len(records) == 1:
-        raise file_error(path, 1, "the file ends after its header.")
-    return records[1:]
-
-
 def make_labels(
     path: str | os.PathLike[str], records: Sequence[Record], column: int, *, has_header: bool
 ) -> np.ndarray:
     """Return the labels in a column: of dtype int64 if all are integers, else of type str.
 
-    If the file has no header, a first label that seems to be one is an error.
+    Without rows after a header it is an error, as is a first label that seems to be one.
     """
+    records = records[has_header:]
+    if not records:
+        raise file_error(path, 1, "the file ends after its header.")
     labels = [fields[column].strip(" ") for _, fields in records]
     for (number, _), label in zip(records, labels):
         if not label:

@@ -239,7 +239,7 @@ class TestLabelStudioLabels:
         path = write(
             [task([choices("pos")]), task([choices("x", from_name="topic"), choices("neg")])]
         )
-        with pytest.raises(ValueError, match=r"row 1 .*'mood' and 'topic'. .*from_name='mood'\)"):
+        with pytest.raises(ValueError, match=r"row 1 .*'mood', 'topic'\]. .*from_name='mood'\)"):
             read_label_studio(path, task="labels")
         _, y, left_out = read_warned(read_label_studio, path, task="labels", from_name="mood")
         assert y.tolist() == ["pos", "neg"]

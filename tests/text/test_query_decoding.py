@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skdice.datasets._write_tags import write_tags
+from skdice.datasets._words_from_spans import write_tags
 from skdice.metrics import get_entities
 from skdice.text._decoding import best_disjoint, find_spans
 from skdice.text._entities import Entity
