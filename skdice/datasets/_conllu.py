@@ -101,10 +101,7 @@ def _read_columns(line: str, tag: str) -> tuple[str, str, str]:
 
 
 def _find_last_covered(node: str, n_words: int, last: int) -> int:
-    """Return the last word that multi-word tokens cover, after a line without a word of its own.
-
-    So far the sentence has `n_words`, and its multi-word tokens go to the word `last`.
-    """
+    """Return the last word that multi-word tokens cover, `last` before, after another node."""
     following = n_words + 1
     multi_word = re.fullmatch(rf"{following}-([1-9][0-9]*)", node)
     if multi_word and last < following <= int(multi_word[1]):
@@ -120,12 +117,11 @@ def _find_last_covered(node: str, n_words: int, last: int) -> int:
 
 
 def _check_word(word: str, tag: str, value: str) -> None:
-    """Refuse a word without a tag, which has none to be learned or scored."""
     if not word:
         raise ValueError("the word (column 2) is empty.")
     if value in ("", "_"):
         other = "xpos" if tag == "upos" else "upos"
         raise ValueError(
-            f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r}). "
-            f"Every word needs one; perhaps the file has {other} tags: tag={other!r}."
+            f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r}); "
+            f"perhaps the file has {other} tags: tag={other!r}."
         )

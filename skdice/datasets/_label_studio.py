@@ -31,11 +31,10 @@ def read_label_studio(
 ) -> tuple[list[str] | list[tuple[str, str]], list[list[Span]] | np.ndarray | list[list[str]]]:
     r"""Read texts or pairs with entities or labels from an export of Label Studio.
 
-    Each task gives at most one row. Of several annotations of a task that one is read which is
-    marked as ground truth, else the newest. A task of which someone said, by an annotation with
-    nothing in it, that it has no entities is returned with none. A warning counts what is left out:
-    tasks that nobody annotated, other annotations, regions without a label, relations and other
-    results. Predictions and drafts are ignored.
+    Each task gives at most one row: of several annotations the one that is marked as ground truth,
+    else the newest. A task with an annotation that has nothing in it is returned without entities.
+    A warning counts what is left out: tasks that nobody annotated, other annotations, regions
+    without a label, relations and other results. Predictions and drafts are ignored.
 
     Parameters
     ----------
@@ -65,9 +64,9 @@ def read_label_studio(
     Raises
     ------
     ValueError
-        If the file is not such an export, a span does not lie in its text or the file says another
-        text of it, the text or the tag cannot be told, a task has several labels but `multilabel`
-        is False, or no task is annotated. Errors name the file, line, row (from 0) and task.
+        If the file is not such an export, a span does not lie in its text, the text or the tag
+        cannot be told, a task has several labels but `multilabel` is False, or no task is
+        annotated. Errors name the file, line, row (from 0) and task.
 
     Notes
     -----
@@ -270,8 +269,7 @@ def write_label_studio(
         Name of the ``<Labels>`` or ``<Choices>`` tag.
     model_version : str, default=None
         Name of the model of which `y` are the predictions. None means that they are annotations,
-        unless spans have scores: then they are predictions of ``"skdice"``. Where a model may have
-        found nothing in any text, pass a name.
+        unless spans have scores: then they are predictions of ``"skdice"``.
 
     Raises
     ------

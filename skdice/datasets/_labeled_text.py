@@ -29,7 +29,7 @@ def read_labeled_text(
     r"""Read texts and their labels from a TSV or CSV file, or from lines ``<label> <text>``.
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it). Nothing is skipped but blank lines at the very end of the file.
+    before it); blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -65,8 +65,7 @@ def read_labeled_text(
     ------
     ValueError
         If a row has another number of columns than the first one or an empty label, the columns
-        cannot be found, the file cannot be decoded or has no rows, or a parameter is invalid.
-        Errors name the file and the line.
+        cannot be found, or the file has no rows. Errors name the file and the line.
 
     Examples
     --------
