@@ -210,10 +210,3 @@ def test_sentences_that_no_sequence_can_tag_get_the_best_class_of_each_word():
     scores = np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [3, 1, 2.0]])
     best = best_sequences(scores, np.array([0, 1, 3, 3, 4]), transitions)
     assert [classes[i] for i in best] == ["I-X", "B-X", "E-X", "B-X"]
-
-
-@pytest.mark.parametrize("offsets", [[0], [0, 0, 0]])
-def test_no_words(offsets):
-    transitions = allowed_transitions(["B-X", "O"], "IOB2")
-    best = best_sequences(np.zeros((0, 2)), np.array(offsets), transitions)
-    assert best.shape == (0,)
