@@ -24,9 +24,8 @@ def read_conll(
 
     Each line holds one word and its annotations. A line with nothing but spaces and TABs ends a
     sentence, and so does a ``-DOCSTART-`` line, which is dropped. Everything else is data: columns
-    are cut at the exact separator and lines at ``"\n"`` only (with one ``"\r"`` before it), so that
-    words such as a no-break space, a zero-width space or U+2028 stay words. Tags are returned as
-    they stand, in the tagging scheme of the file.
+    are cut at the exact separator and lines at ``"\n"`` only (with one ``"\r"`` before it). Tags
+    are returned as they stand, in the tagging scheme of the file.
 
     Parameters
     ----------

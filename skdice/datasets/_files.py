@@ -34,8 +34,7 @@ def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list[str]:
     r"""Read the lines of a text file, split at ``"\n"`` only, with one ``"\r"`` before it.
 
-    All other line separators of Unicode are data: ``str.splitlines`` would break a token such as
-    U+2028 in two. A final line end makes no empty last line.
+    All other line separators of Unicode are data: U+2028 may be a token.
     """
     lines = read_text(path, encoding=encoding).split("\n")
     if not lines[-1]:

@@ -25,7 +25,7 @@ def read_pairs(
     r"""Read pairs of texts and their labels from a file with columns separated by TABs.
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it). Nothing is skipped but blank lines at the very end of the file.
+    before it); blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -62,17 +62,6 @@ def read_pairs(
     FileNotFoundError, ValueError
         If there is no such file, a row has a wrong number of columns or an empty label, or the
         layout is unknown or cannot be told. Errors name the file and the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_pairs
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.tsv"
-    ...     _ = path.write_text("sentence1\tsentence2\tlabel\nHi.\tHello.\t1\n")
-    ...     read_pairs(path)
-    ([('Hi.', 'Hello.')], array([1]))
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)

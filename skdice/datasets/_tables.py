@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,13 +28,10 @@ def split_records(
 ) -> list[Record]:
     """Cut the text of a file into rows of one number of columns, that of the first row by default.
 
-    A space only cuts once: it separates a label from the text after it. Blank lines at the end are
-    dropped. Fields may be quoted with ``"`` if `is_quoted`, as in CSV files. There is at least one
-    row.
+    A space only cuts once, after a label. Blank lines at the end are dropped. Fields may be quoted
+    with ``"`` if `is_quoted`, as in CSV files. There is at least one row.
     """
-    records = list(
-        _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
-    )
+    records = _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
     n_lines = records[-1][0] if records else 1
     while records and not records[-1][1]:
         records.pop()
@@ -53,11 +50,11 @@ def split_records(
     return records
 
 
-def _parse_lines(text: str, separator: str) -> Iterator[Record]:
+def _parse_lines(text: str, separator: str) -> list[Record]:
     n_cuts = 1 if separator == " " else -1
-    for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
-        line = line.removesuffix("\n").removesuffix("\r")
-        yield number, line.split(separator, n_cuts) if line.strip(" ") else []
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    rows = [line.split(separator, n_cuts) if line.strip(" ") else [] for line in lines]
+    return list(enumerate(rows, start=1))
 
 
 def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
@@ -78,10 +75,8 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        problem = (
-            f"the row that begins here is badly quoted, at the latest in line {reader.line_num} "
-            f'({error}). A quoted field begins and ends with one ", and a " inside it is doubled.'
-        )
+        where = f"at the latest in line {reader.line_num} ({error})"
+        problem = f"the row that begins here is badly quoted, {where}."
         raise file_error(path, number, problem) from None
     finally:
         csv.field_size_limit(limit)

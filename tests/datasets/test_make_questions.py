@@ -153,14 +153,6 @@ def test_names_of_the_question_occur_in_other_sentences(sample):
         assert n_others >= 1 + bool(answers["text"])
 
 
-@pytest.mark.parametrize("ratio", [10, 20, 100])
-def test_answers_are_mentioned_more_than_once(ratio):
-    X, y = make_questions(1000, ratio=ratio, random_state=0)
-    rows = [(c, *a["text"], *a["answer_start"]) for c, a in zip(X["context"], y)]
-    assert 0.25 < np.mean([context.count(text) > 1 for context, text, _ in rows]) < 0.9
-    assert np.mean([context.index(text) < start for context, text, start in rows]) > 0.15
-
-
 def test_questions_alone_tell_nothing(sample):
     X, y = sample
     counts = defaultdict(lambda: [0, 0])
