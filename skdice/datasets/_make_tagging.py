@@ -169,7 +169,7 @@ def _make_tags(chunk: _Chunk, scheme: str) -> list[str]:
     if not chunk.spans:
         return ["O"] * n_words
     ((_, _, label),) = chunk.spans
-    first, inner, last, single = _PREFIXES[scheme]
+    first, inner, last, single = list(_PREFIXES[scheme])
     prefixes = single if n_words == 1 else first + inner * (n_words - 2) + last
     return [f"{prefix}-{label}" for prefix in prefixes]
 
