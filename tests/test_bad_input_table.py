@@ -107,10 +107,9 @@ def compare(model):
 # Several calls: each of them gets what the row says.
 CASES = {
     "`None`, a str, a dict, a set or a generator as X": [
-        *(lambda model, X=X: tag(model, X) for X in (None, "john", {"a": 1}, {"a"}, iter(["a"]))),
-        *(lambda model, X=X: extract(model, X) for X in (None, "john", {"a": 1}, {"a"})),
-        *(lambda model, X=X: classify(model, X) for X in (None, "john", {"a": 1}, {"a"})),
-        *(lambda model, X=X: classify_pairs(model, X) for X in (None, "john", {"a": 1}, {"a"})),
+        lambda model, fit=fit, X=X: fit(model, X)
+        for fit in (tag, extract, classify, classify_pairs)
+        for X in (None, "john", {"a": 1}, {"a"}, iter(["a"]))
     ],
     "no y": [
         lambda model: tag(model, y=None),

@@ -23,8 +23,8 @@ from skdice import (
     imbalance_report,
 )
 from skdice._cli import main
+from skdice._cli._commands import read_texts
 from skdice._cli._main import literal
-from skdice._cli._tag import read_texts
 from skdice.datasets import (
     make_questions,
     read_conll,
@@ -323,20 +323,7 @@ class TestErrors:
             ("compare train.conll test.conll --losses dice", "baseline"),
             ("tag nowhere", "nowhere"),
             ("tag .", "was not saved by skdice"),
-        ],
-    )
-    def test_input(self, folder, run, argv, message):
-        Path("bad.conll").write_text("a\tO\n\nb\n")
-        Path("words.txt").write_text("a\tb\nc\td\n")
-        status, out, err = run(*argv.split())
-        assert (status, out) == (2, "")
-        error = err[err.index("skdice: error: ") :]
-        assert message in error
-        assert "Traceback" not in err
-
-    @pytest.mark.parametrize(
-        "argv, message",
-        [
+            # What is wrong with the command itself.
             ("", "the following arguments are required: COMMAND"),
             ("fit train.conll", "--out"),
             ("fit train.conll --out a --set lr", "expected NAME=VALUE"),
@@ -344,10 +331,13 @@ class TestErrors:
             ("compare a b --seed 0", "unrecognized arguments: --seed"),
         ],
     )
-    def test_usage(self, run, argv, message):
+    def test_input(self, folder, run, argv, message):
+        Path("bad.conll").write_text("a\tO\n\nb\n")
+        Path("words.txt").write_text("a\tb\nc\td\n")
         status, out, err = run(*argv.split())
         assert (status, out) == (2, "")
-        assert message in err
+        assert message in err[err.index("error: ") :]
+        assert "Traceback" not in err
 
     @pytest.mark.parametrize("error", [KeyError("a bug"), TypeError("a bug"), KeyboardInterrupt()])
     def test_what_is_not_about_the_input(self, folder, run, monkeypatch, error):

@@ -9,31 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._version import __version__
-from ._commands import DATA, TASKS, run_compare, run_fit, run_report
-from ._tag import run_tag
+from ._commands import DATA, TASKS, run_compare, run_fit, run_report, run_tag
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command, by default with the arguments of the process, and return its status.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process by default.
-
-    Returns
-    -------
-    status : int
-        0, or 2 if the input is not allowed: the reason is on stderr. What reading and checking
-        raise (ValueError, OSError, ImportError) is about the input, unless ``--traceback`` is
-        given; any other error is a bug and keeps its traceback.
-
-    Raises
-    ------
-    SystemExit
-        If the arguments cannot be parsed, or ask for help or the version.
+    It is 2 if the input is not allowed, with the reason on stderr. What reading and checking raise
+    (ValueError, OSError, ImportError) is about the input, unless ``--traceback`` is given; any
+    other error is a bug and keeps its traceback.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # Closed, as by >&- in a shell.
@@ -161,10 +147,10 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
     """Add the parameters of the estimator."""
-    parser.add_argument("--model", help="hub id or directory of the base model")
-    epochs_help = "passes over the rows"
-    parser.add_argument("--epochs", metavar="N", dest="max_epochs", type=literal, help=epochs_help)
-    parser.add_argument("--lr", type=literal, help="learning rate")
+    add = parser.add_argument
+    add("--model", help="hub id or directory of the base model")
+    add("--epochs", metavar="N", dest="max_epochs", type=literal, help="passes over the rows")
+    add("--lr", type=literal, help="learning rate")
     text = "any parameter of the estimator, such as batch_size=32; may be repeated"
     _add_assignments(parser, "--set", text)
 

@@ -1,7 +1,6 @@
 """Readers and writers of corpora and annotation tools, and generators of imbalanced text."""
 
 from ._brat import read_brat, write_brat
-from ._characters import split_into_characters
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
@@ -12,6 +11,7 @@ from ._make_questions import make_questions
 from ._make_tagging import make_tagging
 from ._pairs import read_pairs
 from ._spacy_json import read_spacy_json, write_spacy_json
+from ._splitting import split_into_characters
 from ._squad import read_squad
 from ._words_from_spans import words_from_spans
 

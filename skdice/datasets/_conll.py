@@ -7,7 +7,7 @@ from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
 from .._typing import TagSequences, TokenLists
-from ._files import SEPARATOR_NAMES, file_error, read_lines, shorten, write_text
+from ._files import count_columns, file_error, read_lines, write_text
 from ._spans import check_encodable
 
 _DOCSTART = "-DOCSTART-"
@@ -24,9 +24,8 @@ def read_conll(
 
     Each line holds one word and its annotations. A line with nothing but spaces and TABs ends a
     sentence, and so does a ``-DOCSTART-`` line, which is dropped. Everything else is data: columns
-    are cut at the exact separator and lines at ``"\n"`` only (with one ``"\r"`` before it), so that
-    words such as a no-break space, a zero-width space or U+2028 stay words. Tags are returned as
-    they stand, in the tagging scheme of the file.
+    are cut at the exact separator and lines at ``"\n"`` only (with one ``"\r"`` before it). Tags
+    are returned as they stand, in the tagging scheme of the file.
 
     Parameters
     ----------
@@ -91,12 +90,8 @@ def read_conll(
         except IndexError:
             word = tag = ""
         if not word or not tag or word_column % len(fields) == tag_column % len(fields):
-            problem = (
-                f"got {len(fields)} column{'' if len(fields) == 1 else 's'} in {shorten(line)}. "
-                f"Expected a word (column {word_column}) and a tag (column {tag_column}), neither "
-                f"empty, separated by {SEPARATOR_NAMES.get(separator, repr(separator))}."
-            )
-            raise file_error(path, number, problem)
+            expected = f"a word (column {word_column}) and a tag (column {tag_column}), not empty"
+            raise file_error(path, number, count_columns(fields, line, separator, expected))
         # Words and tags recur: one object for each saves most of the memory of a large corpus.
         rows[-1].append((sys.intern(word), sys.intern(tag)))
     rows = [row for row in rows if row]

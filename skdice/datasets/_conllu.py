@@ -5,7 +5,7 @@ import re
 import sys
 
 from .._parameters import check_option
-from ._files import file_error, read_lines, shorten
+from ._files import count_columns, file_error, read_lines, shorten
 
 # The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
 # in any order; it also needs four times as long.
@@ -41,19 +41,6 @@ def read_conllu(
     FileNotFoundError, ValueError
         If there is no such file, a line has not exactly 10 columns, its ID does not follow from the
         lines before or its word has no tag (``_``). Errors name the file and the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_conllu
-    >>> rows = ["1-2 Don't _ _ _", "1 Do do AUX VBP", "2 n't not PART RB", "3 ! ! PUNCT ."]
-    >>> lines = ["\t".join([*row.split(), *"_____"]) for row in rows]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.conllu"
-    ...     _ = path.write_text("\n".join(lines), encoding="utf-8")
-    ...     read_conllu(path)
-    ([['Do', "n't", '!']], [['AUX', 'PART', 'PUNCT']])
     """
     check_option("read_conllu", "tag", tag, _COLUMNS)
     X: list[list[str]] = []
@@ -76,7 +63,10 @@ def read_conllu(
                     y.append(tags)
                 words, tags, last = [], [], 0
             elif not line.startswith("#"):
-                node, word, value = _read_columns(line, tag)
+                fields = line.split("\t")
+                if len(fields) != 10:
+                    raise ValueError(count_columns(fields, line, "\t", "10"))
+                node, word, value = fields[0], fields[1], fields[_COLUMNS[tag]]
                 if node == str(len(words) + 1):
                     _check_word(word, tag, value)
                     # Words and tags recur: one object for each saves most of the memory.
@@ -92,22 +82,8 @@ def read_conllu(
     return X, y
 
 
-def _read_columns(line: str, tag: str) -> tuple[str, str, str]:
-    """Return the ID, the word and the tag of a line."""
-    fields = line.split("\t")
-    if len(fields) != 10:
-        s = "" if len(fields) == 1 else "s"
-        raise ValueError(
-            f"got {len(fields)} column{s} in {shorten(line)}, expected 10, separated by a TAB."
-        )
-    return fields[0], fields[1], fields[_COLUMNS[tag]]
-
-
 def _find_last_covered(node: str, n_words: int, last: int) -> int:
-    """Return the last word that multi-word tokens cover, after a line without a word of its own.
-
-    So far the sentence has `n_words`, and its multi-word tokens go to the word `last`.
-    """
+    """Return the last word that multi-word tokens cover, `last` before, after another node."""
     following = n_words + 1
     multi_word = re.fullmatch(rf"{following}-([1-9][0-9]*)", node)
     if multi_word and last < following <= int(multi_word[1]):
@@ -116,19 +92,17 @@ def _find_last_covered(node: str, n_words: int, last: int) -> int:
         return last
     hint = " Is the empty line before the sentence missing?" if node == "1" else ""
     raise ValueError(
-        f"got the ID {shorten(node)}, expected the word {following}, a multi-word token that "
-        f"starts with it and with no other one ({following}-{following + 1}), or an empty node "
-        f"after the word before ({n_words}.1).{hint}"
+        f"got the ID {shorten(node)}, expected the word {following}, one multi-word token that "
+        f"starts with it, or an empty node after the word before ({n_words}.1).{hint}"
     )
 
 
 def _check_word(word: str, tag: str, value: str) -> None:
-    """Refuse a word without a tag, which has none to be learned or scored."""
     if not word:
         raise ValueError("the word (column 2) is empty.")
     if value in ("", "_"):
         other = "xpos" if tag == "upos" else "upos"
         raise ValueError(
-            f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r}). "
-            f"Every word needs one; perhaps the file has {other} tags: tag={other!r}."
+            f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r}); "
+            f"perhaps the file has {other} tags: tag={other!r}."
         )

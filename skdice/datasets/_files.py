@@ -4,15 +4,26 @@ import gzip
 import lzma
 import os
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
+_SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
 
 
 def file_error(path: str | os.PathLike[str], line: int, problem: str) -> ValueError:
     """Make the error that a line of a file is wrong."""
     return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
+
+
+def count_columns(fields: Sequence[str], line: str, separator: str, expected: str) -> str:
+    """Say how many columns a line has, and what is expected."""
+    s = "" if len(fields) == 1 else "s"
+    between = _SEPARATOR_NAMES.get(separator, repr(separator))
+    return (
+        f"got {len(fields)} column{s} in {shorten(line)}, expected {expected}, separated by "
+        f"{between}."
+    )
 
 
 def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
@@ -23,8 +34,7 @@ def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
 def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list[str]:
     r"""Read the lines of a text file, split at ``"\n"`` only, with one ``"\r"`` before it.
 
-    All other line separators of Unicode are data: ``str.splitlines`` would break a token such as
-    U+2028 in two. A final line end makes no empty last line.
+    All other line separators of Unicode are data: U+2028 may be a token.
     """
     lines = read_text(path, encoding=encoding).split("\n")
     if not lines[-1]:

@@ -23,17 +23,10 @@ _N_SAMPLE = 1000
 
 
 def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str | None:
-    """Tell in which format a file is, so that the right reader can be taken.
+    """Return "conll", "conllu", "labeled text", "pairs", "squad", or None if it cannot be told.
 
-    Returns
-    -------
-    format : {"conll", "conllu", "labeled text", "pairs", "squad"} or None
-        None if it cannot be told. The file may still be badly formed: its reader says so.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If the file cannot be read or decoded.
+    The file may still be badly formed: its reader says so. One that cannot be read or decoded is a
+    FileNotFoundError or ValueError.
     """
     text = read_text(path, encoding=encoding)
     name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")

@@ -15,7 +15,7 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     bool: "true or false",
 }
-_WHITE_SPACE = re.compile(r"[ \t\n\r]*")
+_OTHER = re.compile(r"[^ \t\n\r]")
 _DECODER = json.JSONDecoder()
 
 
@@ -99,8 +99,8 @@ def write_objects(
 
 
 def _skip_space(text: str, position: int) -> int:
-    match = _WHITE_SPACE.match(text, position)
-    return position if match is None else match.end()
+    match = _OTHER.search(text, position)
+    return len(text) if match is None else match.start()
 
 
 def _decode(path: str | os.PathLike[str], text: str, position: int, what: str) -> tuple[Any, int]:

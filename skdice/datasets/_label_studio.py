@@ -31,11 +31,10 @@ def read_label_studio(
 ) -> tuple[list[str] | list[tuple[str, str]], list[list[Span]] | np.ndarray | list[list[str]]]:
     r"""Read texts or pairs with entities or labels from an export of Label Studio.
 
-    Each task gives at most one row. Of several annotations of a task that one is read which is
-    marked as ground truth, else the newest. A task of which someone said, by an annotation with
-    nothing in it, that it has no entities is returned with none. A warning counts what is left out:
-    tasks that nobody annotated, other annotations, regions without a label, relations and other
-    results. Predictions and drafts are ignored.
+    Each task gives at most one row: of several annotations the one that is marked as ground truth,
+    else the newest. A task with an annotation that has nothing in it is returned without entities.
+    A warning counts what is left out: tasks that nobody annotated, other annotations, regions
+    without a label, relations and other results. Predictions and drafts are ignored.
 
     Parameters
     ----------
@@ -65,25 +64,14 @@ def read_label_studio(
     Raises
     ------
     ValueError
-        If the file is not such an export, a span does not lie in its text or the file says another
-        text of it, the text or the tag cannot be told, a task has several labels but `multilabel`
-        is False, or no task is annotated. Errors name the file, line, row (from 0) and task.
+        If the file is not such an export, a span does not lie in its text, the text or the tag
+        cannot be told, a task has several labels but `multilabel` is False, or no task is
+        annotated. Errors name the file, line, row (from 0) and task.
 
     Notes
     -----
     Label Studio counts characters (code points). Versions of 2021 and before counted UTF-16 code
     units; offsets are taken as such if only so they fit the texts that the annotation gives.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_label_studio, write_label_studio
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "tasks.json"
-    ...     write_label_studio(path, ["Hi.", "Anna smiles."], [[], [(0, 4, "PER")]])
-    ...     read_label_studio(path)
-    (['Hi.', 'Anna smiles.'], [[], [(0, 4, 'PER')]])
     """
     check_option("read_label_studio", "task", task, _TASKS)
     check_bool("read_label_studio", "multilabel", multilabel)
@@ -112,7 +100,12 @@ def read_label_studio(
                 rows.leave_out("choices for a region", row)
             elif task != "entities":
                 tags.add(str(name))
-                _check_one_tag(where, tags)
+                if len(tags) > 1:
+                    raise ValueError(
+                        f"{where}: the file has choices of several tags, {sorted(tags)}. Say which "
+                        "ones to read, such as in read_label_studio(path, ..., "
+                        f"from_name={min(tags)!r})."
+                    )
                 found += get_field(where, value, "choices", list)
             elif type(region) is str and region in other_texts:
                 rows.leave_out(f"regions of {region!r}", row)
@@ -242,15 +235,6 @@ def _list_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
     return [Mention(place, start, end, label, shown) for label in labels]
 
 
-def _check_one_tag(place: str, tags: set[str]) -> None:
-    if len(tags) > 1:
-        first, second = sorted(tags)
-        raise ValueError(
-            f"{place}: the file has choices of the tags {first!r} and {second!r}. Say which "
-            f"ones to read, such as in read_label_studio(path, ..., from_name={first!r})."
-        )
-
-
 def write_label_studio(
     path: str | os.PathLike[str],
     X: Texts | Pairs,
@@ -285,8 +269,7 @@ def write_label_studio(
         Name of the ``<Labels>`` or ``<Choices>`` tag.
     model_version : str, default=None
         Name of the model of which `y` are the predictions. None means that they are annotations,
-        unless spans have scores: then they are predictions of ``"skdice"``. Where a model may have
-        found nothing in any text, pass a name.
+        unless spans have scores: then they are predictions of ``"skdice"``.
 
     Raises
     ------
@@ -315,7 +298,11 @@ def write_label_studio(
     keys = keys or (["text1", "text2"] if task == "pairs" else ["text"])
     X, y = check_annotated(X, y, task)
     if task == "entities":
-        if _have_scores(y) and model_version is None:
+        lengths = {len(span) for row in y for span in row}
+        if len(lengths) > 1:
+            i = next(i for i, row in enumerate(y) if any(len(span) == 3 for span in row))
+            raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
+        if lengths == {4} and model_version is None:
             model_version = "skdice"
         results = [[_make_region(one, *span) for span in row] for one, row in zip(X, y)]
     else:
@@ -333,15 +320,6 @@ def write_label_studio(
             prediction = {"model_version": model_version, **result, **lowest}
             tasks.append({"data": data, "predictions": [prediction]})
     write_objects(path, tasks, as_list=True)
-
-
-def _have_scores(spans: Sequence[Sequence[Any]]) -> bool:
-    """Whether all spans have a score, or none."""
-    lengths = {len(span) for row in spans for span in row}
-    if len(lengths) > 1:
-        i = next(i for i, row in enumerate(spans) if any(len(span) == 3 for span in row))
-        raise ValueError(f"All spans of y must have a score, or none; row {i} has one without.")
-    return lengths == {4}
 
 
 def _make_region(text: str, start: int, end: int, label: str, *scores: float) -> dict[str, Any]:

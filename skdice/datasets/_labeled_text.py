@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._files import file_error, read_text
-from ._tables import Record, drop_header, is_integer, make_labels, split_records
+from ._tables import Record, is_integer, make_labels, split_records
 
 _KNOWN_NAMES = {
     "text": ("text", "sentence", "tweet", "message", "review"),
@@ -29,7 +29,7 @@ def read_labeled_text(
     r"""Read texts and their labels from a TSV or CSV file, or from lines ``<label> <text>``.
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it). Nothing is skipped but blank lines at the very end of the file.
+    before it); blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -65,8 +65,7 @@ def read_labeled_text(
     ------
     ValueError
         If a row has another number of columns than the first one or an empty label, the columns
-        cannot be found, the file cannot be decoded or has no rows, or a parameter is invalid.
-        Errors name the file and the line.
+        cannot be found, or the file has no rows. Errors name the file and the line.
 
     Examples
     --------
@@ -99,11 +98,9 @@ def read_labeled_text(
             f"{os.fspath(path)}: lines are cut at their first space only, so that the label must "
             f"come first. Got {text=} and {label=}; pass another separator."
         )
-    if has_header:
-        records = drop_header(path, records)
-    elif is_guess:
+    if is_guess and not has_header:
         _check_first_label(path, records)
-    X = [fields[text_column] for _, fields in records]
+    X = [fields[text_column] for _, fields in records[has_header:]]
     return X, make_labels(path, records, label_column, has_header=has_header)
 
 

@@ -76,17 +76,15 @@ def make_pairs(
     side (``"Anna sold 9 lamps to Peter."``, ``"Peter bought nine lamps from Anna."``), or in
     another order. In a hard negative pair the second sentence is just such another wording, but in
     it the two names are swapped, or one name, number, thing, place, time or verb is another one.
-    The other negative pairs have different subjects. So the more pairs are hard, the less it tells
-    how many words two sentences share; their meaning always decides. Swapped names are more than a
-    small encoder learns from a thousand pairs.
+    The other negative pairs have different subjects. Swapped names are more than a small encoder
+    learns from a thousand pairs.
 
     Parameters
     ----------
     n_samples : int, default=100
         Number of pairs.
     positive_share : float, default=0.2
-        Share of the paraphrases, between 0 and 1. ``round(positive_share * n_samples)`` pairs are
-        positive.
+        Share of the paraphrases, ``round(positive_share * n_samples)``, between 0 and 1.
     hard_share : float, default=0.8
         Share of the negative pairs that are hard, on average.
     random_state : int, RandomState, Generator or None, default=None
@@ -120,9 +118,8 @@ def make_pairs(
     n_positive = round(float(positive_share) * int(n_samples))
     if not 1 <= n_positive < n_samples:
         raise ValueError(
-            f"make_pairs needs at least one pair of each class. {positive_share=} of {n_samples=} "
-            f"makes {n_positive} positive and {n_samples - n_positive} negative pairs. Take "
-            "a larger n_samples."
+            f"make_pairs needs at least one pair of each class; {positive_share=} of {n_samples=} "
+            f"makes {n_positive} positive and {n_samples - n_positive} negative pairs."
         )
     rng = make_rng(random_state, "make_pairs")
     names = _list_names()

@@ -80,12 +80,11 @@ def make_questions(
         Number of negative tokens for each positive one over all contexts, from 10 to 10,000,
         counted as in Table 1 of the Dice loss paper (Li et al., ACL 2020): an answerable question
         has two positive tokens, the start and the end of the answer, and the other tokens of the
-        contexts, cut at white space, are negative. Contexts are as long as it takes to meet it up
-        to a few tokens: ``2 * (1 + ratio)`` on average if all questions are answerable.
+        contexts, cut at white space, are negative. Contexts are as long as it takes:
+        ``2 * (1 + ratio)`` tokens on average if all questions are answerable.
     unanswerable_share : float, default=0.0
-        Share of the unanswerable questions, from 0 to below 1.
-        ``round(unanswerable_share * n_samples)`` questions are unanswerable. The higher it is, the
-        higher must the ratio be.
+        Share of the unanswerable questions, ``round(unanswerable_share * n_samples)``, from 0 to
+        below 1. The higher it is, the higher must the ratio be.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the sentences. None gives other questions in each call.
 
@@ -153,15 +152,14 @@ def _find_mean_length(n_samples: int, n_unanswerable: int, ratio: float) -> floa
     if n_positive == 0:
         raise ValueError(
             "make_questions needs at least one answerable question; the unanswerable_share of "
-            f"{n_samples=} leaves none. Take a larger n_samples."
+            f"{n_samples=} leaves none."
         )
     mean_length = (1 + float(ratio)) * n_positive / n_samples
     if mean_length < _LENGTH_OF_THREE:
         needed = math.ceil(10 * (_LENGTH_OF_THREE * n_samples / n_positive - 1)) / 10
         raise ValueError(
             f"{ratio=} with {n_unanswerable} of {n_samples} questions unanswerable makes contexts "
-            f"of less than three sentences. Take a ratio of {needed:.1f} or more, or a smaller "
-            "unanswerable_share."
+            f"of less than three sentences. Take a ratio of {needed:.1f} or more."
         )
     return mean_length
 

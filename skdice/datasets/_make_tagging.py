@@ -19,16 +19,11 @@ from ._tagging_language import (
     make_language,
 )
 
-# Prefixes of a one-word entity and of the first, inner and last word of a longer one. Entities
-# never touch each other, so IOB1 has no use for B.
+# How the schemes write B, I, E and S. Entities never touch each other, so IOB1 has no use for B.
 _PREFIXES = {
-    "IOB1": "IIII",
-    "IOB2": "BBII",
-    "IOBES": "SBIE",
-    "BIOES": "SBIE",
-    "BMES": "SBME",
-    "BILOU": "UBIL",
-}
+    "IOB1": "IIII", "IOB2": "BIIB", "IOBES": "BIES",
+    "BIOES": "BIES", "BMES": "BMES", "BILOU": "BILU",
+}  # fmt: skip
 _MAX_ENTITY_LENGTH = 4
 _MAX_LISTED = 6
 # How many longer nested names are plain ones, without another name inside.
@@ -53,15 +48,12 @@ def make_tagging(
     at all (``"the Halden nurse told reporters"``). The words around them always decide.
 
     With ``nested=True`` most names of two words and more have another name inside, as in "Kelson
-    Holdings" (an organisation named after a person, which starts at the same word), "Holdings of
-    Kelford" or "North Kelford" (a place named after a place), some of them on three or four levels.
-    The form of the name decides what is inside. By default about two thirds of the entities hold
-    another one or lie inside one. The best choice of entities without overlap, which is all that
-    chunk tags can say, then has an F1 of about 0.78 (0.9 with an `ambiguity` of 1).
+    Holdings" (an organisation named after a person), "Holdings of Kelford" or "North Kelford", on
+    up to four levels; the form of the name decides what is inside. The best choice of entities
+    without overlap, which is all that chunk tags can say, then has an F1 of about 0.78.
 
-    The vocabulary depends on `n_types` and `ambiguity` alone. Calls with different `random_state`,
-    `n_sentences` or `ratio` give samples of the same language, so that one call can make the
-    training sentences and another one the test sentences.
+    The vocabulary depends on `n_types` and `ambiguity` alone: calls with different `random_state`,
+    `n_sentences` or `ratio` give training and test sentences of the same language.
 
     Parameters
     ----------
@@ -69,21 +61,18 @@ def make_tagging(
         Number of sentences.
     ratio : float, default=10.0
         Number of words outside of entities (tag ``"O"``) for each word inside one, over all
-        sentences; from 0.5 to 10,000. From 1 on the result meets it up to a word or two,
-        below within a few percent.
+        sentences, from 0.5 to 10,000; met up to a word or two, below 1 within a few percent.
     n_types : int, default=3
         Number of entity types, from 1 to 20: PER, LOC, ORG, EVENT, WORK, PRODUCT, DISEASE, DRUG,
         FOOD, ANIMAL, VESSEL, TYPE12, ..., TYPE20. All are about equally frequent, and all occur as
         soon as there are enough entities.
     ambiguity : float, default=0.2
         Share of each type's vocabulary that also occurs outside of entities (about half of them;
-        all with ``n_types=1``) or as another type. With a `ratio` below 2 there is little room
-        outside of entities, and fewer words occur there.
+        all with ``n_types=1``) or as another type.
     scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"}, default="IOB2"
         Tagging scheme. It does not change the sentences, and is not used with ``nested=True``.
     nested : bool, default=False
-        Whether entities lie inside others, and y has spans in place of tags. The sentences are
-        others than with False.
+        Whether entities lie inside others, and y has spans in place of tags.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the sentences. None gives other sentences in each call.
 
@@ -180,7 +169,7 @@ def _make_tags(chunk: _Chunk, scheme: str) -> list[str]:
     if not chunk.spans:
         return ["O"] * n_words
     ((_, _, label),) = chunk.spans
-    single, first, inner, last = list(_PREFIXES[scheme])
+    first, inner, last, single = list(_PREFIXES[scheme])
     prefixes = single if n_words == 1 else first + inner * (n_words - 2) + last
     return [f"{prefix}-{label}" for prefix in prefixes]
 
@@ -208,16 +197,14 @@ class _Writer:
     def write_sentence(self, length: int, entity_lengths: Sequence[int]) -> _Sentence:
         """Write about `length` words, with a clause or more for the entities."""
         rng = self._rng
-        clauses: list[_Sentence] = []
         if entity_lengths:
             room = length - sum(entity_lengths)
             n_clauses = max(min(room // 7, len(entity_lengths)), 1)
             n_clauses = max(n_clauses, math.ceil(len(entity_lengths) / _MAX_LISTED))
-            is_short = room < 6 * n_clauses
-            for i in range(n_clauses):
-                clauses.append(self._write_entity_clause(entity_lengths[i::n_clauses], is_short))
+            parts = [entity_lengths[i::n_clauses] for i in range(n_clauses)]
+            clauses = [self._write_entity_clause(part, room < 6 * n_clauses) for part in parts]
         else:
-            clauses.append(self._write_plain_clause())
+            clauses = [self._write_plain_clause()]
         n_words = sum(_count_words(clause) + 1 for clause in clauses)
         n_modified = 0
         while (room := length - n_words) >= 2 or n_words < 5:
@@ -311,9 +298,9 @@ def _write_nested_name(
 ) -> _Chunk:
     """Write the name of an entity, most longer ones with another name inside.
 
-    The form of a name says what is inside, so that the words always decide: "North Kelford" is
-    named after another entity of its type; "Holdings of Kelford" after one of the type before it,
-    in a ring; "Kelson Holdings" after one of the type two before it, which is never nested itself.
+    "North Kelford" is named after another entity of its type; "Holdings of Kelford" after one of
+    the type before it, in a ring; "Kelson Holdings" after one of the type two before it, which is
+    never nested itself.
     """
     own = types[kind]
     forms = []

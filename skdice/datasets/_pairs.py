@@ -6,7 +6,7 @@ import numpy as np
 
 from .._parameters import check_option
 from ._files import file_error, read_text, shorten
-from ._tables import drop_header, is_integer, make_labels, split_records
+from ._tables import is_integer, make_labels, split_records
 
 # Where both texts and the label stand: names in a header, or positions without one.
 _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
@@ -25,7 +25,7 @@ def read_pairs(
     r"""Read pairs of texts and their labels from a file with columns separated by TABs.
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it). Nothing is skipped but blank lines at the very end of the file.
+    before it); blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -62,17 +62,6 @@ def read_pairs(
     FileNotFoundError, ValueError
         If there is no such file, a row has a wrong number of columns or an empty label, or the
         layout is unknown or cannot be told. Errors name the file and the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_pairs
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.tsv"
-    ...     _ = path.write_text("sentence1\tsentence2\tlabel\nHi.\tHello.\t1\n")
-    ...     read_pairs(path)
-    ([('Hi.', 'Hello.')], array([1]))
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
@@ -81,18 +70,14 @@ def read_pairs(
         layout = find_layout(line) or ""
         if not layout:
             known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-            problem = (
-                f"cannot tell the layout from {shorten(line)}. Pass one as layout=...: {known}"
-            )
-            raise file_error(path, 1, f"{problem}. Columns are separated by a TAB.")
+            problem = f"cannot tell the layout from {shorten(line)}, cut at TABs. Pass layout=..."
+            raise file_error(path, 1, f"{problem}: {known}.")
     n_columns = _N_COLUMNS.get(layout)
     is_quoted = layout == "quora"
     records = split_records(path, text, "\t", is_quoted=is_quoted, n_columns=n_columns)
     has_header = n_columns is None
     first, second, label = (_find_column(path, layout, c, records[0][1]) for c in _LAYOUTS[layout])
-    if has_header:
-        records = drop_header(path, records)
-    X = [(fields[first], fields[second]) for _, fields in records]
+    X = [(fields[first], fields[second]) for _, fields in records[has_header:]]
     return X, make_labels(path, records, label, has_header=has_header)
 
 

@@ -36,17 +36,6 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
     ValueError
         If the file is not JSON, a document has no text, a span does not lie in its text, or there
         is no document with entities. Errors name the file, the line and the row, from 0.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_spacy_json, write_spacy_json
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "train.jsonl"
-    ...     write_spacy_json(path, ["Anna smiles."], [[(0, 4, "PER")]])
-    ...     read_spacy_json(path)
-    (['Anna smiles.'], [[(0, 4, 'PER')]])
     """
     rows = Annotated(path)
     for row, place, document in read_objects(path):

@@ -4,11 +4,11 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ._files import SEPARATOR_NAMES, file_error, shorten
+from ._files import count_columns, file_error, shorten
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
@@ -28,13 +28,10 @@ def split_records(
 ) -> list[Record]:
     """Cut the text of a file into rows of one number of columns, that of the first row by default.
 
-    A space only cuts once: it separates a label from the text after it. Blank lines at the end are
-    dropped. Fields may be quoted with ``"`` if `is_quoted`, as in CSV files. There is at least one
-    row.
+    A space only cuts once, after a label. Blank lines at the end are dropped. Fields may be quoted
+    with ``"`` if `is_quoted`, as in CSV files. There is at least one row.
     """
-    records = list(
-        _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
-    )
+    records = _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
     n_lines = records[-1][0] if records else 1
     while records and not records[-1][1]:
         records.pop()
@@ -45,22 +42,19 @@ def split_records(
         n_columns = max(len(records[0][1]), 1)
     for number, fields in records:
         if len(fields) != n_columns:
-            got = "a blank line"
+            problem = "got a blank line."
             if fields:
-                s = "" if len(fields) == 1 else "s"
-                got = f"{len(fields)} column{s} in {shorten(separator.join(fields))}"
-            expected = f"{n_columns} column{'' if n_columns == 1 else 's'}"
-            between = SEPARATOR_NAMES.get(separator, repr(separator))
-            problem = f"got {got}, expected {expected}, separated by {between}."
+                line = separator.join(fields)
+                problem = count_columns(fields, line, separator, str(n_columns))
             raise file_error(path, number, problem)
     return records
 
 
-def _parse_lines(text: str, separator: str) -> Iterator[Record]:
+def _parse_lines(text: str, separator: str) -> list[Record]:
     n_cuts = 1 if separator == " " else -1
-    for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
-        line = line.removesuffix("\n").removesuffix("\r")
-        yield number, line.split(separator, n_cuts) if line.strip(" ") else []
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    rows = [line.split(separator, n_cuts) if line.strip(" ") else [] for line in lines]
+    return list(enumerate(rows, start=1))
 
 
 def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
@@ -81,21 +75,12 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1
     except csv.Error as error:
-        problem = (
-            f"the row that begins here is badly quoted, at the latest in line {reader.line_num} "
-            f'({error}). A quoted field begins and ends with one ", and a " inside it is doubled.'
-        )
+        where = f"at the latest in line {reader.line_num} ({error})"
+        problem = f"the row that begins here is badly quoted, {where}."
         raise file_error(path, number, problem) from None
     finally:
         csv.field_size_limit(limit)
     return records
-
-
-def drop_header(path: str | os.PathLike[str], records: list[Record]) -> list[Record]:
-    """Return the rows after the first one; there must be some."""
-    if len(records) == 1:
-        raise file_error(path, 1, "the file ends after its header.")
-    return records[1:]
 
 
 def make_labels(
@@ -103,8 +88,11 @@ def make_labels(
 ) -> np.ndarray:
     """Return the labels in a column: of dtype int64 if all are integers, else of type str.
 
-    If the file has no header, a first label that seems to be one is an error.
+    Without rows after a header it is an error, as is a first label that seems to be one.
     """
+    records = records[has_header:]
+    if not records:
+        raise file_error(path, 1, "the file ends after its header.")
     labels = [fields[column].strip(" ") for _, fields in records]
     for (number, _), label in zip(records, labels):
         if not label:

@@ -11,7 +11,7 @@ from torch import Tensor
 from .._inputs import Span, check_tags, check_token_lists
 from .._parameters import Parameter, check_number, number, option, parametrised
 from .._typing import Spans, TagSequences, TokenLists, Weights
-from ..datasets._write_tags import write_tags
+from ..datasets._words_from_spans import write_tags
 from ..io._model_card import CardTexts
 from ..losses._query import MATCH_CANDIDATES, QueryLoss
 from ..nn._modules import QueryModule

@@ -21,8 +21,21 @@ from skdice.datasets import (
 )
 from skdice.text._entities import Entity
 
-from .annotated import NESTED, SPANS, TEXTS, annotated_texts
-
+TEXTS = [
+    "Anna smiles.",
+    "",
+    "😀 Anna 👩🏽‍🌾 met 𝔅o.\r\nIn Oslo.",
+    "שרה גרה בחיפה\n",
+    "Cafe\u0301 \u00a0\u2028 x\ty  z",
+]
+SPANS = [
+    [(0, 4, "PER")],
+    [],
+    [(0, 1, "EMO"), (2, 6, "PER"), (7, 11, "EMO"), (16, 18, "PER"), (18, 28, "ODD")],
+    [(0, 3, "PER"), (8, 13, "LOC")],
+    [(0, 5, "LOC"), (5, 8, "ODD"), (9, 10, "X")],
+]
+NESTED = [[(0, 4, "PER"), (0, 12, "S"), (2, 6, "ODD")], [], [], [], []]
 TOOLS = {
     "label_studio": (read_label_studio, write_label_studio, "tasks.json.gz"),
     "doccano": (read_doccano, write_doccano, "all.jsonl.xz"),
@@ -68,6 +81,27 @@ def read_warned(reader, path, **parameters):
         X, y = reader(path, **parameters)
     (warning,) = caught
     return X, y, str(warning.message).removeprefix(f"{path}: left out ").removesuffix(".")
+
+
+@st.composite
+def annotated_texts(draw, overlap=True):
+    """Draw texts of any characters that UTF-8 has, and spans of them."""
+    text = st.text(st.characters(codec="utf-8"), max_size=20)
+    odd = st.sampled_from(
+        ["\r\n", "\n", "\\n", "😀", "𝔅", "e\u0301", "א", " ", "\t", "\ufeff", "a"]
+    )
+    X = draw(st.lists(text | st.lists(odd).map("".join), min_size=1, max_size=4))
+    y = []
+    for row in X:
+        edges = st.lists(st.integers(0, len(row)), min_size=2, max_size=2, unique=True).map(sorted)
+        pairs = draw(st.lists(edges, max_size=4)) if row else []
+        spans = sorted((a, b, draw(st.sampled_from(["PER", "é😀"]))) for a, b in pairs)
+        if not overlap:
+            spans = [
+                span for i, span in enumerate(spans) if all(b <= span[0] for _, b, _ in spans[:i])
+            ]
+        y.append(spans)
+    return X, y
 
 
 class TestRoundTrips:
@@ -239,7 +273,7 @@ class TestLabelStudioLabels:
         path = write(
             [task([choices("pos")]), task([choices("x", from_name="topic"), choices("neg")])]
         )
-        with pytest.raises(ValueError, match=r"row 1 .*'mood' and 'topic'. .*from_name='mood'\)"):
+        with pytest.raises(ValueError, match=r"row 1 .*'mood', 'topic'\]. .*from_name='mood'\)"):
             read_label_studio(path, task="labels")
         _, y, left_out = read_warned(read_label_studio, path, task="labels", from_name="mood")
         assert y.tolist() == ["pos", "neg"]

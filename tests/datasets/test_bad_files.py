@@ -76,7 +76,7 @@ BAD = {
         ("# text\n\n", "line 2", "without any sentence"),
     ],
     read_pairs: [
-        ("a\tb\t1\na\tb\n", "line 2: got 2 columns in 'a\\tb', expected 3 columns", "a TAB"),
+        ("a\tb\t1\na\tb\n", "line 2: got 2 columns in 'a\\tb', expected 3", "a TAB"),
         ("a\tb\t1\n\na\tb\t0\n", "line 2: got a blank line"),
         ("a\tb\t1\na\tb\t \n", "line 2: the label (column 2) is empty"),
         ("1\ta\tb\t5\n1\ta\tb\n", "line 2: got 3 columns", "expected 4"),

@@ -71,7 +71,7 @@ def test_parameters(make, name, values):
     [
         (make_pairs, {"positive_share": 0.001}, "makes 0 positive"),
         (make_pairs, {"n_samples": 5, "positive_share": 0.95}, "and 0 negative pairs"),
-        (make_questions, {"n_samples": 3, "unanswerable_share": 0.9}, "larger n_samples"),
+        (make_questions, {"n_samples": 3, "unanswerable_share": 0.9}, "leaves none"),
         (make_questions, {"ratio": 20, "unanswerable_share": 0.5}, "ratio of 21.0 or more"),
         (make_questions, {"ratio": 11, "unanswerable_share": 0.15}, "ratio of 12.0 or more"),
     ],

@@ -70,9 +70,7 @@ def test_columns_that_are_not_there(write, parameters, message):
         read_labeled_text(path, **parameters)
 
 
-def test_numbers_for_other_files(write):
-    with pytest.raises(ValueError, match="label must come first"):
-        read_labeled_text(write("a 1\nb 0\n"), text=0, label=1)
+def test_numbers_for_a_file_with_a_header(write):
     with pytest.raises(ValueError, match="line 1: the label is 'label'"):
         read_labeled_text(write("sentence\tlabel\na\t1\nb\t0\n"), text=0, label=1)
 

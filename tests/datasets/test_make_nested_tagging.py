@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 from skdice.datasets import make_tagging
@@ -74,12 +73,6 @@ def test_the_best_flat_choice_falls_short(parameters, low, high):
     for seed in range(3):
         _, y = make_tagging(1500, nested=True, random_state=seed, **parameters)
         assert low < best_flat_f1(y) < high
-
-
-def test_share_of_nested_entities_is_the_documented_one():
-    _, y = make_tagging(3000, nested=True, random_state=0)
-    nested = [any(holds(a, b) or holds(b, a) for b in spans) for spans in y for a in spans]
-    assert np.mean(nested) == pytest.approx(2 / 3, abs=0.03)
 
 
 def test_kinds_of_nests():

@@ -66,16 +66,6 @@ def test_form(n_samples, positive_share, random_state):
         assert pair[0] != pair[1]
 
 
-def test_sentences_are_spaced_and_punctuated():
-    X, _ = make_pairs(4000, random_state=0)
-    sentence = re.compile(r"[A-Z][\w-]*(,? [\w-]+)+\.")
-    for text in (text for pair in X for text in pair):
-        assert sentence.fullmatch(text)
-        assert not re.search(r"\b(A|B|N|THINGS)\b|\b(\w+) \2\b", text)
-        assert text.count(",") <= 1
-        assert not text[0].isdigit()
-
-
 @pytest.fixture(scope="module")
 def sample():
     return make_pairs(12_000, positive_share=0.4, random_state=0)
@@ -118,13 +108,6 @@ def test_relations_and_roles_decide(sample):
     assert kinds[0, False, False] > 50
     assert kinds[0, True, True] > 50
     assert set(kinds) == {(1, True, True), (0, False, True), (0, False, False), (0, True, True)}
-
-
-def test_most_negatives_are_hard(sample):
-    X, y = sample
-    shared = np.array([get_overlap(pair) > 0.25 for pair in X])
-    assert shared[y == 1].mean() > 0.98
-    assert 0.72 < shared[y == 0].mean() < 0.88
 
 
 def test_hard_pairs_share_their_words():

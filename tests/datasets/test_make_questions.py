@@ -134,23 +134,6 @@ def sample():
     return make_questions(3000, ratio=50, unanswerable_share=0.4, random_state=0)
 
 
-def test_sentences_are_well_formed(sample):
-    X, _ = sample
-    for context, question in zip(X["context"], X["question"]):
-        sentences = get_sentences(context)
-        assert 3 <= len(sentences) == len(set(sentences))
-        for sentence in sentences:
-            assert re.fullmatch(
-                rf"(In \d{{4}}, )?{NAME} [a-z]+ ({VALUE})( (to|in) {NAME})?( in \d{{4}})?", sentence
-            )
-            assert len(re.findall(r"\d{4}", sentence)) <= 1
-            names = re.findall(NAME, sentence.removeprefix("In "))
-            assert len(set(names)) == len(names)
-        assert re.fullmatch(
-            r"(Who|Whom|What|When|Where|To whom|Which (company|place)) [\w ]+\?", question
-        )
-
-
 def test_the_context_has_just_the_answer(sample):
     X, y = sample
     asked = Counter()
@@ -168,14 +151,6 @@ def test_names_of_the_question_occur_in_other_sentences(sample):
         values = re.findall(VALUE, question.split(" ", 1)[1])
         n_others = sum(all(v in sentence for v in values) for sentence in get_sentences(context))
         assert n_others >= 1 + bool(answers["text"])
-
-
-@pytest.mark.parametrize("ratio", [10, 20, 100])
-def test_answers_are_mentioned_more_than_once(ratio):
-    X, y = make_questions(1000, ratio=ratio, random_state=0)
-    rows = [(c, *a["text"], *a["answer_start"]) for c, a in zip(X["context"], y)]
-    assert 0.25 < np.mean([context.count(text) > 1 for context, text, _ in rows]) < 0.9
-    assert np.mean([context.index(text) < start for context, text, start in rows]) > 0.15
 
 
 def test_questions_alone_tell_nothing(sample):
@@ -198,14 +173,3 @@ def test_numbers_of_mentions_do_not_decide(sample):
     ]
     assert 0.4 < roc_auc_score(is_answerable, n_mentions) < 0.6
     assert 0.4 < roc_auc_score(is_answerable, X["context"].str.len()) < 0.6
-
-
-def test_answers_are_anywhere(sample):
-    X, y = sample
-    positions = [
-        answers["answer_start"][0] / len(context)
-        for context, answers in zip(X["context"], y)
-        if answers["text"]
-    ]
-    counts, _ = np.histogram(positions, bins=4, range=(0, 1))
-    assert counts.min() > 0.6 * counts.mean()

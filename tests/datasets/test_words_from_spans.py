@@ -12,7 +12,7 @@ from skdice.datasets import read_conll, words_from_spans
 from skdice.datasets._splitting import (
     SPLITTERS,
     are_characters,
-    is_unspaced,
+    check_spaced,
     split_words,
 )
 from skdice.metrics import get_entities
@@ -181,10 +181,11 @@ def test_corpora(name):
 
 
 def test_what_is_written_without_spaces():
-    assert is_unspaced("我住在北京。")
-    assert is_unspaced("ฉันอยู่ที่กรุงเทพ")
-    assert not is_unspaced("I live in 北京.")
-    assert not is_unspaced("")
+    for text in ("我住在北京。", "ฉันอยู่ที่กรุงเทพ"):
+        with pytest.raises(ValueError, match="Row 3 is written without spaces"):
+            check_spaced(text, 3, "")
+    for text in ("I live in 北京.", ""):
+        check_spaced(text, 3, "")
     assert are_characters([["我", "住", "在", "北", "京"]])
     assert not are_characters([["I", "live", "in", "X"]])
     assert not are_characters([[]])

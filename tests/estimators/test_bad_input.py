@@ -286,13 +286,6 @@ def test_rows_of_matrices_of_junk(row, i):
     fails(lambda: SUBJECTS["DiceTextClassifier"].make().fit(TEXTS, rows), i)
 
 
-@cases(0.05)
-@given(question=st.text(st.characters(categories=["L"]), min_size=54, max_size=80))
-def test_questions_that_leave_no_room(fitted, question):
-    bad = with_row(QUESTIONS, 5, (" ".join(question), "john in oslo"))
-    fails(lambda: fitted("DiceSpanExtractor").predict(bad), 5)
-
-
 @pytest.mark.parametrize("bad", [None, 5, "john", b"john"], ids=str)
 def test_no_stream(fitted, bad):
     fails(lambda: fitted("DiceTokenTagger").predict_iter(bad))

@@ -74,6 +74,10 @@ def arrow_series(rows):
     return pd.Series(array, dtype=pd.ArrowDtype(array.type), index=range(7, 7 + len(rows)))
 
 
+def chunked(rows):
+    return pa.chunked_array([rows[:5], rows[5:]])
+
+
 def arrow_frame(columns):
     return pd.DataFrame({name: arrow_series(rows) for name, rows in columns.items()})
 
@@ -87,11 +91,9 @@ def hub_labels(rows):
     one = next(row[0] if isinstance(row, list) else row for row in rows if row)
     if not isinstance(one, str | dict):
         return hub_column(rows)
-    names, name = [], datasets.ClassLabel
-    for row in rows:
-        for item in row if isinstance(row, list) else [row]:
-            names.append(item["label"] if isinstance(item, dict) else item)
-    feature = name(names=sorted(set(names), reverse=True))
+    items = [item for row in rows for item in (row if isinstance(row, list) else [row])]
+    names = {item["label"] if isinstance(item, dict) else item for item in items}
+    feature = datasets.ClassLabel(names=sorted(names, reverse=True))
     if isinstance(one, dict):
         number = datasets.Value("int32")
         feature = {"start": number, "end": number, "label": feature}
@@ -101,10 +103,6 @@ def hub_labels(rows):
     return datasets.Dataset.from_dict(
         {"rows": rows}, features=datasets.Features({"rows": feature})
     )["rows"]
-
-
-def hub_table(columns):
-    return datasets.Dataset.from_dict(columns)
 
 
 class Array:
@@ -122,13 +120,9 @@ needs_datasets = pytest.mark.skipif(datasets is None, reason="datasets is not in
 CONTAINERS = {
     "polars": (pl.Series, pl.Series, pl.DataFrame),
     "pyarrow": (pa.array, pa.array, pa.table),
-    "chunked": (
-        lambda rows: pa.chunked_array([rows[:5], rows[5:]]),
-        lambda rows: pa.chunked_array([rows[:5], rows[5:]]),
-        pa.RecordBatch.from_pydict,
-    ),
+    "chunked": (chunked, chunked, pa.RecordBatch.from_pydict),
     "pandas-arrow": (arrow_series, arrow_series, arrow_frame),
-    "datasets": (hub_column, hub_labels, hub_table),
+    "datasets": (hub_column, hub_labels, lambda columns: datasets.Dataset.from_dict(columns)),
     "array": (Array, Array, pd.DataFrame),
 }
 every_container = pytest.mark.parametrize(
@@ -140,14 +134,13 @@ every_container = pytest.mark.parametrize(
 # -- tasks -----------------------------------------------------------------------------------------
 
 
-def words(column, labels, table):
+def words(column, labels, table, estimator=DiceTokenTagger):
     X, y = easy_corpus(12)
-    return DiceTokenTagger, X, y, column(X), labels(y)
+    return estimator, X, y, column(X), labels(y)
 
 
 def tags_to_ask_for(column, labels, table):
-    X, y = easy_corpus(12)
-    return DiceQueryTagger, X, y, column(X), labels(y)
+    return words(column, labels, table, DiceQueryTagger)
 
 
 def spans(column, labels, table):
@@ -418,7 +411,7 @@ class TestNames:
     @pytest.mark.parametrize("kind", ["numpy", "torch"])
     @pytest.mark.parametrize("task", [words, texts, pairs_in_rows, questions])
     def test_rows_that_come_as_arrays(self, kind, task, tiny_bert, by_lists):
-        cls, _, _, X, y = task(hub_column, hub_labels, hub_table)
+        cls, _, _, X, y = task(*CONTAINERS["datasets"])
         y = y.source.with_format(kind)["rows"]
         X = X.with_format(kind) if task is questions else X.source.with_format(kind)["rows"]
         assert repr(fit(cls(tiny_bert, **FAST), X, y, list)) == by_lists(fit, task)

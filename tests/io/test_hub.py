@@ -8,10 +8,10 @@ import huggingface_hub
 import numpy as np
 import pytest
 
-from skdice import DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+from skdice import DiceTextClassifier
 from skdice.estimators import load_pretrained
 
-from ..corpora import easy_corpus, easy_texts
+from ..corpora import easy_texts
 
 FAST = {"max_epochs": 1, "lr": 1e-3, "random_state": 0, "verbose": 0}
 X, Y = easy_texts(12)
@@ -80,18 +80,6 @@ def test_there_and_back(hub, classifier):
         np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     card = (hub.root / "team/texts/main/README.md").read_text()
     assert "from_pretrained('texts')" in card
-
-
-def test_another_estimator_takes_its_place(hub, classifier, tiny_bert):
-    rows = easy_corpus(12)
-    DiceQueryTagger(tiny_bert, queries={"PER": "john", "LOC": "oslo"}, **FAST).fit(
-        *rows
-    ).push_to_hub("team/one")
-    assert (hub.root / "team/one/main/head.safetensors").exists()
-    tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*rows)
-    tagger.push_to_hub("team/one")
-    assert not (hub.root / "team/one/main/head.safetensors").exists()
-    assert load_pretrained("team/one").predict(rows[0]).tolist() == tagger.predict(rows[0]).tolist()
 
 
 def test_revisions(hub, classifier, tiny_bert):

@@ -171,18 +171,6 @@ def test_other_rows_do_not_matter(tokenizers, family, rows):
     assert_equal(found, [whole[i] for i in rows])
 
 
-@pytest.mark.parametrize("context", ["", "\u200b", " \n "])
-def test_a_context_without_a_legal_span(tokenizers, context):
-    contexts = ["the oslo", context, "john"]
-    encoded = encode(contexts, tokenizers["bert"])
-    logits = random_logits(encoded, 0)
-    found = SpanDecoder(5, 5).decode(encoded, logits)
-    assert found[1].spans == []
-    assert found[1].no_answer == math.inf
-    assert [len(row.spans) for row in found] == [3, 0, 1]
-    assert pick_answers(found, contexts, math.inf)[1] == ""
-
-
 def test_no_questions(tokenizers):
     encoded = encode([], tokenizers["bert"])
     assert SpanDecoder(5, 5).decode(encoded, np.empty((0, 2), dtype=np.float32)) == []

@@ -10,34 +10,12 @@ from hypothesis import strategies as st
 
 from skdice.text._encoding import EncodedDataset, encode_words
 from skdice.text._ragged import Ragged
-from skdice.text._tokenizer import WordTokenizer
 from skdice.text._windows import central_window, cut_windows
 
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "abab", "babababa", "", LONG_WORD]
 
 sentences_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=25), max_size=4)
-
-
-@pytest.fixture(scope="module")
-def bert(tiny_bert):
-    return WordTokenizer(tiny_bert)
-
-
-@pytest.fixture(scope="module")
-def roberta(tiny_roberta):
-    return WordTokenizer(tiny_roberta)
-
-
-@pytest.fixture(scope="module")
-def xlnet(tiny_models):
-    """A tokenizer with all its special tokens after the text."""
-    return WordTokenizer(tiny_models("xlnet"))
-
-
-@pytest.fixture(scope="module", params=["bert", "roberta", "xlnet"])
-def tokenizer(request):
-    return request.getfixturevalue(request.param)
 
 
 def body(dataset, window, frame):
@@ -94,24 +72,6 @@ def test_every_word_is_scored_once_on_its_first_piece(
         ]
         words = [word for sentence in sentences for word in sentence]
         assert scored == [int(tokenizer.encode([word])[0][0]) for word in words]
-
-
-@pytest.mark.parametrize("max_length", [5, 8, 16])
-@pytest.mark.parametrize("sentence", [[LONG_WORD], ["the", LONG_WORD, LONG_WORD, "oslo"]])
-def test_words_longer_than_the_window(tokenizer, max_length, sentence):
-    dataset = encode_words([sentence], tokenizer, max_length, stride=1)
-    check_encoding(dataset, [sentence], tokenizer, max_length, stride=1)
-    n_pieces = len(tokenizer.encode(sentence).values)
-    n_windows = len(cut_windows(np.array([n_pieces]), max_length - 2, 1)[0])
-    assert len(dataset) < n_windows, "windows without a scored word are left out"
-    assert (dataset.items.lengths > 0).all()
-
-
-@pytest.mark.parametrize("sentences", [[], [[]], [[], [], []]])
-def test_no_words_at_all(tokenizer, sentences):
-    dataset = encode_words(sentences, tokenizer, max_length=16, stride=4)
-    assert (len(dataset), dataset.n_texts, dataset.n_items) == (0, len(sentences), 0)
-    assert len(dataset.input_ids) == len(dataset.items) == len(dataset.token_type_ids) == 0
 
 
 def make_dataset(**changes):

@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdice.text._queries import encode_queries
-from skdice.text._tokenizer import WordTokenizer
 from skdice.text._windows import cut_windows
-
-from ..tiny_models import BUILDERS
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
 SENTENCES = [
@@ -23,21 +20,6 @@ LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "babababa", "", "\u200b", LONG_WORD]
 
 sentences_of_words = st.lists(st.lists(st.sampled_from(WORDS), max_size=20), max_size=4)
-
-
-@pytest.fixture(scope="module", params=BUILDERS)
-def family(request, tiny_models):
-    return WordTokenizer(tiny_models(request.param))
-
-
-@pytest.fixture(scope="module")
-def bert(tiny_bert):
-    return WordTokenizer(tiny_bert)
-
-
-@pytest.fixture(scope="module")
-def xlnet(tiny_models):
-    return WordTokenizer(tiny_models("xlnet"))
 
 
 def windows_of(encoded, sentence, query):
@@ -109,19 +91,19 @@ def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
     assert data.n_items == len(encoded.word) == len(encoded.place)
 
 
-def test_same_pieces_as_transformers_alone(family):
+def test_same_pieces_as_transformers_alone(tokenizer):
     """Texts as its tokenizer is given them, the query first if it pads at the right."""
-    encoded = encode_queries(SENTENCES, QUERIES, family, 64)
+    encoded = encode_queries(SENTENCES, QUERIES, tokenizer, 64)
     w = 0
     for sentence in SENTENCES:
         for query in QUERIES:
             texts = [query, " " + " ".join(sentence)]
-            inputs = family.tokenizer(
-                *(texts[::-1] if family.pads_left else texts), return_token_type_ids=True
+            inputs = tokenizer.tokenizer(
+                *(texts[::-1] if tokenizer.pads_left else texts), return_token_type_ids=True
             )
             assert encoded.dataset.input_ids[w].tolist() == inputs["input_ids"]
             assert encoded.dataset.token_type_ids[w].tolist() == inputs["token_type_ids"]
-            which = 0 if family.pads_left else 1
+            which = 0 if tokenizer.pads_left else 1
             starts = [1 + sum(len(x) + 1 for x in sentence[:j]) for j in range(len(sentence))]
             expected = [inputs.char_to_token(0, start, which) for start in starts]
             assert encoded.dataset.items[w].tolist() == expected
@@ -147,14 +129,6 @@ def test_windows_are_those_of_the_definition(bert, xlnet, sentences, max_length,
 def test_query_without_room_for_a_sentence(bert, query, max_length, stride, message):
     with pytest.raises(ValueError, match=message):
         encode_queries([["john"]], ["a", query], bert, max_length, stride)
-
-
-@pytest.mark.parametrize("sentences", [[], [[]], [[], [], []]])
-def test_no_words_at_all(family, sentences):
-    encoded = encode_queries(sentences, QUERIES, family, 32, spans=[[] for _ in sentences])
-    assert len(encoded.dataset) == len(encoded.word) == len(encoded.query) == 0
-    assert encoded.dataset.n_texts == len(sentences)
-    assert encoded.dataset.target.shape == (0, 3)
 
 
 def test_each_sentence_with_each_query_is_a_text(bert):
@@ -188,9 +162,11 @@ class TestTargets:
             [(0, 3, 1), (2, 5, 1)],  # they overlap
         ],
     )
-    def test_of_one_window(self, family, spans):
+    def test_of_one_window(self, tokenizer, spans):
         sentence = ["the", "john", "saw", "a", "john", "near", "rome", "john", "umbrella"]
-        encoded = encode_queries([["mary"], sentence], QUERIES[1:], family, 64, spans=[[], spans])
+        encoded = encode_queries(
+            [["mary"], sentence], QUERIES[1:], tokenizer, 64, spans=[[], spans]
+        )
         assert encoded.n_uncovered == 0
         expected = {}
         for start, end, query in spans:

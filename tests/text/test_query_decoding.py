@@ -8,22 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skdice.datasets._write_tags import write_tags
+from skdice.datasets._words_from_spans import write_tags
 from skdice.metrics import get_entities
 from skdice.text._decoding import best_disjoint, find_spans
 from skdice.text._entities import Entity
 from skdice.text._queries import encode_queries
-from skdice.text._tokenizer import WordTokenizer
 from skdice.text._windows import central_window
 
 SIZE = 4
 QUERIES = ["a", "john mary"]
 LABELS = ["LOC", "PER"]
-
-
-@pytest.fixture(scope="module")
-def bert(tiny_bert):
-    return WordTokenizer(tiny_bert)
 
 
 def random_logits(encoded, seed, share=0.4):
@@ -155,17 +149,3 @@ class TestWriteTags:
         assert [tuple(span) for span in get_entities(tags)] == expected
         strict = get_entities(tags, mode="strict", scheme=name)
         assert [tuple(span) for span in strict] == expected
-
-    @pytest.mark.parametrize(
-        "name, expected",
-        [
-            ("IOB1", "O I-A I-A B-A I-B O I-A I-A I-A"),
-            ("IOB2", "O B-A I-A B-A B-B O B-A I-A I-A"),
-            ("IOBES", "O B-A E-A S-A S-B O B-A I-A E-A"),
-            ("BMES", "O B-A E-A S-A S-B O B-A M-A E-A"),
-            ("BILOU", "O B-A L-A U-A U-B O B-A I-A L-A"),
-        ],
-    )
-    def test_schemes(self, name, expected):
-        rows = [(1, 3, "A"), (3, 4, "A"), (4, 5, "B"), (6, 9, "A")]
-        assert " ".join(write_tags(rows, 9, *SCHEMES[name])) == expected

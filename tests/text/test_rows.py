@@ -9,15 +9,8 @@ from transformers import AutoTokenizer
 from skdice.text._encoding import encode_rows, encode_words
 from skdice.text._tokenizer import WordTokenizer
 
-from ..tiny_models import BUILDERS
-
 TEXTS = ["john lives in oslo", "The old market, near paris.", "", "a", "mary-anna said: 'went'!"]
 PAIRS = [(a, b) for a in TEXTS for b in TEXTS]
-
-
-@pytest.fixture(scope="module", params=BUILDERS)
-def model(request, tiny_models):
-    return tiny_models(request.param)
 
 
 def encode(tokenizer, rows, max_length=512, truncation="longest_first", **kwargs):

@@ -50,16 +50,6 @@ def save_fast(backend, path, **special):
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def bert(tiny_bert):
-    return WordTokenizer(tiny_bert)
-
-
-@pytest.fixture(scope="module")
-def roberta(tiny_roberta):
-    return WordTokenizer(tiny_roberta)
-
-
 @pytest.fixture(scope="module", params=["bert", "roberta"])
 def tokenizer(request):
     return request.getfixturevalue(request.param)

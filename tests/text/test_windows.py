@@ -80,8 +80,3 @@ def test_central_window_is_the_one_with_most_context(cut, n_before):
     assert (owner[n_before:] - (~mine).sum()).tolist() == [
         slow_central_window(i, start[mine], stop[mine]) for i in range(n_pieces)
     ]
-
-
-def test_ties_go_to_the_earlier_window():
-    windows = cut_windows(np.array([5]), 3, 1)  # [0, 3) and [2, 5) share position 2.
-    assert central_window(np.array([2]), *windows).tolist() == [0]

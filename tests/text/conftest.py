@@ -1,0 +1,34 @@
+"""Tokenizers of the families."""
+
+import pytest
+
+from skdice.text._tokenizer import WordTokenizer
+
+from ..tiny_models import BUILDERS
+
+
+@pytest.fixture(scope="session")
+def bert(tiny_models):
+    return WordTokenizer(tiny_models("bert"))
+
+
+@pytest.fixture(scope="session")
+def roberta(tiny_models):
+    return WordTokenizer(tiny_models("roberta"))
+
+
+@pytest.fixture(scope="session")
+def xlnet(tiny_models):
+    """A tokenizer with all its special tokens after the text."""
+    return WordTokenizer(tiny_models("xlnet"))
+
+
+@pytest.fixture(scope="module", params=BUILDERS)
+def model(request, tiny_models):
+    """The directory of a model, of each family."""
+    return tiny_models(request.param)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model):
+    return WordTokenizer(model)
