@@ -62,10 +62,8 @@ def read_entities(
     Errors name the row and the argument, `name`. `n_words` has the words of each sentence, None
     where that is not known.
     """
-    what = "lists of tags or of (start, end, label)"
-    if has_scores:
-        what = "lists of Entity(start, end, label, score)"
-    listed = check_rows(rows, name, what)
+    what = "Entity(start, end, label, score)" if has_scores else "tags or of (start, end, label)"
+    listed = check_rows(rows, name, f"lists of {what}")
     sizes = [None] * len(listed) if n_words is None else n_words
     if len(listed) != len(sizes):
         raise ValueError(
@@ -76,7 +74,7 @@ def read_entities(
     for i, (row, size) in enumerate(zip(listed, sizes)):
         items = list_items(row)
         if items is None:
-            raise TypeError(f"{name} must have {what}; row {i} of {name} is {describe(row)}.")
+            raise TypeError(f"{name} has lists of {what}; row {i} of {name} is {describe(row)}.")
         found.append(_read_row(items, name, f"row {i} of {name}", size, has_scores))
     return found
 
@@ -87,9 +85,7 @@ def _read_row(
     if not has_scores and any(isinstance(item, str) for item in items):
         tags = check_tags(items, where)
         if n_words not in (None, len(tags)):
-            raise ValueError(
-                f"Every word needs one tag; {where} has {len(tags)} for {n_words} words."
-            )
+            raise ValueError(f"Every word needs one tag; {where} has {len(tags)} for {n_words}.")
         return EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags))
     spans: dict[EntitySpan, float] = {}
     for item in items:
@@ -103,8 +99,8 @@ def _read_score(entity: Any, where: str) -> float:
     score = entity.get("score") if isinstance(entity, Mapping) else [*entity, None][3]
     if not isinstance(score, numbers.Real) or not math.isfinite(score):
         raise ValueError(
-            f"Each entity must have a finite score, as in (start, end, label, score) of "
-            f"predict_spans; {where} has {entity!r}."
+            f"Entities must be (start, end, label, score), with a finite score; {where} has "
+            f"{entity!r}."
         )
     return float(score)
 
@@ -127,7 +123,7 @@ class EntityDisplay:
         y : the same of tags, or of (start, end, label)
             Gold entities.
         **options
-            As of :meth:`from_predictions`, with its errors.
+            Of :meth:`from_predictions`, with its errors.
         """
         if isinstance(estimator, type) or not hasattr(estimator, "predict_spans"):
             raise TypeError(
