@@ -405,9 +405,9 @@ def test_bad_options(guess, pairs, options, error, message):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"X_test": [("a", "b")]}, "X_test and y_test must have the same number of rows; got 1"),
-        ({"y": [0]}, "X and y must have the same number of rows; got 24 and 1"),
-        ({"X_test": [], "y_test": []}, "X_test and y_test must have rows; got none"),
+        ({"X_test": [("a", "b")]}, "X_test and y_test must have the same number of rows, .* got 1"),
+        ({"y": [0]}, "X and y must have the same number of rows, .* got 24 and 1"),
+        ({"X_test": [], "y_test": []}, "X_test and y_test must have .* at least one; got 0 and 0"),
         ({"X_test": ["a"] * 20}, "Each row of X must be a pair"),
         ({"y_test": [None] * 20}, "Every row of X needs a label in y"),
         ({"y_test": ["yes"] * 20}, "y and y_test must have labels of one kind; got int and str"),
