@@ -268,7 +268,7 @@ class TestSpaces:
 
     @pytest.mark.parametrize("drawn", [None, [("x", 1)], {1: 2}])
     def test_what_a_space_returns(self, drawn):
-        with pytest.raises(TypeError, match="must return a dict of parameter names"):
+        with pytest.raises(TypeError, match="must return a dict of parameters"):
             make_search(space=lambda trial: drawn).fit(X, Y)
 
     def test_an_error_of_the_space_costs_no_trial(self, tmp_path):
