@@ -23,17 +23,14 @@ ENTITY_KINDS = (
 
 
 class EntityRow(NamedTuple):
-    """The entities of a sentence, each with its highest score (1 where no scores are read)."""
+    """The entities of a sentence, each with its highest score (1 without scores)."""
 
     spans: dict[EntitySpan, float]
     n_words: int | None
 
 
 class EntityPair(NamedTuple):
-    """A gold entity with the predicted one that answers it; one of them may be missing.
-
-    The kind is one of `ENTITY_KINDS`; of single tags ``"correct"`` or ``"wrong"``.
-    """
+    """A gold entity with the predicted one that answers it; one of them may be missing."""
 
     gold: EntitySpan | None
     predicted: EntitySpan | None
@@ -46,7 +43,6 @@ class EntityPair(NamedTuple):
 
     @property
     def start(self) -> int:
-        """First word of either entity."""
         return min(span.start for span in self.spans)
 
 
@@ -59,8 +55,7 @@ def read_entities(
 ) -> list[EntityRow]:
     """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
 
-    Errors name the row and the argument, `name`. `n_words` has the words of each sentence, None
-    where that is not known.
+    `n_words` has the words of each sentence, None where that is not known.
     """
     what = "Entity(start, end, label, score)" if has_scores else "tags or of (start, end, label)"
     listed = check_rows(rows, name, f"lists of {what}")

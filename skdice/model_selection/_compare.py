@@ -9,13 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
-from ._compare_checks import (
-    check_both_parts,
-    check_labels,
-    check_losses,
-    check_seeds,
-    check_tunable,
-)
+from ._compare_checks import check_both_parts, check_losses, check_seeds, check_tunable
 from ._loss_comparison import LossComparison, ScoredRun
 from ._runs import LossRun, Protocol, RunCache, hold_out, run_loss, text_estimator, with_loss
 
@@ -107,9 +101,8 @@ def compare_losses(
     ... )  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
-    entries, seeds = check_losses(losses), check_seeds(seeds)
     suffixes = [*_SUFFIXES.values()] if tune_threshold else [""]
-    check_labels([f"{label}{suffix}" for label in entries for suffix in suffixes], baseline)
+    entries, seeds = check_losses(losses, suffixes, baseline), check_seeds(seeds)
     final = text_estimator(estimator)
     X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
     estimators = {

@@ -1,7 +1,7 @@
 """Checks of what a comparison of losses is asked to do."""
 
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sklearn.utils.validation import _num_samples
@@ -16,8 +16,8 @@ from ._space import LOSS_PARAMETERS
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 
 
-def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each loss by its label."""
+def check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each loss by its label, which has a row for each of the suffixes."""
     expected = (
         "losses must be a sequence of names such as ('ce', 'dice'), or a dict that maps labels to "
         "names, loss objects or dicts of parameters"
@@ -32,7 +32,12 @@ def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
         if not isinstance(label, str) or not label:
             hint = " Give loss objects labels: {'my loss': ...}." if label is entry else ""
             raise TypeError(f"{expected}; got {label!r} among them.{hint}")
-    _check_unique("losses", [label for label, _ in entries])
+    labels = [f"{label}{suffix}" for label, _ in entries for suffix in suffixes]
+    _check_unique("losses", labels)
+    if baseline not in labels:
+        raise ValueError(
+            f"baseline must be one of {{{', '.join(map(repr, labels))}}}; got {baseline!r}."
+        )
     return {label: _check_entry(label, entry) for label, entry in entries}
 
 
@@ -65,14 +70,6 @@ def check_seeds(seeds: Any) -> list[int]:
             raise ValueError(f"seeds must be ints of at least 0; got {seed!r}.")
     _check_unique("seeds", seeds)
     return [int(seed) for seed in seeds]
-
-
-def check_labels(labels: list[str], baseline: str) -> None:
-    _check_unique("losses", labels)
-    if baseline not in labels:
-        raise ValueError(
-            f"baseline must be one of {{{', '.join(map(repr, labels))}}}; got {baseline!r}."
-        )
 
 
 def _check_unique(name: str, values: list[Any]) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -20,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option
 from .._pipeline import silenced, weight_parameter, with_parameters
-from .._random_state import make_rng
 from ..nn._ranks import count_processes
 from ._space import default_space
 
@@ -209,44 +206,16 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna
-        from ._study import (
-            make_pruner,
-            open_study,
-            run_study,
-            search_fingerprint,
-            tabulate_study,
-        )
+        from ._study import run_study, tabulate_study
 
         self._check_parameters()
         X, y = indexable_rows(X), indexable_rows(y)
         objective, first = self._make_objective(X, y, sample_weight, groups)
         self.scorer_ = objective.scorer
         self.n_splits_ = len(objective.splits)
-        fingerprint = search_fingerprint(
-            self.estimator,
-            X=X,
-            y=y,
-            sample_weight=sample_weight,
-            cv=objective.splits,
-            scoring=self.scoring,
-        )
+        data = {"X": X, "y": y, "sample_weight": sample_weight, "cv": objective.splits}
         with quiet_optuna():
-            self.study_ = run_study(
-                partial(
-                    open_study,
-                    name="skdice" if self.study_name is None else self.study_name,
-                    pruner=make_pruner(self.pruner),
-                    seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
-                ),
-                self.storage,
-                objective,
-                fingerprint,
-                first,
-                n_trials=self.n_trials,
-                timeout=self.timeout,
-                n_jobs=effective_n_jobs(self.n_jobs),
-                verbose=self.verbose,
-            )
+            self.study_ = run_study(self, objective, data, first)
         self.cv_results_ = tabulate_study(self.study_, objective)
         means = self.cv_results_["mean_test_score"]
         self.best_index_ = int(np.nanargmax(means))

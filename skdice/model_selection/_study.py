@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
+from joblib import effective_n_jobs
 from optuna.exceptions import ExperimentalWarning
 from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import TPESampler
@@ -24,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._base_model import base_model_digests
 from .._digest import digest, relevant_parameters
+from .._random_state import make_rng
 from ..estimators._reuse import active_reuse, reuse_work
 from ._storage import open_storage, quiet_optuna
 from ._trials import ERROR, FOLDS, Objective, make_cv_results
@@ -58,29 +60,25 @@ def open_study(storage: Any, name: str, pruner: BasePruner, seed: int) -> Study:
 
 
 def run_study(
-    open_at: Callable[[Any], Study],
-    storage: Any,
-    objective: Objective,
-    fingerprint: Mapping[str, str],
-    first: Mapping[str, Any] | None,
-    *,
-    n_trials: int,
-    timeout: float | None,
-    n_jobs: int,
-    verbose: Any,
+    search: Any, objective: Objective, data: Mapping[str, Any], first: dict[str, Any] | None
 ) -> Study:
-    """Run the trials that a study lacks, and return it.
+    """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    `open_at` opens the study in a storage, `fingerprint` has a digest of each part that decides
-    what a trial scores, and `first` is what the first trial of a new study suggests. A ValueError
-    says that processes cannot share the storage, or that the study belongs to another search.
+    `data` is what decides, besides the estimator and the scoring, what a trial scores, and `first`
+    is what the first trial of a new study suggests. A ValueError says that processes cannot share
+    the storage, or that the study belongs to another search.
     """
+    seed = make_rng(search.random_state, type(search).__name__).getrandbits(32)
+    name = "skdice" if search.study_name is None else search.study_name
+    open_at = partial(open_study, name=name, pruner=_make_pruner(search.pruner), seed=seed)
+    fingerprint = search_fingerprint(search.estimator, **data, scoring=search.scoring)
+    storage, n_trials, n_jobs = search.storage, search.n_trials, effective_n_jobs(search.n_jobs)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
         raise ValueError(
             f"n_jobs={n_jobs} needs a storage that processes can share, such as a journal file or "
             f"storage=None; got one in memory."
         )
-    own = nullcontext()
+    own: Any = nullcontext()
     if n_jobs > 1 and storage is None:
         own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
     with own as directory:
@@ -89,14 +87,15 @@ def run_study(
         study = open_at(storage)
         _check_fingerprint(study, fingerprint)
         if first and not study.get_trials(deepcopy=False):
-            study.enqueue_trial(dict(first))
+            study.enqueue_trial(first)
         trials = counted_trials(study)
         for trial in trials:
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
         n_jobs = min(n_jobs, n_trials - len(trials))
-        run = partial(_run_trials, objective=objective, n_trials=n_trials, timeout=timeout)
-        with _progress(study, n_trials, verbose) as show:
+        limits = {"n_trials": n_trials, "timeout": search.timeout}
+        run = partial(_run_trials, objective=objective, **limits)
+        with _progress(study, n_trials, search.verbose) as show:
             if n_jobs > 1:
                 with _repeated(show):
                     # A task is a worker, not a trial: each gets the rows once.
@@ -297,7 +296,7 @@ class _MeanPruner(BasePruner):
         return trial.intermediate_values[fold] < float(np.median(others))
 
 
-def make_pruner(pruner: Any) -> BasePruner:
+def _make_pruner(pruner: Any) -> BasePruner:
     """Return the pruner of Optuna that the parameter stands for."""
     if isinstance(pruner, BasePruner):
         return pruner
