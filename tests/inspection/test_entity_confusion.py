@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from skdice.inspection import EntityConfusionDisplay, TaggingErrors
 from skdice.metrics import get_entities
 
-from .tagged_sentences import CHUNK_TAGS, EntityTagger, both, corpora
+from .tagged_sentences import CHUNK_TAGS, both, corpora
 
 SENTENCES = [
     both("B-PER I-PER O B-LOC", "B-PER I-PER O B-PER"),  # correct, confused
@@ -101,7 +101,6 @@ def test_nested_entities(gold, predicted, expected):
 @pytest.mark.parametrize(
     "y_true, y_pred, error, message",
     [
-        (Y_TRUE, Y_PRED[:2], ValueError, "y_pred .* got 2 rows"),
         (Y_TRUE, [*Y_PRED[:2], ["O"]], ValueError, "row 2 of y_pred"),
         (Y_TRUE, [[], [(3, 5, "A")], []], ValueError, "row 1 of y_pred"),
         (Y_TRUE, [[], None, []], TypeError, "row 1 of y_pred"),
@@ -112,10 +111,3 @@ def test_nested_entities(gold, predicted, expected):
 def test_bad_input(y_true, y_pred, error, message):
     with pytest.raises(error, match=message):
         draw(y_true, y_pred)
-
-
-def test_from_estimator():
-    tagger = EntityTagger([[(*span, 0.5) for span in row] for row in as_spans(Y_PRED)])
-    X = [["w"] * len(tags) for tags in Y_TRUE]
-    display = EntityConfusionDisplay.from_estimator(tagger, X, Y_TRUE)
-    assert display.frame.equals(draw(Y_TRUE, Y_PRED).frame)
