@@ -117,8 +117,9 @@ class EntityConfusionDisplay(EntityDisplay):
         self.im_ = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         self.text_ = np.full(counts.shape, None, dtype=object)
         for i, j in zip(*np.nonzero(counts)):
-            style = {"color": "white" if shares[i, j] > 0.65 else "black", "fontsize": 8}
-            self.text_[i, j] = ax.text(j, i, counts[i, j], ha="center", va="center", **style)
+            color = "white" if shares[i, j] > 0.65 else "black"
+            text = ax.text(j, i, counts[i, j], color=color, fontsize=8, ha="center", va="center")
+            self.text_[i, j] = text
         # Entities without a counterpart and border errors are no labels.
         ax.axhline(n_rows - 1.5, color="black", linewidth=0.8)
         for edge in (n_rows - 1.5, n_rows - 0.5):

@@ -80,7 +80,7 @@ def _read_row(
     if not has_scores and any(isinstance(item, str) for item in items):
         tags = check_tags(items, where)
         if n_words not in (None, len(tags)):
-            raise ValueError(f"Every word needs one tag; {where} has {len(tags)} for {n_words}.")
+            raise ValueError(f"Words need a tag each; {where} has {len(tags)} for {n_words} words.")
         return EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags))
     spans: dict[EntitySpan, float] = {}
     for item in items:
