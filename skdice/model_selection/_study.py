@@ -93,8 +93,7 @@ def run_study(
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
         n_jobs = min(n_jobs, n_trials - len(trials))
-        limits = {"n_trials": n_trials, "timeout": search.timeout}
-        run = partial(_run_trials, objective=objective, **limits)
+        run = partial(_run_trials, objective=objective, n_trials=n_trials, timeout=search.timeout)
         with _progress(study, n_trials, search.verbose) as show:
             if n_jobs > 1:
                 with _repeated(show):
