@@ -1,18 +1,21 @@
-"""One part: its rows are streamed through an estimator into a file that appears as a whole."""
+"""One part: its rows are streamed through an estimator into a file that says what it is made of."""
 
 import hashlib
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.base import BaseEstimator
 
-from .._digest import digest
+from .._digest import digest, relevant_parameters, weights_digest
+from ..estimators._base import TextEstimator
+from ..estimators._persistence import fitted_state
 from ..io._replace import flush
 
 # That are predicted at a time, and written as a row group.
@@ -21,6 +24,9 @@ _CHUNK_ROWS = 4096
 _BUFFER_BYTES = 1 << 20
 _MADE_OF = b"skdice.made_of"
 UNFINISHED = ".unfinished"
+# What no prediction depends on: what a fit tells of itself, and how it was run.
+_NOT_PREDICTING = ("history_", "best_epoch_", "interrupted_", "_n_training_rows")
+_OF_FITS = ("random_state", "callbacks")
 # A network, its memory and its threads are for one prediction at a time.
 _PREDICTING = threading.Lock()
 
@@ -135,3 +141,33 @@ class Part:
             f"Part {self.name!r} of the source cannot be read as Parquet: {error}. Write it again "
             f"or take it away."
         )
+
+
+def estimator_fingerprint(estimator: Any) -> str:
+    """Return a digest, alike in every process, of all that an estimator's predictions depend on."""
+    return digest(_content(estimator))
+
+
+def _content(value: Any) -> Any:
+    """Return a value with each estimator replaced by what it is made of."""
+    name = f"{type(value).__module__}.{type(value).__name__}"
+    if isinstance(value, TextEstimator):
+        used = relevant_parameters(value, without=_OF_FITS)
+        if not hasattr(value, "net_"):  # What a search was given.
+            return [name, used]
+        state = fitted_state(value).items()
+        return [
+            name,
+            used,
+            {key: part for key, part in state if key not in _NOT_PREDICTING},
+            weights_digest(value.net_.module_.state_dict().items()),
+            value.net_.module_.base_digest,
+        ]
+    if isinstance(value, BaseEstimator):
+        best = getattr(value, "best_estimator_", None)
+        return [name, _content(dict(vars(value)) if best is None else best)]
+    if isinstance(value, Mapping):
+        return {key: _content(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_content(part) for part in value]
+    return value

@@ -15,8 +15,7 @@ from .._extras import not_installed
 from .._pipeline import final_step
 from ..estimators import load_pretrained
 from ..estimators._base import TextEstimator
-from ._fingerprint import estimator_fingerprint
-from ._part import UNFINISHED, Job, Part
+from ._part import UNFINISHED, Job, Part, estimator_fingerprint
 
 _COLUMNS = {
     "sentence": "one column of lists of str (the words of a sentence)",
@@ -40,10 +39,9 @@ def predict_parquet(
     """Predict on all rows of a partitioned Parquet corpus.
 
     Each part of the source (a Parquet file) becomes one part of the destination, of the same name
-    and with the same rows in the same order. Each part is written to a temporary file, which
-    is renamed when it is complete, so a part is either finished or absent. After an interruption
-    the same call predicts the missing parts. Rows are streamed: the memory needed does not depend
-    on the size of a part.
+    and with the same rows in the same order. A part is either finished or absent; after an
+    interruption the same call predicts the missing ones. Rows are streamed: the memory needed does
+    not depend on the size of a part.
 
     Parameters
     ----------
@@ -64,8 +62,7 @@ def predict_parquet(
         Name of the column of predictions: lists of str of a tagger, labels of a classifier (lists
         of 0 and 1 if multi-label), answers of an extractor.
     client : distributed.Client, optional
-        Of a dask cluster, whose workers see source and destination under the same paths. By default
-        this process does all the work.
+        Of a dask cluster, whose workers see source and destination under the same paths.
     verbose : int, default=1
         A progress bar over parts; 0: none.
 
@@ -90,16 +87,12 @@ def predict_parquet(
 
     Notes
     -----
-    The work is deterministic by part, so it does not matter who does it. When a worker is lost,
-    dask gives its part to another one, which starts the part from its beginning.
-
-    Each worker process gets the estimator once. It predicts on one part at a time, with as many
-    threads as dask gives it: more processes of fewer threads keep a machine busier while files are
-    read and written.
+    When a worker is lost, dask gives its part to another one. Each worker process gets the
+    estimator once and predicts on one part at a time, with as many threads as dask gives it: more
+    processes of fewer threads keep a machine busier while files are read and written.
 
     Each part says in the metadata of its schema of what it was made, by a digest of the estimator,
-    the names of the columns and the file. If one of them is another by now, that is an error; to
-    tell, the next call reads the source of finished parts once.
+    the names of the columns and the file. If one of them is another by now, that is an error.
 
     Examples
     --------
@@ -139,10 +132,7 @@ def _check_client(client: Any) -> None:
     except ImportError as error:
         raise not_installed("client", "distributed", "distributed") from error
     if not isinstance(client, Client) or client.asynchronous:
-        raise TypeError(
-            f"client must be a distributed.Client that is not asynchronous, or None; got "
-            f"{client!r}."
-        )
+        raise TypeError(f"client must be a distributed.Client, not asynchronous; got {client!r}.")
 
 
 def _make_job(estimator: Any, columns: Any, keep: Any, output: Any) -> Job:
@@ -171,8 +161,8 @@ def _final(estimator: Any) -> Any:
             inner = getattr(inner, name, inner)
         if inner is outer:
             raise TypeError(
-                f"estimator must be a fitted estimator of skdice, a search or Pipeline that ends "
-                f"in one, or a directory that save_pretrained wrote; got {estimator!r}."
+                f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, "
+                f"or a directory of save_pretrained; got {estimator!r}."
             )
     return inner
 
@@ -199,10 +189,7 @@ def _output_type(estimator: Any, final: Any) -> pa.DataType:
 
 
 def _find_parts(source: Any, destination: Any) -> list[Part]:
-    """Return the parts, sorted by name.
-
-    Names that start with "_" or "." are left out, as all readers of Parquet do.
-    """
+    """Return the parts, sorted by name."""
     for name, path in (("source", source), ("destination", destination)):
         if not isinstance(path, str | os.PathLike) or not os.fspath(path):
             raise TypeError(f"{name} must be a path (str or PathLike); got {path!r}.")
@@ -216,10 +203,7 @@ def _find_parts(source: Any, destination: Any) -> list[Part]:
         raise ValueError(f"The destination {str(out)!r} is no directory.")
     names = [place.name] if place.is_file() else _parquet_files(place)
     if not names:
-        raise ValueError(
-            f"There is no directory with files *.parquet and no file {str(source)!r}. Pass a path "
-            f"of a file system that all machines see under this name."
-        )
+        raise ValueError(f"There is no directory with files *.parquet and no file {str(source)!r}.")
     foreign = sorted(set(_parquet_files(out)) - set(names))
     if foreign:
         raise ValueError(
@@ -231,6 +215,7 @@ def _find_parts(source: Any, destination: Any) -> list[Part]:
 
 
 def _parquet_files(directory: Path) -> list[str]:
+    """Return the files inside but those that start with "_" or ".", as readers of Parquet do."""
     paths = (path.relative_to(directory) for path in directory.rglob("*.parquet"))
     return sorted(
         path.as_posix()

@@ -3,8 +3,7 @@
 from ._entity_confusion import EntityConfusionDisplay
 from ._entity_curve import EntityPrecisionRecallDisplay
 from ._imbalance import imbalance_report
-from ._loss_comparison import LossComparisonDisplay
-from ._loss_derivative import LossDerivativeDisplay
+from ._loss_displays import LossComparisonDisplay, LossDerivativeDisplay
 from ._runtimes import compare_runtimes
 from ._tagging_errors import TaggingErrors
 

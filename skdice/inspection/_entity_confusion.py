@@ -19,7 +19,7 @@ _NONE = "none"
 class EntityConfusionDisplay(EntityDisplay):
     """Counts of gold labels by predicted labels, of whole entities.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`.
+    Made by :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class EntityConfusionDisplay(EntityDisplay):
             Of tags, read as :func:`skdice.metrics.get_entities` does by default; or of (start, end,
             label), positions in words and ``end`` exclusive, as ``predict_spans`` gives them.
         ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
+            A new figure by default.
 
         Raises
         ------
@@ -118,8 +118,7 @@ class EntityConfusionDisplay(EntityDisplay):
         self.text_ = np.full(counts.shape, None, dtype=object)
         for i, j in zip(*np.nonzero(counts)):
             color = "white" if shares[i, j] > 0.65 else "black"
-            text = ax.text(j, i, str(counts[i, j]), color=color, fontsize=8)
-            text.set(ha="center", va="center")
+            text = ax.text(j, i, counts[i, j], color=color, fontsize=8, ha="center", va="center")
             self.text_[i, j] = text
         # Entities without a counterpart and border errors are no labels.
         ax.axhline(n_rows - 1.5, color="black", linewidth=0.8)
@@ -140,9 +139,9 @@ def _count(pairs: Sequence[EntityPair], labels: list[str]) -> pd.DataFrame:
         tuple(_NONE if span is None else span.label for span in (pair.gold, pair.predicted))
         for pair in pairs
     )
-    table = [[counts[gold, predicted] for predicted in labels] for gold in labels]
     return pd.DataFrame(
-        np.array(table, dtype=np.int64).reshape(len(labels), len(labels)),
+        [[counts[gold, predicted] for predicted in labels] for gold in labels],
         index=pd.Index(labels, dtype=object, name="gold"),
         columns=pd.Index(labels, dtype=object, name="predicted"),
+        dtype=np.int64,
     )

@@ -20,17 +20,9 @@ _ISO_F1 = (0.2, 0.4, 0.6, 0.8, 0.9)
 
 
 class EntityCurve(NamedTuple):
-    """Precision and recall at each threshold, laid out as `precision_recall_curve` of scikit-learn.
+    """Precision and recall of the entities with at least the score of each threshold, rising.
 
-    Attributes
-    ----------
-    precision, recall : ndarray of shape (n_thresholds + 1,)
-        Of the entities with a score of at least the threshold; the last point has no entity, which
-        is precision 1 and recall 0.
-    thresholds : ndarray of shape (n_thresholds,)
-        The different scores of the entities found, rising.
-    n_gold : int
-        Gold entities.
+    As of `precision_recall_curve`, both have a last point, of no entity: precision 1, recall 0.
     """
 
     precision: np.ndarray
@@ -52,14 +44,14 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
     """Precision against recall of entities as a threshold on ``Entity.score`` rises.
 
     Make it with :meth:`from_estimator` or :meth:`from_predictions`. A curve starts at what the
-    estimator predicts as it is (the mark) and shows what is left if only the entities with a high
-    score are kept.
+    estimator predicts as it is (the mark).
 
     Parameters
     ----------
     curves : dict of str to EntityCurve
-        By label, with the arrays ``precision``, ``recall`` and ``thresholds``, the number
-        ``n_gold``, and ``chosen``, the precision, recall and F1 of all entities found.
+        By label, with the arrays ``precision``, ``recall`` and ``thresholds`` as of
+        ``sklearn.metrics.precision_recall_curve``, the number ``n_gold``, and ``chosen``, the
+        precision, recall and F1 of all entities found.
     micro : EntityCurve
         The entities of all labels together.
 
@@ -75,9 +67,8 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
 
     Notes
     -----
-    A curve only reaches the recall of the entities found: those that the estimator does not predict
-    at all have no score and are missed at any threshold. Entities with the same score are kept or
-    left out together, as one point.
+    A curve only reaches the recall of the entities found; the others have no score and are missed
+    at any threshold.
 
     Examples
     --------
@@ -111,7 +102,7 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         entities : the same of Entity(start, end, label, score)
             What ``predict_spans`` gives: positions are words, ``end`` is exclusive.
         ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
+            A new figure by default.
         labels : sequence of str, optional
             Labels to draw, all by default; the micro curve is that of all labels.
 

@@ -23,17 +23,14 @@ ENTITY_KINDS = (
 
 
 class EntityRow(NamedTuple):
-    """The entities of a sentence, each with its highest score (1 where no scores are read)."""
+    """The entities of a sentence, each with its highest score (1 without scores)."""
 
     spans: dict[EntitySpan, float]
     n_words: int | None
 
 
 class EntityPair(NamedTuple):
-    """A gold entity with the predicted one that answers it; one of them may be missing.
-
-    The kind is one of `ENTITY_KINDS`; of single tags ``"correct"`` or ``"wrong"``.
-    """
+    """A gold entity with the predicted one that answers it; one of them may be missing."""
 
     gold: EntitySpan | None
     predicted: EntitySpan | None
@@ -46,7 +43,6 @@ class EntityPair(NamedTuple):
 
     @property
     def start(self) -> int:
-        """First word of either entity."""
         return min(span.start for span in self.spans)
 
 
@@ -59,13 +55,10 @@ def read_entities(
 ) -> list[EntityRow]:
     """Read rows of tags or of (start, end, label), or with scores what ``predict_spans`` gives.
 
-    Errors name the row and the argument, `name`. `n_words` has the words of each sentence, None
-    where that is not known.
+    `n_words` has the words of each sentence, None where that is not known.
     """
-    what = "lists of tags or of (start, end, label)"
-    if has_scores:
-        what = "lists of Entity(start, end, label, score)"
-    listed = check_rows(rows, name, what)
+    what = "Entity(start, end, label, score)" if has_scores else "tags or of (start, end, label)"
+    listed = check_rows(rows, name, f"lists of {what}")
     sizes = [None] * len(listed) if n_words is None else n_words
     if len(listed) != len(sizes):
         raise ValueError(
@@ -76,7 +69,7 @@ def read_entities(
     for i, (row, size) in enumerate(zip(listed, sizes)):
         items = list_items(row)
         if items is None:
-            raise TypeError(f"{name} must have {what}; row {i} of {name} is {describe(row)}.")
+            raise TypeError(f"{name} has lists of {what}; row {i} of {name} is {describe(row)}.")
         found.append(_read_row(items, name, f"row {i} of {name}", size, has_scores))
     return found
 
@@ -87,9 +80,7 @@ def _read_row(
     if not has_scores and any(isinstance(item, str) for item in items):
         tags = check_tags(items, where)
         if n_words not in (None, len(tags)):
-            raise ValueError(
-                f"Every word needs one tag; {where} has {len(tags)} for {n_words} words."
-            )
+            raise ValueError(f"Words need a tag each; {where} has {len(tags)} for {n_words} words.")
         return EntityRow(dict.fromkeys(get_entities(tags), 1.0), len(tags))
     spans: dict[EntitySpan, float] = {}
     for item in items:
@@ -103,8 +94,8 @@ def _read_score(entity: Any, where: str) -> float:
     score = entity.get("score") if isinstance(entity, Mapping) else [*entity, None][3]
     if not isinstance(score, numbers.Real) or not math.isfinite(score):
         raise ValueError(
-            f"Each entity must have a finite score, as in (start, end, label, score) of "
-            f"predict_spans; {where} has {entity!r}."
+            f"Entities must be (start, end, label, score), with a finite score; {where} has "
+            f"{entity!r}."
         )
     return float(score)
 
@@ -127,7 +118,7 @@ class EntityDisplay:
         y : the same of tags, or of (start, end, label)
             Gold entities.
         **options
-            As of :meth:`from_predictions`, with its errors.
+            Of :meth:`from_predictions`, with its errors.
         """
         if isinstance(estimator, type) or not hasattr(estimator, "predict_spans"):
             raise TypeError(

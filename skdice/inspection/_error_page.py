@@ -44,12 +44,11 @@ def render_page(
     rows: Sequence[int],
     title: str,
 ) -> str:
-    """Return the page of a `TaggingErrors`, HTML that loads nothing.
+    """Return the page of a `TaggingErrors`: the sentences `rows`, counts and scores of all.
 
-    It shows the sentences `rows`, each an ``<li>``; its counts and scores are those of all. A
-    ``<mark>`` is a run of words with the same gold and predicted entity, of class ``gold``,
-    ``predicted`` or both; it has the number (``data-entity``) and the kind of the pair. ``<sup>``
-    is the gold label, ``<sub>`` the predicted one; a correct entity has the latter only.
+    A ``<mark>`` is a run of words with the same gold and predicted entity, of class ``gold``,
+    ``predicted`` or both. ``<sup>`` is the gold label, ``<sub>`` the predicted one; a correct
+    entity has the latter only.
     """
     totals, wrong = Counter[str](), Counter[str]()
     for pair in (pair for row_pairs in pairs for pair in row_pairs):
@@ -77,11 +76,10 @@ def render_page(
 def _mark(
     words: Sequence[str], pairs: Sequence[EntityPair], first_entity: int
 ) -> Iterator[tuple[str, list[tuple[Any, ...]], str | None]]:
-    """Yield the parts of a sentence; `first_entity` is the number of its first pair.
+    """Yield the parts of a sentence: a text, the marks around it, the predicted label at its end.
 
-    A part is a text, the marks around it from the outer one to the inner one, and the predicted
-    label where it ends. A mark is its classes, the number and the kind of the pair, and the gold
-    label where an entity begins that is not predicted as it is.
+    A mark is its classes, the number and the kind of the pair, and the gold label where an entity
+    begins that is not predicted as it is.
     """
     segments = _segments(words, pairs)
     first_segment = {gold: k for k, ((gold, _), _) in reversed(list(enumerate(segments)))}

@@ -30,13 +30,12 @@ def imbalance_report(
     Parameters
     ----------
     y : list, Series or array of shape (n_rows,), or array of shape (n_rows, n_classes)
-        Tag sequences (each row a sequence of tags), labels (each row one label), a 0/1 indicator
-        matrix (a two-dimensional array or a DataFrame), or the answers of extractive question
-        answering: dicts ``{"text": [...], "answer_start": [...]}`` (empty lists: unanswerable), or
-        str (``""``: unanswerable) if `X` has the names ``question`` and ``context``.
+        Tag sequences, labels, a 0/1 indicator matrix (an array or a DataFrame), or answers: dicts
+        ``{"text": [...]}``, or str if `X` has the names ``question`` and ``context``; empty ones
+        are unanswerable.
     X : sequence of length n_rows, default=None
-        The texts that belong to `y`. Answers need them: a DataFrame or dicts with ``context``, or
-        pairs (question, context). For tags and labels only their number is checked.
+        The texts that belong to `y`, which answers need: a DataFrame or dicts with ``context``, or
+        pairs (question, context).
 
     Returns
     -------
@@ -44,9 +43,8 @@ def imbalance_report(
         The first row, ``"all"``, is the whole data set; a row for each class follows, from the
         most to the least frequent, ties by name. Columns:
 
-        - ``count``: the number of items (tags, rows) of the class, in row ``"all"`` of all items
-          (of an indicator matrix: its cells; of answers: the tokens of the contexts, see Notes).
-          The classes of answers are ``"start"``, ``"end"`` and ``"other"``.
+        - ``count``: the number of items (tags, rows, cells of a matrix, tokens of contexts). The
+          classes of answers are ``"start"``, ``"end"`` and ``"other"``.
         - ``negatives``, ``positives``: in class rows the items of all other classes and of the
           class. In row ``"all"`` the two sides of the task:
 
@@ -56,7 +54,7 @@ def imbalance_report(
           - two labels: the smaller and the larger label, scikit-learn's positive class;
           - an indicator matrix: its zeros and its ones;
           - answers: the other tokens of the contexts, and 2 per answerable question, its start and
-            its end, however many alternative answers it has (the paper's Table 1);
+            its end (the paper's Table 1);
           - everything else (part-of-speech tags, more than two labels): missing.
         - ``ratio``: negatives / positives, infinite without positives. Where these are missing,
           the count of the largest class / that of the smallest one.
@@ -64,16 +62,14 @@ def imbalance_report(
     Raises
     ------
     TypeError, ValueError
-        If `y` is empty, has missing values or other values than 0 and 1 in a matrix, or one of its
-        rows or tags cannot be counted; if `X` has another number of rows; or if answers have no
-        context, or (as str) do not occur in it.
+        If `y` is empty or has missing or other values that cannot be counted; if `X` has another
+        number of rows; or if answers have no context, or (as str) do not occur in it.
 
     Notes
     -----
-    The tokens of a context are its words between white space, counted once for each question about
-    it. A context that has more Chinese characters than such words is cut into its Chinese
-    characters, each run of other letters and digits, and each punctuation mark. A context of a
-    single token counts as two if it has an answer.
+    The tokens of a context are its words between white space, once for each question about it. Of
+    a context with more Chinese characters than such words they are its Chinese characters, runs of
+    other letters and digits, and punctuation marks.
 
     Examples
     --------
@@ -120,10 +116,7 @@ def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
     if not isinstance(y, np.ndarray) or y.ndim < 2:
         return None, []
     if y.ndim > 2 or y.shape[1] == 0:
-        raise ValueError(
-            f"y has shape {y.shape}. Expected (n_rows,), or (n_rows, n_classes) for an indicator "
-            "matrix."
-        )
+        raise ValueError(f"y must be (n_rows,) or (n_rows, n_classes); got shape {y.shape}.")
     if not names and y.dtype.kind in "OUT" and any(isinstance(value, str) for value in y.flat):
         # Tag sequences that happen to have one length, which numpy took for a matrix.
         return None, []
@@ -140,16 +133,13 @@ def _count_items(rows: Sequence[Any], has_tags: bool) -> Counter[Any]:
     for i, row in enumerate(rows):
         if _is_sequence(row) != has_tags:
             expected = "a sequence of tags" if has_tags else "a label"
-            raise TypeError(
-                f"y, row {i}: got {describe(row)}. Expected {expected}, as row 0 is one."
-            )
+            raise TypeError(f"y, row {i}: got {describe(row)}, but row 0 is {expected}.")
         for position, item in enumerate(row if has_tags else (row,)):
-            is_scalar = isinstance(item, str) or pd.api.types.is_scalar(item)
-            if not is_scalar or (not isinstance(item, str) and pd.isna(item)):
+            is_scalar = pd.api.types.is_scalar(item)
+            if not is_scalar or pd.isna(item):
                 where = f"y, row {i}, position {position}" if has_tags else f"y, row {i}"
                 error = ValueError if is_scalar else TypeError
-                expected = "tag" if has_tags else "label"
-                raise error(f"{where}: got {describe(item)}. Expected a {expected}.")
+                raise error(f"{where}: got {describe(item)}, which is no tag or label.")
             counts[item] += 1
     if not counts:
         raise ValueError(f"y has {len(rows)} rows, but every one is an empty sequence.")
@@ -168,8 +158,7 @@ def _count_negatives(counts: Counter[Any], has_tags: bool) -> int | None:
         return counts[min(counts)]
     except TypeError as error:
         raise TypeError(
-            f"y has the labels {list(counts)}, which cannot be ordered. Of two labels the larger "
-            "one is the positive class."
+            f"y has the labels {list(counts)}, which cannot be ordered to find the positive one."
         ) from error
 
 
@@ -179,7 +168,7 @@ def _report_indicator(matrix: np.ndarray, names: Sequence[Hashable]) -> pd.DataF
         row, column = np.argwhere(~is_zero_or_one)[0]
         raise ValueError(
             f"y, row {row}, column {column}: got {matrix[row, column]}. An indicator matrix has "
-            "only 0 and 1; labels must be one-dimensional."
+            f"only 0 and 1."
         )
     positives = matrix.astype(np.int64).sum(axis=0).tolist()
     summary = _row(matrix.size, matrix.size - sum(positives))
@@ -198,22 +187,21 @@ def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
 
 def _read_contexts(X: Any) -> list[str]:
     """Return the contexts of questions, one for each row of `X`."""
-    expected = "X must be a DataFrame or dicts with question and context, or pairs of them"
     columns = column_names(X)
     if X is None or (columns is not None and "context" not in columns):
         got = "None" if X is None else f"a DataFrame with the columns {columns}"
-        raise ValueError(
-            f"y has answers, counted among the tokens of their contexts. {expected}; got {got}."
-        )
+        raise ValueError(f"y has answers, so X must have question and context; got {got}.")
     if columns is not None:
         X = [("", context) for context in check_rows(X["context"], "X", "str")]
     contexts = []
     for i, row in enumerate(check_rows(X, "X", "questions")):
         if not is_pair(row) and not (isinstance(row, Mapping) and "context" in row):
-            raise TypeError(f"{expected}. X, row {i}: got {describe(row)}.")
+            raise TypeError(
+                f"X must have dicts with context, or pairs; X, row {i}: got {describe(row)}."
+            )
         context = row["context"] if isinstance(row, Mapping) else row[1]
         if not isinstance(context, str):
-            raise TypeError(f"X, row {i}: got {describe(context)} as context. Expected a str.")
+            raise TypeError(f"X, row {i}: got {describe(context)} as context, which must be a str.")
         contexts.append(context)
     return contexts
 
@@ -224,8 +212,7 @@ def _report_answers(rows: Sequence[object], contexts: Sequence[str]) -> pd.DataF
         has_answer = any(read_answers(row, f"row {i} of y"))
         if isinstance(row, str) and row not in context:
             raise ValueError(
-                f"y, row {i}: got {row!r}, which does not occur in its context. Expected an answer "
-                "copied from the context, or '' for an unanswerable question."
+                f"y, row {i}: got {row!r}, which does not occur in its context; '' is no answer."
             )
         n_answerable += has_answer
         negatives += max(_count_tokens(context) - 2 * has_answer, 0)

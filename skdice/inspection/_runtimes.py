@@ -26,8 +26,8 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each ``runtime``, with its ``score``, its ``words/s`` (the median of three calls
-        of ``predict``, in which the runtimes alternate) and the ``megabytes`` of the network.
+        A row for each ``runtime``: its ``score``, ``words/s`` (the median of three calls of
+        ``predict``) and the ``megabytes`` of the network.
 
     Raises
     ------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -45,11 +44,10 @@ class TaggingErrors:
 
     Notes
     -----
-    Each entity is in exactly one row of `frame`. So the correct ones are the true positives of
-    :func:`skdice.metrics.entity_f1_score`, all rows but the spurious ones are the gold entities,
-    and all rows but the missed ones are the predicted entities. Where an entity overlaps several of
-    the other side, it is paired with the one that it has the most words in common with; of equally
-    good ones with that of the same label, then with the first.
+    Each entity is in exactly one row of `frame`; the correct ones are the true positives of
+    :func:`skdice.metrics.entity_f1_score`. Where an entity overlaps several of the other side, it
+    is paired with the one that it has the most words in common with; of equally good ones with that
+    of the same label, then with the first.
 
     Examples
     --------
@@ -122,13 +120,12 @@ class TaggingErrors:
         return cls.from_predictions(X, y, tagger.predict(X))
 
     def summary(self) -> pd.DataFrame:
-        """Count the kinds of results for each label.
+        """Count the kinds of results for each gold label, spurious ones by their predicted label.
 
         Returns
         -------
         DataFrame of shape (1 + n_labels, n_kinds)
-            The first row, ``"all"``, is the sum. The others are those of the gold label, in
-            alphabetical order; a spurious entity counts under its predicted label.
+            The first row, ``"all"``, is the sum; labels are in alphabetical order.
         """
         counts = Counter((pair.spans[0].label, pair.kind) for row in self.pairs for pair in row)
         labels = sorted({label for label, _ in counts})
@@ -146,8 +143,7 @@ class TaggingErrors:
     ) -> str:
         """Return a page, which needs no other files, that shows the entities in running text.
 
-        Gold entities have a line above, predicted ones a line below, coloured by kind; kinds and
-        labels can be chosen, and sentences without errors left out.
+        Gold entities have a line above, predicted ones a line below, coloured by kind.
 
         Parameters
         ----------
@@ -179,7 +175,7 @@ class TaggingErrors:
         )
 
 
-def _pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[EntityPair]:
+def _pair_tags(true_tags: list[str], pred_tags: list[str]) -> list[EntityPair]:
     """Pair the gold and the predicted tag of each word of a sentence."""
     pairs = []
     for i, tags in enumerate(zip(true_tags, pred_tags)):
@@ -189,9 +185,7 @@ def _pair_tags(true_tags: Sequence[str], pred_tags: Sequence[str]) -> list[Entit
 
 
 def _make_frame(
-    sentences: Sequence[Sequence[str]],
-    pairs: Sequence[Sequence[EntityPair]],
-    kinds: Sequence[str],
+    sentences: list[list[str]], pairs: list[list[EntityPair]], kinds: tuple[str, ...]
 ) -> pd.DataFrame:
     nothing = (None, None, None)
     records = []

@@ -9,13 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
-from ._compare_checks import (
-    check_both_parts,
-    check_labels,
-    check_losses,
-    check_seeds,
-    check_tunable,
-)
+from ._compare_checks import check_both_parts, check_losses, check_seeds, check_tunable
 from ._loss_comparison import LossComparison, ScoredRun
 from ._runs import LossRun, Protocol, RunCache, hold_out, run_loss, text_estimator, with_loss
 
@@ -46,8 +40,8 @@ def compare_losses(
     Parameters
     ----------
     estimator : estimator of this package, or a Pipeline that ends in one
-        It is left as it is. Its ``loss``, ``alpha``, ``beta``, ``gamma``, ``memory``, ``ce_weight``
-        and ``K`` do not count, as the losses bring their own; ``class_weight`` stays for all.
+        Its loss and the parameters of the loss do not count, as the losses bring their own;
+        ``class_weight`` stays for all.
     X, y : rows and their labels
         To train on.
     X_test, y_test : rows and their labels
@@ -63,16 +57,14 @@ def compare_losses(
         such as ``"ce+threshold"``.
     tune_threshold : bool, default=False
         Add a row ``"<loss>+threshold"`` for each loss: the same network, its decision tuned by
-        :func:`tune_decision` (the thresholds of a classifier, the bias of "O" of a tagger, the null
-        threshold of an extractor) on 15 % of the training rows, drawn for each seed. No row of the
-        table is trained on this part, so that all have the same network.
+        :func:`tune_decision` on 15 % of the training rows, drawn for each seed, which no row of
+        the table is trained on.
     n_jobs : int, optional
         Processes; None is one, unless in a ``joblib.parallel_config`` context. With
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
         Directory for a file per finished run (loss and seed). What was run there with the same
-        class, parameters, rows, version and files of the base model is not run again. (Of a hub id
-        those in the cache of this machine, once they are there.)
+        class, parameters, rows, version and files of the base model is not run again.
     verbose : int, default=1
         0 shows no progress bar.
 
@@ -88,8 +80,7 @@ def compare_losses(
     ValueError
         If losses or seeds are empty or twice there, the baseline is not among the losses, the rows
         are not allowed, a loss cannot be used with the estimator, or there is no decision to tune;
-        all of this before anything is trained. What goes wrong in a fit is raised with a note that
-        has the loss and the seed; the finished runs stay in ``cache_dir``.
+        all of this before anything is trained. Errors in a fit have a note of loss and seed.
 
     See Also
     --------
@@ -99,8 +90,6 @@ def compare_losses(
     -----
     The same parameters are a fair budget, not the best that each loss can reach: a learning rate
     that was found with one loss favours it.
-
-    With another number of threads than before (as in several processes) fits agree up to rounding.
 
     Examples
     --------
@@ -112,9 +101,8 @@ def compare_losses(
     ... )  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
-    entries, seeds = check_losses(losses), check_seeds(seeds)
     suffixes = [*_SUFFIXES.values()] if tune_threshold else [""]
-    check_labels([f"{label}{suffix}" for label in entries for suffix in suffixes], baseline)
+    entries, seeds = check_losses(losses, suffixes, baseline), check_seeds(seeds)
     final = text_estimator(estimator)
     X, y, X_test, y_test = map(indexable_rows, (X, y, X_test, y_test))
     estimators = {

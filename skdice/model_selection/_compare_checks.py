@@ -1,7 +1,7 @@
 """Checks of what a comparison of losses is asked to do."""
 
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sklearn.utils.validation import _num_samples
@@ -16,8 +16,8 @@ from ._space import LOSS_PARAMETERS
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 
 
-def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each loss by its label."""
+def check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each loss by its label, which has a row for each of the suffixes."""
     expected = (
         "losses must be a sequence of names such as ('ce', 'dice'), or a dict that maps labels to "
         "names, loss objects or dicts of parameters"
@@ -32,7 +32,12 @@ def check_losses(losses: Any) -> dict[str, dict[str, Any]]:
         if not isinstance(label, str) or not label:
             hint = " Give loss objects labels: {'my loss': ...}." if label is entry else ""
             raise TypeError(f"{expected}; got {label!r} among them.{hint}")
-    _check_unique("losses", [label for label, _ in entries])
+    labels = [f"{label}{suffix}" for label, _ in entries for suffix in suffixes]
+    _check_unique("losses", labels)
+    if baseline not in labels:
+        raise ValueError(
+            f"baseline must be one of {{{', '.join(map(repr, labels))}}}; got {baseline!r}."
+        )
     return {label: _check_entry(label, entry) for label, entry in entries}
 
 
@@ -49,8 +54,7 @@ def _check_entry(label: str, entry: Any) -> dict[str, Any]:
         problem = "'loss' is not there" if "loss" not in entry else f"got {unknown[0]!r}"
         raise ValueError(
             f"losses[{label!r}] must have 'loss' and may have {', '.join(_ENTRY_KEYS[1:])}; "
-            f"{problem}. All other parameters are the same for all losses: set them on the "
-            f"estimator."
+            f"{problem}. Other parameters are the same for all losses: set them on the estimator."
         )
     return dict(entry)
 
@@ -68,14 +72,6 @@ def check_seeds(seeds: Any) -> list[int]:
     return [int(seed) for seed in seeds]
 
 
-def check_labels(labels: list[str], baseline: str) -> None:
-    _check_unique("losses", labels)
-    if baseline not in labels:
-        raise ValueError(
-            f"baseline must be one of {{{', '.join(map(repr, labels))}}}; got {baseline!r}."
-        )
-
-
 def _check_unique(name: str, values: list[Any]) -> None:
     twice = [value for i, value in enumerate(values) if value in values[:i]]
     if twice:
@@ -90,7 +86,12 @@ def check_both_parts(
     test_labels = _check_part(final, *test, ("X_test", "y_test"), is_pipeline)
     if labels is None:
         return
-    _check_same_kind(labels, test_labels)
+    kind, test_kind = (
+        "str" if part.dtype == object else f"{part.shape[1]} columns" if part.ndim == 2 else "int"
+        for part in (labels, test_labels)
+    )
+    if kind != test_kind:
+        raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
     if labels.ndim == 2:
         _, names = final._task.read_y(training[1], labels)
         _, test_names = final._task.read_y(test[1], test_labels)
@@ -105,13 +106,11 @@ def _check_part(
     The rows of a Pipeline are known to its first step only.
     """
     n_rows, n_labels = _num_samples(X), _num_samples(y)
-    if n_rows != n_labels:
+    if n_rows != n_labels or not n_rows:
         raise ValueError(
-            f"{names[0]} and {names[1]} must have the same number of rows; got {n_rows} and "
-            f"{n_labels}."
+            f"{names[0]} and {names[1]} must have the same number of rows, at least one; got "
+            f"{n_rows} and {n_labels}."
         )
-    if not n_rows:
-        raise ValueError(f"{names[0]} and {names[1]} must have rows; got none.")
     try:
         task = final._task
         rows = range(n_rows) if task.is_classifier else y
@@ -122,29 +121,17 @@ def _check_part(
     return labels[0] if task.is_classifier else None
 
 
-def _check_same_kind(labels: Any, test_labels: Any) -> None:
-    """Raise a ValueError if the labels of a classifier to train and to test on cannot be equal."""
-    kind, test_kind = (
-        "str" if part.dtype == object else f"{part.shape[1]} columns" if part.ndim == 2 else "int"
-        for part in (labels, test_labels)
-    )
-    if kind != test_kind:
-        raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
-
-
 def check_tunable(final: TextEstimator, protocol: Protocol) -> None:
     problem = None
     if protocol.task == "tags" or (
         protocol.task == "entities" and not any("O" in row for row in protocol.y)
     ):
         problem = "a tagger has one among chunk tags with 'O' only, the bias of 'O'"
-    elif protocol.task == "questions" and all(map(_has_answer, protocol.y)):
+    elif protocol.task == "questions" and all(
+        any(read_answers(row, "a row of y")) for row in protocol.y
+    ):
         problem = "an extractor has one only if some training question has no answer"
     elif not hasattr(final, "_tune_decision"):
         problem = f"{type(final).__name__} has none"
     if problem:
         raise ValueError(f"tune_threshold=True needs a decision to tune: {problem}.")
-
-
-def _has_answer(row: Any) -> bool:
-    return any(read_answers(row, "a row of y"))

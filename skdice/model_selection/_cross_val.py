@@ -28,14 +28,13 @@ def cross_val_predict_proba(
 ) -> np.ndarray:
     """Return the class probabilities of every row by a fit that has not seen it.
 
-    As ``sklearn.model_selection.cross_val_predict(..., method="predict_proba")``, and for taggers
-    too, whose rows have different lengths.
+    As ``sklearn.model_selection.cross_val_predict``, and for taggers too, whose rows have different
+    lengths.
 
     Parameters
     ----------
     estimator : estimator with ``predict_proba``
-        A tagger, a classifier, also of scikit-learn, or a Pipeline that ends in one. A clone is
-        fitted for each fold.
+        A tagger, a classifier, also of scikit-learn, or a Pipeline that ends in one.
     X, y : sequences of length n_rows
         What the estimator takes.
     groups : array-like of shape (n_rows,), optional
@@ -48,7 +47,7 @@ def cross_val_predict_proba(
     n_jobs : int, optional
         Folds that are fitted at the same time, by joblib.
     verbose : int, default=0
-        Of joblib; the bars of training are the estimator's.
+        Of joblib.
 
     Returns
     -------
@@ -89,8 +88,8 @@ def cross_val_predict_proba(
     if (counts != 1).any():
         row = int((counts != 1).argmax())
         raise ValueError(
-            f"cross_val_predict_proba only works for partitions: every row must be in exactly one "
-            f"test part of cv; row {row} is in {counts[row]}."
+            f"cross_val_predict_proba only works for partitions: every row in exactly one test "
+            f"part of cv; row {row} is in {counts[row]}."
         )
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)

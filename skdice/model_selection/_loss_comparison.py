@@ -30,7 +30,7 @@ _LATEX = str.maketrans(
 
 
 class ScoredRun(NamedTuple):
-    """A loss with one seed on the test rows."""
+    """A loss with one seed on the test rows, the seconds of its fit and what it got right."""
 
     loss: str
     seed: int
@@ -72,9 +72,8 @@ class LossComparison:
     The interval of a difference comes from a paired bootstrap: 2,000 times as many test rows as
     there are, drawn with replacement and the same for all runs; in each resample the mean over the
     seeds of the difference of the metric; of these the range from the 2.5th to the 97.5th
-    percentile. It says how far the difference would move with *other test rows* of the same kind,
-    for these very networks. It does not cover what other seeds or other training rows would change,
-    so with few seeds it is too narrow for "this loss is better on such data".
+    percentile. It covers *other test rows*, but not other seeds or training rows, so with few seeds
+    it is too narrow for "this loss is better on such data".
     """
 
     def __init__(
@@ -95,7 +94,10 @@ class LossComparison:
         self.n_held_out = n_held_out
         self.n_test = len(runs[0].counts.counts)
         self.n_epochs = n_epochs
-        self.frame = self._make_frame()
+        names = ("loss", "seed", "fit_seconds")
+        self.frame = pd.DataFrame(
+            [dict(zip(names, run)) | run.counts.of_all_rows() for run in self._runs]
+        )
 
     def __repr__(self) -> str:
         return (
@@ -202,9 +204,10 @@ class LossComparison:
         held_out = ""
         if self.n_held_out:
             held_out = f" ({self.n_held_out:,} more to tune decisions on)"
-        seeds = ", ".join(map(str, self.seeds))
-        n_seeds = f"{len(self.seeds)} seeds" if len(self.seeds) > 1 else "1 seed"
-        mean = "mean ± standard deviation over the seeds, in %" if len(self.seeds) > 1 else "in %"
+        seeds, n_seeds, mean = ", ".join(map(str, self.seeds)), "1 seed", "in %"
+        if len(self.seeds) > 1:
+            n_seeds = f"{len(self.seeds)} seeds"
+            mean = "mean ± standard deviation over the seeds, in %"
         delta = ""
         if len(self.losses) > 1:
             delta = (
@@ -212,8 +215,7 @@ class LossComparison:
                 f"test rows ({_N_RESAMPLES:,} resamples), which covers neither seeds nor training "
                 f"rows"
             )
-        epochs = self.n_epochs
-        epochs = f"{epochs!r} epochs" if isinstance(epochs, str) else _plural(epochs, "epoch")
+        epochs = f"{self.n_epochs!r} epoch{'' if self.n_epochs == 1 else 's'}"
         return (
             f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
             f"{epochs}, {n_seeds} ({seeds}); {mean}{delta}."
@@ -241,18 +243,16 @@ class LossComparison:
                 ]
         return pd.DataFrame(columns)
 
-    def _make_frame(self) -> pd.DataFrame:
-        names = ("loss", "seed", "fit_seconds")
-        return pd.DataFrame(
-            [dict(zip(names, run)) | run.counts.of_all_rows() for run in self._runs]
-        )
-
     @cached_property
     def _differences(self) -> np.ndarray:
         """Difference to the baseline, lower and upper bound, (n_losses, 3, n_metrics)."""
         shape = (len(self.losses), len(self.seeds))
         scores = self.frame[list(self.metrics)].to_numpy().reshape(*shape, -1).mean(axis=1)
-        resampled = _resampled_scores([run.counts for run in self._runs])
+        # All runs in one table, so that they have the same resamples.
+        counts = [run.counts.counts for run in self._runs]
+        sums = resampled_sums(np.concatenate(counts, axis=1), _N_RESAMPLES, 0)
+        parts = np.split(sums, len(counts), axis=1)
+        resampled = np.stack([run.counts.scores(part) for run, part in zip(self._runs, parts)])
         resampled = resampled.reshape(*shape, _N_RESAMPLES, -1).mean(axis=1)
         base = self.losses.index(self.baseline)
         bounds = np.quantile(resampled - resampled[base], [0.025, 0.975], axis=1)
@@ -261,17 +261,3 @@ class LossComparison:
 
 def _escape_markdown(text: str) -> str:
     return re.sub(r"([\\`*_<|~&])", r"\\\1", text)
-
-
-def _plural(n: int, name: str) -> str:
-    return f"{n:,} {name}" + ("s" if n != 1 else "")
-
-
-def _resampled_scores(
-    runs: Sequence[RowCounts], n_resamples: int = _N_RESAMPLES, random_state: int = 0
-) -> np.ndarray:
-    """Return the metrics on the same resamples for all runs, (n_runs, n_resamples, n_metrics)."""
-    together = np.concatenate([run.counts for run in runs], axis=1)
-    sums = resampled_sums(together, n_resamples, random_state)
-    ends = np.cumsum([run.counts.shape[1] for run in runs])[:-1]
-    return np.stack([run.scores(part) for run, part in zip(runs, np.split(sums, ends, axis=1))])

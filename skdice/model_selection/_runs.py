@@ -86,20 +86,25 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
 
     final = text_estimator(estimator)
     X_test = _transform(estimator, protocol.X_test)
-    run = {"own": Scored(fit_seconds, _count(protocol, final, X_test))}
+
+    def score(decided: Any) -> Scored:
+        predicted, count_rows = decided.predict(X_test), decided._task.count_rows
+        counts = count_rows(decided, protocol.task, protocol.y_test, predicted)
+        return Scored(fit_seconds, counts)
+
+    run = {"own": score(final)}
     if protocol.tune_threshold:
         start = time.perf_counter()
         tuned = tune_decision(final, _transform(estimator, X_part), y_part)
         fit_seconds += time.perf_counter() - start
-        run["tuned"] = Scored(fit_seconds, _count(protocol, tuned, X_test))
+        run["tuned"] = score(tuned)
     return run
 
 
 def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to train on and those to tune the decision on.
+    """Return the rows to train on and those to tune the decision on, by the seed.
 
-    They depend on the rows and the seed alone. Classes have equal shares in both parts, and
-    questions about one context stay together.
+    Classes have equal shares in both parts, and questions about one context stay together.
     """
     final = text_estimator(estimator)
     task, rng = final._task, np.random.default_rng(final.random_state)
@@ -124,13 +129,6 @@ def _transform(estimator: Any, X: Any) -> Any:
     return X
 
 
-def _count(protocol: Protocol, final: Any, X_test: Any) -> RowCounts:
-    counts: RowCounts = final._task.count_rows(
-        final, protocol.task, protocol.y_test, final.predict(X_test)
-    )
-    return counts
-
-
 class RunCache:
     """A directory with a file for each finished run, under a name that says what was run."""
 
@@ -145,14 +143,12 @@ class RunCache:
             self.directory.mkdir(parents=True, exist_ok=True)
         except (OSError, TypeError) as error:
             raise ValueError(
-                f"cache_dir must be a directory that can be written to, or None; got "
-                f"{directory!r} ({error})."
+                f"cache_dir must be a directory to write to, or None; got {directory!r} ({error})."
             ) from error
         for name, value in next(iter(estimators.values())).get_params().items():
             if "<" in getattr(value, "__qualname__", ""):
                 raise ValueError(
-                    f"With cache_dir the parameter {name!r} must be a function of a module, so "
-                    f"that a finished run is found again; got {value!r}."
+                    f"With cache_dir {name!r} must be a function of a module; got {value!r}."
                 )
         common = [__version__, digest(protocol)]
         self.n_rows = _num_samples(protocol.y_test)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -20,13 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option
 from .._pipeline import silenced, weight_parameter, with_parameters
-from .._random_state import make_rng
 from ..nn._ranks import count_processes
 from ._space import default_space
 
 if TYPE_CHECKING:
-    from optuna.pruners import BasePruner
-
     from ._trials import Objective
 
 
@@ -48,34 +43,29 @@ def _best_estimator_has(method: str) -> Callable[[DiceSearchCV], bool]:
 class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Search for the best loss and parameters by cross-validation, with Optuna.
 
-    It works like ``GridSearchCV``, but Optuna chooses the settings. Parameters that depend on
-    others, as those of a loss do, are drawn only where they exist. Trials that start badly are
-    stopped after some folds. A study on disk or in a database can be resumed, and shared by
-    processes and machines.
+    It works like ``GridSearchCV``, but Optuna chooses the settings and stops trials that start
+    badly. A study on disk or in a database can be resumed, and shared by processes and machines.
 
     Parameters
     ----------
     estimator : estimator
         Of this package, or any of scikit-learn; a Pipeline too.
     space : callable, optional
-        Takes an Optuna trial and returns a dict of parameters of the estimator (any, also
-        ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline). They must depend on
+        Takes an Optuna trial and returns a dict of parameters of the estimator (also
+        ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline), which must depend on
         what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
         estimator was given are reset. By default :func:`suggest_loss` and ``lr``, from a quarter to
-        four times that of the estimator, for the last step of a Pipeline; the first trial then is
-        cross-entropy with the estimator's own ``lr``.
+        four times that of the estimator; the first trial then is cross-entropy with its own ``lr``.
     n_trials : int, default=20
-        Number of trials in total: complete, pruned and failed ones, over all processes and
-        restarts. Several processes may run a few more: each of them, except the last, at most one.
-        If the study has as many already, only ``refit`` is done.
+        Trials in total: complete, pruned and failed ones, over all processes and restarts. Several
+        processes may run a few more: each of them, except the last, at most one.
     cv : int, splitter or iterable, optional
         As for ``GridSearchCV``; 5 folds by default.
     scoring : str or callable, optional
         Name of a score, or ``scorer(estimator, X, y)``; ``estimator.score`` by default.
     storage : str, PathLike or optuna.storages.BaseStorage, optional
         Path of a journal file, or URL of a database: ``"sqlite:///search.db"``,
-        ``"postgresql://user@host/database"``. By default the study is kept in memory and ends with
-        the process.
+        ``"postgresql://user@host/database"``. By default the study is kept in memory.
     study_name : str, optional
         "skdice" by default. A study that is there is resumed, if it has the same estimator, base
         model (by its files, not its name), data, folds and scoring.
@@ -83,9 +73,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         Processes, each with a trial of its own: on this machine, or on the cluster of joblib's
         active backend. None means 1, -1 all cores.
     pruner : "auto", None or optuna.pruners.BasePruner, default="auto"
-        "auto" stops a trial whose mean score so far is below the median of the complete trials
-        after as many folds, once there are 4 of them; None stops none. A pruner of Optuna gets
-        the mean score so far after each fold.
+        Gets the mean score so far after each fold. "auto" stops a trial whose mean is below the
+        median of the complete trials after as many folds, once there are 4 of them; None stops
+        none.
     refit : bool, default=True
         Whether to fit the best parameters on all rows at the end.
     error_score : "raise" or float, default="raise"
@@ -98,7 +88,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         For what is suggested; the estimator keeps its own. With an int, a search in one process
         gives the same trials every time.
     verbose : int, default=1
-        A progress bar over trials; 0: none. The fits in the folds are silent.
+        A progress bar over trials; 0: none.
 
     Attributes
     ----------
@@ -107,8 +97,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         ``state``. Folds not run are NaN, and so is the mean of a pruned trial, which ranks last.
         Trials that failed have no row; see ``study_``.
     best_params_ : dict
-        What to set on the estimator: what the space gave, and None where the estimator was given a
-        parameter of another loss.
+        What to set on the estimator, with None where it was given a parameter of another loss.
     best_score_ : float
         Mean score over the folds.
     best_index_ : int
@@ -135,14 +124,12 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     Trials share encoded texts, as inside :func:`reuse_work`.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
-    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. Storages, their
-    locks and signs of life are Optuna's, and so are their errors:
+    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``:
 
     - A trial that was interrupted, or whose process was killed, does not count, so that another one
       takes its place. In a database it fails after three minutes without a sign of life, and is run
       once more, with the same parameters; in a journal file it stays in state "running".
-    - If the storage is lost, Optuna's error ends the search; finished trials are kept, and the same
-      call resumes.
+    - If the storage is lost, Optuna's error ends the search; the same call resumes.
     - What a killed process wrote of the last line of a journal file is dropped, with a warning.
 
     Examples
@@ -219,35 +206,16 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         # Optuna is imported only by those who search.
         from ._storage import quiet_optuna
-        from ._study import open_study, run_study, search_fingerprint, tabulate_study
+        from ._study import run_study, tabulate_study
 
         self._check_parameters()
         X, y = indexable_rows(X), indexable_rows(y)
         objective, first = self._make_objective(X, y, sample_weight, groups)
         self.scorer_ = objective.scorer
         self.n_splits_ = len(objective.splits)
-        fingerprint = {}
-        if self.storage is not None:
-            data = {"X": X, "y": y, "sample_weight": sample_weight}
-            more = {"cv": objective.splits, "scoring": self.scoring}
-            fingerprint = search_fingerprint(self.estimator, **data, **more)
+        data = {"X": X, "y": y, "sample_weight": sample_weight, "cv": objective.splits}
         with quiet_optuna():
-            self.study_ = run_study(
-                partial(
-                    open_study,
-                    name="skdice" if self.study_name is None else self.study_name,
-                    pruner=_make_pruner(self.pruner),
-                    seed=make_rng(self.random_state, type(self).__name__).getrandbits(32),
-                ),
-                self.storage,
-                objective,
-                fingerprint,
-                first,
-                n_trials=self.n_trials,
-                timeout=self.timeout,
-                n_jobs=effective_n_jobs(self.n_jobs),
-                verbose=self.verbose,
-            )
+            self.study_ = run_study(self, objective, data, first)
         self.cv_results_ = tabulate_study(self.study_, objective)
         means = self.cv_results_["mean_test_score"]
         self.best_index_ = int(np.nanargmax(means))
@@ -287,13 +255,11 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         return objective, first
 
     def _check_parameters(self) -> None:
-        """Raise a TypeError or a ValueError if a parameter is not allowed."""
         owner = type(self).__name__
         if (n_processes := count_processes()) > 1:
             raise RuntimeError(
-                f"{owner} was started in {n_processes} processes that train one model together, as "
-                f"accelerate launch and torchrun start them, but they would search for themselves. "
-                f"Start each worker as a program of its own, with the same storage and study_name."
+                f"{owner} was started in {n_processes} processes that train one model together; "
+                f"start each as a program of its own, with the same storage and study_name."
             )
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise TypeError(
@@ -398,21 +364,3 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags = deepcopy(inner.target_tags)
         tags.input_tags = deepcopy(inner.input_tags)
         return tags
-
-
-def _make_pruner(pruner: Any) -> BasePruner:
-    """Return the pruner of Optuna that the parameter stands for."""
-    from optuna.pruners import BasePruner, NopPruner
-
-    from ._study import MeanPruner
-
-    if isinstance(pruner, BasePruner):
-        return pruner
-    if pruner is None:
-        return NopPruner()
-    if isinstance(pruner, str) and pruner == "auto":
-        return MeanPruner(n_complete=4)
-    raise ValueError(
-        f"The 'pruner' parameter of DiceSearchCV must be 'auto', None or a pruner of Optuna. Got "
-        f"{pruner!r} instead."
-    )

@@ -56,11 +56,9 @@ def suggest_loss(
     Parameters
     ----------
     trial : optuna.trial.Trial or FixedTrial
-        Its parameters have the name of the loss in them (``"dsc_alpha"``, ``"tversky_alpha"``), for
-        their ranges differ.
+        Its parameters have the name of the loss in them (``"dsc_alpha"``, ``"tversky_alpha"``).
     losses : sequence of str, default=("ce", "wce", "focal", "dice", "tversky", "dsc")
-        Names to choose from. A preset, such as ``"dsc-paper"``, is taken as it was published:
-        nothing of it is searched.
+        Names to choose from. Of a preset, such as ``"dsc-paper"``, nothing is searched.
     free_beta : bool, default=False
         Whether Tversky's beta is searched in 0.1..0.9 as well, instead of ``beta = 1 - alpha``.
     prefix : str, default=""
@@ -69,9 +67,8 @@ def suggest_loss(
     Returns
     -------
     dict
-        To be given to ``set_params``: ``loss``, ``alpha``, ``beta``, ``gamma``, ``memory``,
-        ``ce_weight`` and ``K``, each with the prefix. None where the loss does not take the
-        parameter, so that what another loss had is reset.
+        For ``set_params``: the loss and all parameters of losses, each with the prefix; None where
+        the loss does not take one, so that what another loss had is reset.
 
     Raises
     ------
@@ -86,9 +83,8 @@ def suggest_loss(
 
     Notes
     -----
-    gamma is the focusing exponent of "focal" and the smoothing of the set losses. A memory of 1
-    uses each step alone. K is at least 1, because then the weights of
-    ``skdice.losses.log_class_weight`` are never negative, whatever the counts.
+    K is at least 1, because then the weights of ``skdice.losses.log_class_weight`` are never
+    negative, whatever the counts.
 
     Examples
     --------
@@ -100,10 +96,7 @@ def suggest_loss(
      'ce_weight': None, 'K': None}
     """
     if not hasattr(trial, "suggest_categorical"):
-        raise TypeError(
-            f"suggest_loss takes an Optuna trial, as an objective is given it, not labels; got "
-            f"{describe(trial)}. DiceSearchCV searches the losses without an objective."
-        )
+        raise TypeError(f"suggest_loss takes an Optuna trial; got {describe(trial)}.")
     names = [losses] if isinstance(losses, str) else list(losses)
     if not names:
         raise ValueError("suggest_loss needs at least one loss to choose from; got none.")
@@ -144,12 +137,7 @@ def _suggest_parameters(
 def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
     """Return loss and learning rate as a space, and its first trial: cross-entropy as it is.
 
-    They are those of the estimator, or of the last step of a pipeline.
-
-    Raises
-    ------
-    ValueError
-        If that has no loss parameters.
+    They are those of the last step of a pipeline; a ValueError says that it has none.
     """
     prefix, final = final_step(estimator)
     known = final.get_params(deep=False) if hasattr(final, "get_params") else {}
@@ -157,13 +145,11 @@ def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
     if missing:
         raise ValueError(
             f"space=None searches the loss of an estimator of skdice; {type(final).__name__} has "
-            f"no parameter {missing[0]!r}. Give a space: a callable that takes an Optuna trial and "
-            f"returns a dict of parameters."
+            f"no parameter {missing[0]!r}. Give a space."
         )
-    losses: tuple[str, ...] = SEARCHED_LOSSES
-    if known.get("class_weight") not in (None, "log"):
-        # With weights of its own, "wce" is "ce", and K an error.
-        losses = tuple(name for name in losses if name != "wce")
+    # With weights of its own, "wce" is "ce", and K an error.
+    has_weights = known.get("class_weight") not in (None, "log")
+    losses = [name for name in SEARCHED_LOSSES if not (has_weights and name == "wce")]
     lr, head = known["lr"], None
     if lr == "auto":
         pace = choose_pace(final, 1, 1, hidden_size(os.fspath(known["model"])))
@@ -186,23 +172,15 @@ def _suggest_loss_and_lr(
 
 
 def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str, Any]:
-    """Return the parameters that a trial is to set on the estimator.
+    """Return the parameters that a trial is to set on the estimator, checked.
 
     Where the space switches a loss, the loss parameters that it does not give are reset to None. A
     None that changes nothing is left out.
-
-    Raises
-    ------
-    TypeError
-        If the space does not return a dict with names for keys.
-    ValueError
-        If a parameter is unknown to the estimator.
     """
     drawn = space(trial)
     if not isinstance(drawn, Mapping) or not all(isinstance(name, str) for name in drawn):
         raise TypeError(
-            f"The 'space' of DiceSearchCV must return a dict of parameter names and values. Got "
-            f"{drawn!r} instead."
+            f"The 'space' of DiceSearchCV must return a dict of parameters. Got {drawn!r} instead."
         )
     known = estimator.get_params()
     parameters = {

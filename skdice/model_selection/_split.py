@@ -45,16 +45,14 @@ class StratifiedTagKFold(KFold):
     Notes
     -----
     The folds are made by iterative stratification after Sechidis, Tsoumakas and Vlahavas, "On the
-    Stratification of Multi-Label Data" (ECML PKDD 2011). A sentence counts for every tag that it
-    has: for its types if the tags are chunk tags (``PER`` for ``B-PER`` and ``I-PER``; ``O`` is
-    none), else for the tags themselves. The sentences of the rarest tag are placed first, each in
-    the fold that has the fewest sentences of that tag; among equal folds the next rarer tags of the
-    sentence decide, then the number of sentences. So
+    Stratification of Multi-Label Data" (ECML PKDD 2011). Of chunk tags the types count (``PER`` for
+    ``B-PER`` and ``I-PER``; ``O`` is none), else the tags themselves. The sentences of the rarest
+    tag are placed first, each in the fold that has the fewest sentences of that tag; among equal
+    folds the next rarer tags of the sentence decide, then the number of sentences. So
 
     - the numbers of sentences in two test parts differ by at most 1;
     - a tag that occurs in m sentences occurs in min(m, `n_splits`) test parts. This is certain if
-      no sentence has two tags. Where tags get in the way of one another, sentences are swapped at
-      the end as far as that brings tags into more folds; exceptions are rare.
+      no sentence has two tags; otherwise sentences are swapped at the end, and exceptions are rare.
 
     Examples
     --------
@@ -78,9 +76,8 @@ class StratifiedTagKFold(KFold):
         y : list, Series or object array of list of str
             The tags of each sentence.
         groups : array-like of shape (n_sentences,), default=None
-            Sentences of one group, such as a document, are in the same part. Groups then take the
-            place of sentences in all that is said of folds: it is their number that differs by at
-            most 1.
+            Sentences of one group, such as a document, are in the same part; it then is the number
+            of groups that differs by at most 1.
 
         Yields
         ------
@@ -101,10 +98,7 @@ class StratifiedTagKFold(KFold):
             If tags occur in fewer sentences than there are folds; it names them.
         """
         if y is None:
-            raise ValueError(
-                f"{type(self).__name__} needs y, a list of tags (str) for each sentence. Got "
-                f"y=None."
-            )
+            raise ValueError(f"{type(self).__name__} needs y, a list of tags for each sentence.")
         check_consistent_length(X, y, groups)
         rows = check_rows(y, "y", "lists of tags")
         sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(rows)]
@@ -161,10 +155,9 @@ class StratifiedTagKFold(KFold):
 
 
 class _Folds:
-    """Folds that are being filled with sentences.
+    """Folds that are being filled with sentences, `rows` of (label, number of words), rarest first.
 
-    `rows` has for each sentence its labels as pairs (label, number of words), rarest first. Labels
-    are numbers.
+    Labels are numbers.
     """
 
     def __init__(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
+from joblib import effective_n_jobs
 from optuna.exceptions import ExperimentalWarning
-from optuna.pruners import BasePruner
+from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
@@ -24,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._base_model import base_model_digests
 from .._digest import digest, relevant_parameters
+from .._random_state import make_rng
 from ..estimators._reuse import active_reuse, reuse_work
 from ._storage import open_storage, quiet_optuna
 from ._trials import ERROR, FOLDS, Objective, make_cv_results
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 _POLL_SECONDS = 0.5
+# Complete trials before the first one is stopped.
+_N_COMPLETE = 4
 _FINGERPRINT = "fingerprint"
 _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
 
@@ -56,66 +60,51 @@ def open_study(storage: Any, name: str, pruner: BasePruner, seed: int) -> Study:
 
 
 def run_study(
-    open_at: Callable[[Any], Study],
-    storage: Any,
-    objective: Objective,
-    fingerprint: Mapping[str, str],
-    first: Mapping[str, Any] | None,
-    *,
-    n_trials: int,
-    timeout: float | None,
-    n_jobs: int,
-    verbose: Any,
+    search: Any, objective: Objective, data: Mapping[str, Any], first: dict[str, Any] | None
 ) -> Study:
-    """Run the trials that a study lacks, and return it.
+    """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    `open_at` opens the study in a storage, `fingerprint` has a digest of each part that decides
-    what a trial scores, and `first` is what the first trial of a new study suggests.
-
-    Raises
-    ------
-    ValueError
-        If the storage is not for several processes; if the study belongs to another search.
+    `data` is what decides, besides the estimator and the scoring, what a trial scores, and `first`
+    is what the first trial of a new study suggests. A ValueError says that processes cannot share
+    the storage, or that the study belongs to another search.
     """
-    if n_jobs > 1 and storage is None:
-        with TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True) as directory:
-            on_disk = os.path.join(directory, "study.journal")
-            study = run_study(
-                open_at,
-                on_disk,
-                objective,
-                fingerprint,
-                first,
-                n_trials=n_trials,
-                timeout=timeout,
-                n_jobs=n_jobs,
-                verbose=verbose,
-            )
-            return _to_memory(study, on_disk)
+    seed = make_rng(search.random_state, type(search).__name__).getrandbits(32)
+    name = "skdice" if search.study_name is None else search.study_name
+    open_at = partial(open_study, name=name, pruner=_make_pruner(search.pruner), seed=seed)
+    fingerprint = {}
+    if search.storage is not None:  # A study in memory is no other search's.
+        fingerprint = search_fingerprint(search.estimator, **data, scoring=search.scoring)
+    storage, n_trials, n_jobs = search.storage, search.n_trials, effective_n_jobs(search.n_jobs)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
         raise ValueError(
-            f"n_jobs={n_jobs} needs a storage that processes can share; got one in memory. Give "
-            f"the path of a journal file, or storage=None."
+            f"n_jobs={n_jobs} needs a storage that processes can share, such as a journal file or "
+            f"storage=None; got one in memory."
         )
-    study = open_at(storage)
-    _check_fingerprint(study, fingerprint)
-    if first and not study.get_trials(deepcopy=False):
-        study.enqueue_trial(dict(first))
-    trials = counted_trials(study)
-    for trial in trials:
-        if trial.state in _SCORED:
-            objective.parameters_of(trial)
-    n_jobs = min(n_jobs, n_trials - len(trials))
-    run = partial(_run_trials, objective=objective, n_trials=n_trials, timeout=timeout)
-    with _progress(study, n_trials, verbose) as show:
-        if n_jobs > 1:
-            with _repeated(show) if verbose else nullcontext():
-                # A task is a worker, not a trial: each gets the rows once.
-                work = delayed(_work)
-                Parallel(n_jobs=n_jobs)(work(open_at, storage, run) for _ in range(n_jobs))
-        else:
-            run(study, callbacks=[lambda *_: show()])
-    return study
+    own: Any = nullcontext()
+    if n_jobs > 1 and storage is None:
+        own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
+    with own as directory:
+        if directory is not None:
+            storage = os.path.join(directory, "study.journal")
+        study = open_at(storage)
+        _check_fingerprint(study, fingerprint)
+        if first and not study.get_trials(deepcopy=False):
+            study.enqueue_trial(first)
+        trials = counted_trials(study)
+        for trial in trials:
+            if trial.state in _SCORED:
+                objective.parameters_of(trial)
+        n_jobs = min(n_jobs, n_trials - len(trials))
+        run = partial(_run_trials, objective=objective, n_trials=n_trials, timeout=search.timeout)
+        with _progress(study, n_trials, search.verbose) as show:
+            if n_jobs > 1:
+                with _repeated(show):
+                    # A task is a worker, not a trial: each gets the rows once.
+                    work = delayed(_work)
+                    Parallel(n_jobs=n_jobs)(work(open_at, storage, run) for _ in range(n_jobs))
+            else:
+                run(study, callbacks=[lambda *_: show()])
+        return study if directory is None else _to_memory(study, storage)
 
 
 def _work(open_at: Callable[[Any], Study], storage: Any, run: Callable[[Study], None]) -> None:
@@ -145,10 +134,7 @@ def _run_trials(
 
 
 def counted_trials(study: Study) -> list[FrozenTrial]:
-    """Return the complete and the pruned trials, and those that failed by an error of theirs.
-
-    Trials that were interrupted, or whose process was killed, do not count.
-    """
+    """Return the trials that were not interrupted: complete, pruned, or failed by an error."""
     return [
         trial
         for trial in study.get_trials(deepcopy=False)
@@ -171,8 +157,7 @@ def search_fingerprint(estimator: Any, **data: Any) -> dict[str, str]:
 def _check_fingerprint(study: Study, fingerprint: Mapping[str, str]) -> None:
     """Keep the fingerprint in a new study; raise a ValueError if that of an old one differs.
 
-    What only one of them has, such as the files of a base model that was not on the machine yet,
-    is added.
+    What only one of them has, as the files of a base model new to the machine, is added.
     """
     known = study.user_attrs.get(_FINGERPRINT, {})
     if not known and study.get_trials(deepcopy=False):
@@ -188,8 +173,7 @@ def _check_fingerprint(study: Study, fingerprint: Mapping[str, str]) -> None:
     if different:
         raise ValueError(
             f"The study {study.study_name!r} belongs to another search, which differs in "
-            f"{', '.join(different)}. Give another study_name or storage, or search with the same "
-            f"estimator, rows, folds and scoring."
+            f"{', '.join(different)}. Give another study_name or storage."
         )
 
 
@@ -242,13 +226,7 @@ def _to_memory(study: Study, storage: str) -> Study:
 
 
 def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
-    """Return ``cv_results_`` of a study, with a FitFailedWarning if a fold failed.
-
-    Raises
-    ------
-    ValueError
-        If no trial has a score.
-    """
+    """Return ``cv_results_``; a failed fold is a FitFailedWarning, no score at all a ValueError."""
     counted = counted_trials(study)
     n_splits = len(objective.splits)
     n_failed = {trial.number: trial.user_attrs[FOLDS]["n_failed"] for trial in counted}
@@ -281,8 +259,7 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
 class _NumberedSampler(TPESampler):
     """TPE that begins anew with each trial, seeded by the study's seed and the trial's number.
 
-    So a resumed study and other processes with the same seed never repeat the draws of a trial
-    that is there, and a study goes on after a restart as it would have without one.
+    So resumed studies and other processes repeat no draws, and a restart changes nothing.
     """
 
     def __init__(self, seed: int) -> None:
@@ -300,16 +277,12 @@ class _NumberedSampler(TPESampler):
             super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
 
 
-class MeanPruner(BasePruner):
+class _MeanPruner(BasePruner):
     """Compares the mean score so far with the median of the complete trials at the same fold.
 
     Optuna's ``MedianPruner`` takes the best value that a trial has reported: that suits losses
-    along epochs, but here one easy fold at the start would keep every trial. None is stopped before
-    `n_complete` trials are complete.
+    along epochs, but here one easy fold at the start would keep every trial.
     """
-
-    def __init__(self, n_complete: int) -> None:
-        self.n_complete = n_complete
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         fold = trial.last_step
@@ -319,6 +292,20 @@ class MeanPruner(BasePruner):
             for other in complete
             if fold in other.intermediate_values
         ]
-        if fold is None or len(others) < self.n_complete:
+        if fold is None or len(others) < _N_COMPLETE:
             return False
         return trial.intermediate_values[fold] < float(np.median(others))
+
+
+def _make_pruner(pruner: Any) -> BasePruner:
+    """Return the pruner of Optuna that the parameter stands for."""
+    if isinstance(pruner, BasePruner):
+        return pruner
+    if pruner is None:
+        return NopPruner()
+    if isinstance(pruner, str) and pruner == "auto":
+        return _MeanPruner()
+    raise ValueError(
+        f"The 'pruner' parameter of DiceSearchCV must be 'auto', None or a pruner of Optuna. Got "
+        f"{pruner!r} instead."
+    )

@@ -44,8 +44,8 @@ class _Fold(NamedTuple):
 class Objective:
     """What Optuna maximises: the mean score of a cross-validation.
 
-    `splits` are pairs of row indices (train, test); `fit_parameters` have a value for each row and
-    are passed to ``fit``; the other attributes are as in :class:`DiceSearchCV`.
+    `splits` are pairs of row indices (train, test); `fit_parameters`, with a value for each row,
+    go to ``fit``.
     """
 
     estimator: Any
@@ -90,8 +90,8 @@ class Objective:
             problem = str(error).rstrip(".")
         raise ValueError(
             f"The space of DiceSearchCV does not fit trial {trial.number} of the study: {problem}. "
-            f"It must depend on what the trial suggests alone, and stay the same for a study; give "
-            f"another study_name for another space."
+            f"It must depend on what the trial suggests alone; another space needs another "
+            f"study_name."
         )
 
     def _evaluate(
@@ -134,10 +134,7 @@ def _record(trial: Trial, folds: Sequence[_Fold]) -> None:
 def _checked_score(score: Any) -> float:
     is_number = isinstance(score, numbers.Real) or (np.ndim(score) == 0 and hasattr(score, "item"))
     if not is_number or math.isnan(score):
-        raise ValueError(
-            f"The scoring of DiceSearchCV must give a number that is not NaN. Got {score!r} "
-            f"instead."
-        )
+        raise ValueError(f"The scoring must give a number that is not NaN. Got {score!r} instead.")
     return float(score)
 
 
@@ -149,8 +146,7 @@ def make_cv_results(
     """Return ``cv_results_`` of candidates, from the "score", "fit_time", "score_time" of folds.
 
     Folds not run are NaN, and so are mean and standard deviation of a candidate without all of its
-    folds: the mean of those that it ran, often the easy ones, would mislead. It has the last rank.
-    The times are means over the folds that were run.
+    folds, which has the last rank: the mean of those that it ran would mislead.
     """
     results: dict[str, Any] = {}
     for name in ("fit_time", "score_time"):
@@ -181,11 +177,9 @@ def _table(folds: Sequence[Mapping[str, Sequence[float]]], name: str, n_splits: 
 def _parameter_column(parameters: Sequence[Mapping[str, Any]], name: str) -> np.ma.MaskedArray:
     """Return the values of a parameter, masked where a candidate does not have it."""
     values = {row: each[name] for row, each in enumerate(parameters) if name in each}
-    dtype = np.dtype(object)
-    if all(
-        isinstance(value, bool | int | float | np.number | np.bool_) for value in values.values()
-    ):
-        dtype = np.array([*values.values()]).dtype
+    given = [*values.values()]
+    are_numbers = all(isinstance(value, int | float | np.number | np.bool_) for value in given)
+    dtype = np.array(given).dtype if are_numbers else object
     column = np.ma.MaskedArray(np.empty(len(parameters), dtype=dtype), mask=True)
     for row, value in values.items():
         column[row] = value

@@ -21,18 +21,12 @@ from .clusters import local_cluster
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 N_PARTS, N_ROWS = 6, 40
+ARGUMENTS = {"columns": "words", "keep": "id", "verbose": 0}
 
 
 @pytest.fixture(scope="module")
 def client():
     with local_cluster() as client:
-        yield client
-
-
-@pytest.fixture
-def dask(client):
-    """Let joblib use the cluster."""
-    with joblib.parallel_config(backend="dask"):
         yield client
 
 
@@ -73,18 +67,15 @@ def pids_of(client):
 def check(directory, table, tagger, sentences):
     """Check that all rows are there, once, in order, with the predictions of one process."""
     assert table["n_rows"].tolist() == [N_ROWS] * N_PARTS
-    assert sorted(path.name for path in directory.iterdir()) == [
-        *(f"part-{i}.parquet" for i in range(N_PARTS)),
-    ]
+    names = sorted(path.name for path in directory.iterdir())
+    assert names == [f"part-{i}.parquet" for i in range(N_PARTS)]
     frame = pd.read_parquet(directory)
     assert frame["id"].tolist() == list(range(len(sentences)))
     assert frame["prediction"].map(list).tolist() == tagger.predict(sentences).tolist()
 
 
 class TestPrediction:
-    def test_the_estimator_is_loaded_once_in_a_process(
-        self, client, tagger, corpus, sentences, tmp_path
-    ):
+    def test_an_estimator_is_loaded_once(self, client, tagger, corpus, sentences, tmp_path):
         log = tmp_path / "log"
 
         class Told(DiceTokenTagger):
@@ -95,13 +86,12 @@ class TestPrediction:
 
         told = Told()
         vars(told).update(vars(tagger))
-        arguments = {"columns": "words", "keep": "id", "client": client, "verbose": 0}
-        table = predict_parquet(told, corpus, tmp_path / "out", **arguments)
+        table = predict_parquet(told, corpus, tmp_path / "out", client=client, **ARGUMENTS)
         check(tmp_path / "out", table, tagger, sentences)
         pids = log.read_text().split()
         assert 0 < len(pids) == len(set(pids)) <= 2
         assert os.getpid() not in map(int, pids)
-        again = predict_parquet(told, corpus, tmp_path / "out", **arguments)
+        again = predict_parquet(told, corpus, tmp_path / "out", client=client, **ARGUMENTS)
         assert not again["is_new"].any()
         assert len(log.read_text().split()) == len(pids)
 
@@ -119,9 +109,7 @@ class TestPrediction:
         vars(mortal).update(vars(tagger))
         before = pids_of(client)
         out = tmp_path / "out"
-        table = predict_parquet(
-            mortal, corpus, out, columns="words", keep="id", client=client, verbose=0
-        )
+        table = predict_parquet(mortal, corpus, out, client=client, **ARGUMENTS)
         client.wait_for_workers(2)
         assert flag.exists()
         assert len(pids_of(client) - before) == 1
@@ -132,12 +120,12 @@ class TestPrediction:
         good = pq.read_table(path)
         pq.write_table(good.set_column(1, "words", pa.array([["a"]] * 39 + [None])), path)
         out = tmp_path / "out"
-        arguments = {"columns": "words", "keep": "id", "client": client, "verbose": 0}
         with pytest.raises(ValueError, match=r"'part-5.parquet'.*row 39") as caught:
-            predict_parquet(tagger, corpus, out, **arguments)
+            predict_parquet(tagger, corpus, out, client=client, **ARGUMENTS)
         assert "of 6 parts are finished and stay" in caught.value.__notes__[-1]
         pq.write_table(good, path)
-        check(out, predict_parquet(tagger, corpus, out, **arguments), tagger, sentences)
+        table = predict_parquet(tagger, corpus, out, client=client, **ARGUMENTS)
+        check(out, table, tagger, sentences)
 
 
 class TestJoblib:
@@ -183,7 +171,7 @@ class TestJoblib:
 
 
 class TestSearch:
-    def test_a_worker_that_is_killed(self, dask, tmp_path):
+    def test_a_worker_that_is_killed(self, client, tmp_path):
         """The study ends with as many trials as were asked for, or one more of each worker."""
         flag = tmp_path / "flag"
 
@@ -191,10 +179,11 @@ class TestSearch:
             if once(flag):
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        search = make_search(
-            tmp_path / "study.journal", n_trials=5, estimator=Peak(act=die), refit=False
-        ).fit(X, Y)
-        dask.wait_for_workers(2)
+        storage = tmp_path / "study.journal"
+        search = make_search(storage, n_trials=5, estimator=Peak(act=die), refit=False)
+        with joblib.parallel_config(backend="dask"):
+            search.fit(X, Y)
+        client.wait_for_workers(2)
         assert len(search.cv_results_["params"]) in (5, 6)
         assert os.getpid() not in {t.user_attrs["worker"]["pid"] for t in search.study_.trials}
         states = [t.state.name for t in search.study_.trials]

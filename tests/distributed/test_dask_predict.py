@@ -24,7 +24,7 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.distributed import _part, predict_parquet
-from skdice.distributed._fingerprint import estimator_fingerprint
+from skdice.distributed._part import estimator_fingerprint
 from skdice.estimators import load_pretrained
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
@@ -103,6 +103,10 @@ def corpus(tmp_path):
     return write_corpus(tmp_path / "corpus", {"words": easy_corpus(N_ROWS, seed=1)[0]})
 
 
+def predict(estimator, source, destination, columns="words", **options):
+    return predict_parquet(estimator, source, destination, columns=columns, verbose=0, **options)
+
+
 def files_of(directory):
     return sorted(
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
@@ -120,15 +124,9 @@ class TestPredictions:
         estimator = fitted(case)
         rows = CASES[case][1](N_ROWS, seed=1)[0]
         source = write_corpus(tmp_path / "corpus", columns_of(case, rows))
-        table = predict_parquet(
-            estimator, source, tmp_path / "out", columns=CASES[case][2], keep="id", verbose=0
-        )
-        assert table["part"].tolist() == [
-            "part-1.parquet",
-            "part-3.parquet",
-            "sub/part-0.parquet",
-            "sub/part-2.parquet",
-        ]
+        table = predict(estimator, source, tmp_path / "out", CASES[case][2], keep="id")
+        names = ["part-1", "part-3", "sub/part-0", "sub/part-2"]
+        assert table["part"].tolist() == [f"{name}.parquet" for name in names]
         assert table["n_rows"].tolist() == [0, 5, 5, 6]
         assert table["is_new"].all()
         assert (table["seconds"] > 0).all()
@@ -145,9 +143,9 @@ class TestPredictions:
         path = corpus / "part-3.parquet"
         for name in ("_metadata", "_part.parquet", ".part.parquet", "notes.txt"):
             (corpus / name).write_text("no Parquet")
-        one = predict_parquet(tagger, path, tmp_path / "one", columns="words", verbose=0)
+        one = predict(tagger, path, tmp_path / "one")
         assert one["part"].tolist() == ["part-3.parquet"]
-        assert len(predict_parquet(tagger, corpus, tmp_path / "a", columns="words", verbose=0)) == 4
+        assert len(predict(tagger, corpus, tmp_path / "a")) == 4
 
     @pytest.mark.parametrize(
         "wrap",
@@ -164,20 +162,20 @@ class TestPredictions:
         X, y = easy_texts(N_ROWS)
         estimator = wrap(DiceTextClassifier(tiny_bert, **FAST), X, np.array(y))
         source = write_corpus(tmp_path / "corpus", {"text": X})
-        predict_parquet(estimator, source, tmp_path / "out", columns="text", keep="id", verbose=0)
+        predict(estimator, source, tmp_path / "out", "text", keep="id")
         assert read(tmp_path / "out")["prediction"].tolist() == estimator.predict(X).tolist()
 
 
 class TestResuming:
     def test_finished_parts_stay(self, tagger, corpus, tmp_path):
         out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        predict(tagger, corpus, out)
         before = {name: (out / name).stat().st_mtime_ns for name in files_of(out)}
         (out / "part-3.parquet").unlink()
         # What a killed process leaves behind.
         (out / ".part-3.parquet.0123.unfinished").write_bytes(b"PAR1")
         (out / "sub" / ".part-0.parquet.0123.unfinished").write_bytes(b"")
-        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        table = predict(tagger, corpus, out)
         assert table.loc[table["is_new"], "part"].tolist() == ["part-3.parquet"]
         assert table["seconds"].isna().tolist() == (~table["is_new"]).tolist()
         assert files_of(out) == sorted(before)
@@ -190,22 +188,20 @@ class TestResuming:
         pq.write_table(bad, corpus / "sub" / "part-2.parquet")
         out = tmp_path / "out"
         with pytest.raises(ValueError, match=r"'sub/part-2.parquet'.*row 0") as caught:
-            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+            predict(tagger, corpus, out)
         assert "3 of 4 parts are finished and stay" in caught.value.__notes__[0]
         assert len(files_of(out)) == 3
         pq.write_table(table, corpus / "sub" / "part-2.parquet")
-        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        table = predict(tagger, corpus, out)
         assert table["is_new"].tolist() == [False, False, False, True]
 
     def test_the_place_does_not_matter(self, tagger, corpus, tmp_path):
         """A copy of the corpus, and the estimator from a file: nothing is done again."""
-        predict_parquet(tagger, corpus, tmp_path / "out", columns="words", verbose=0)
+        predict(tagger, corpus, tmp_path / "out")
         tagger.save_pretrained(tmp_path / "tagger")
         shutil.copytree(corpus, tmp_path / "copy", copy_function=shutil.copyfile)
         for estimator in (tmp_path / "tagger", load_pretrained(tmp_path / "tagger")):
-            table = predict_parquet(
-                estimator, tmp_path / "copy", tmp_path / "out", columns="words", verbose=0
-            )
+            table = predict(estimator, tmp_path / "copy", tmp_path / "out")
             assert not table["is_new"].any()
 
     @pytest.mark.parametrize(
@@ -216,27 +212,26 @@ class TestResuming:
         X = easy_corpus(N_ROWS)[0]
         source = write_corpus(tmp_path / "corpus", {"words": X, "more": X})
         out = tmp_path / "out"
-        given = {"estimator": tagger, "columns": "words", "verbose": 0}
-        predict_parquet(source=source, destination=out, **given)
+        predict(tagger, source, out)
         if "estimator" in change:
             change = {"estimator": clone(tagger).set_params(random_state=1).fit(*easy_corpus(8))}
         with pytest.raises(ValueError, match="another destination"):
-            predict_parquet(source=source, destination=out, **{**given, **change})
-        assert not predict_parquet(source=source, destination=out, **given)["is_new"].any()
+            predict(**{"estimator": tagger, **change}, source=source, destination=out)
+        assert not predict(tagger, source, out)["is_new"].any()
 
     def test_a_part_that_has_changed(self, tagger, corpus, tmp_path):
         out = tmp_path / "out"
-        predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        predict(tagger, corpus, out)
         path = corpus / "part-3.parquet"
         pq.write_table(pq.read_table(path).slice(1), path)
         with pytest.raises(ValueError, match=r"part-3.parquet.*as it is now"):
-            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+            predict(tagger, corpus, out)
         (out / "part-3.parquet").unlink()
-        table = predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+        table = predict(tagger, corpus, out)
         assert table["is_new"].tolist() == [False, True, False, False]
         path.unlink()
         with pytest.raises(ValueError, match=r"part-3.parquet"):
-            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+            predict(tagger, corpus, out)
 
 
 class TestFingerprint:
@@ -262,56 +257,46 @@ class TestBadInput:
 
         def check(message, error, estimator, source, **given):
             with pytest.raises(error, match=message):
-                predict_parquet(
-                    estimator, source, **{"destination": tmp_path / "out", "verbose": 0, **given}
-                )
+                predict(estimator, source, **{"destination": tmp_path / "out", **given})
             assert not (tmp_path / "out").exists() or not files_of(tmp_path / "out")
 
         return check
 
     @pytest.mark.parametrize(
-        "given, message",
+        "given, error, message",
         [
-            ({"columns": "tokens"}, "part-1.parquet.*tokens"),
-            ({"columns": "words", "keep": "tokens"}, "tokens"),
-            ({"columns": ["id", "words"]}, "DiceTokenTagger takes one column of lists of str"),
-            ({"columns": []}, r"takes one column of lists of str .*; got columns=\[\]"),
-            ({"columns": "words", "keep": ["id", "id"]}, "each column once"),
-            ({"columns": "words", "keep": "id", "output": "id"}, "each column once"),
+            ({"columns": "tokens"}, ValueError, "part-1.parquet.*tokens"),
+            ({"keep": "tokens"}, ValueError, "tokens"),
+            ({"columns": ["id", "words"]}, ValueError, "takes one column of lists of str"),
+            ({"columns": []}, ValueError, r"DiceTokenTagger takes one .*; got columns=\[\]"),
+            ({"keep": ["id", "id"]}, ValueError, "each column once"),
+            ({"keep": "id", "output": "id"}, ValueError, "each column once"),
+            ({"columns": None}, TypeError, "a name of a column or a list of them; got None"),
+            ({"keep": [1]}, TypeError, "keep must be a name"),
+            ({"output": ""}, TypeError, "a name of a column"),
+            ({"client": "scheduler:8786"}, TypeError, "client must be a distributed.Cl"),
+            ({"destination": None}, TypeError, "destination must be a path"),
         ],
     )
-    def test_columns(self, refuses, tagger, corpus, given, message):
-        refuses(message, ValueError, tagger, corpus, **given)
-
-    @pytest.mark.parametrize(
-        "given, message",
-        [
-            ({"columns": None}, "columns must be a name of a column or a list of them; got None"),
-            ({"columns": "words", "keep": [1]}, "keep must be a name"),
-            ({"columns": "words", "output": ""}, "a name of a column"),
-            ({"columns": "words", "client": "scheduler:8786"}, "client must be a distributed.Cl"),
-            ({"columns": "words", "destination": None}, "destination must be a path"),
-        ],
-    )
-    def test_kinds_of_arguments(self, refuses, tagger, corpus, given, message):
-        refuses(message, TypeError, tagger, corpus, **given)
+    def test_arguments(self, refuses, tagger, corpus, given, error, message):
+        refuses(message, error, tagger, corpus, **given)
 
     def test_estimators(self, refuses, tiny_bert, corpus, tmp_path):
-        refuses("not fitted", NotFittedError, DiceTokenTagger(tiny_bert), corpus, columns="words")
+        refuses("not fitted", NotFittedError, DiceTokenTagger(tiny_bert), corpus)
         refuses("fitted estimator of skdice", TypeError, LogisticRegression(), corpus, columns="id")
-        refuses("no directory", ValueError, tmp_path / "nothing", corpus, columns="words")
+        refuses("no directory", ValueError, tmp_path / "nothing", corpus)
 
     def test_sources(self, refuses, tagger, corpus, tmp_path):
         empty = tmp_path / "empty"
         empty.mkdir()
-        refuses("no file", ValueError, tagger, empty, columns="words")
-        refuses("There is no directory", ValueError, tagger, tmp_path / "nothing", columns="words")
-        refuses("source must be a path", TypeError, tagger, None, columns="words")
+        refuses("no file", ValueError, tagger, empty)
+        refuses("There is no directory", ValueError, tagger, tmp_path / "nothing")
+        refuses("source must be a path", TypeError, tagger, None)
         for destination in (corpus, corpus / "out", corpus.parent):
             with pytest.raises(ValueError, match="must lie beside the source"):
-                predict_parquet(tagger, corpus, destination, columns="words", verbose=0)
+                predict(tagger, corpus, destination)
         (corpus / "part-9.parquet").write_bytes(b"PAR1 and no more")
-        refuses("'part-9.parquet' .* cannot be read", ValueError, tagger, corpus, columns="words")
+        refuses("'part-9.parquet' .* cannot be read", ValueError, tagger, corpus)
 
     @pytest.mark.parametrize(
         "case, column, values, row",
@@ -329,9 +314,7 @@ class TestBadInput:
         source = write_corpus(tmp_path / "corpus", columns, (0, len(values)))
         first = row - row % 3
         with pytest.raises(ValueError, match=rf"sub/part-0.parquet', rows {first} to"):
-            predict_parquet(
-                fitted(case), source, tmp_path / "out", columns=list(CASES[case][2]), verbose=0
-            )
+            predict(fitted(case), source, tmp_path / "out", CASES[case][2])
         assert files_of(tmp_path / "out") == []
 
     def test_foreign_files(self, tagger, corpus, tmp_path):
@@ -340,15 +323,15 @@ class TestBadInput:
         for i in range(7):
             (out / f"part-{i}.parquet").write_bytes(b"mine")
         with pytest.raises(ValueError, match="part-0"):
-            predict_parquet(tagger, corpus, out, columns="words", verbose=0)
+            predict(tagger, corpus, out)
         assert all((out / f"part-{i}.parquet").read_bytes() == b"mine" for i in range(7))
         (tmp_path / "file").write_text("mine")
         with pytest.raises(ValueError, match="no directory"):
-            predict_parquet(tagger, corpus, tmp_path / "file", columns="words", verbose=0)
+            predict(tagger, corpus, tmp_path / "file")
 
 
 def test_progress(tagger, corpus, tmp_path, capsys):
     predict_parquet(tagger, corpus, tmp_path / "out", columns="words")
     assert "4/4" in capsys.readouterr().err
-    predict_parquet(tagger, corpus, tmp_path / "quiet", columns="words", verbose=0)
+    predict(tagger, corpus, tmp_path / "quiet")
     assert capsys.readouterr() == ("", "")

@@ -72,17 +72,12 @@ def scored_corpora(draw_):
     return y_true, y_pred, found
 
 
-def curves_of(y_true, found):
-    display = draw(y_true, found)
-    plt.close(display.figure_)
-    return display
-
-
 @given(scored_corpora())
 @settings(max_examples=60, deadline=None)
 def test_chosen_point_is_that_of_the_metrics(corpus):
     y_true, y_pred, found = corpus
-    display = curves_of(y_true, found)
+    display = draw(y_true, found)
+    plt.close(display.figure_)
     expected = entity_precision_recall_fscore_support(y_true, y_pred, average="micro")
     assert display.micro.chosen == pytest.approx(expected[:3])
     assert display.micro.n_gold == expected[3]
@@ -96,7 +91,8 @@ def test_chosen_point_is_that_of_the_metrics(corpus):
 def test_curve_is_that_of_scikit_learn(corpus):
     """Of the entities found, with the recall scaled to all gold ones."""
     y_true, _, found = corpus
-    display = curves_of(y_true, found)
+    display = draw(y_true, found)
+    plt.close(display.figure_)
     assert sum(curve.n_gold for curve in display.curves.values()) == display.micro.n_gold
     gold = {(i, *span) for i, row in enumerate(y_true) for span in get_entities(row)}
     everything = [(i, *entity) for i, row in enumerate(found) for entity in row]

@@ -21,8 +21,6 @@ MANIFEST = Manifest(
         "history_": [{}] * 5,
         "interrupted_": False,
         "_n_training_rows": 14041,
-        "loss_reason_": None,
-        "negative_ratio_": None,
         "lr_": 2e-4,
         "loss_reason_": None,
         "negative_ratio_": None,

@@ -1,9 +1,7 @@
-"""Scores of whole entities."""
+"""Scores of whole entities, by hand, and what is refused; test_seqeval.py has many more."""
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 
 from skdice.metrics import (
     entity_classification_report,
@@ -21,13 +19,6 @@ SCORES = [
 # ORG: 0 of 1, 0 of 0.
 Y_TRUE = [["B-PER", "I-PER", "O", "B-LOC"], ["B-LOC", "I-LOC", "B-MISC"], []]
 Y_PRED = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "B-PER", "O"], []]
-
-tag = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y", "E-Y", "S-Y"])
-pairs = st.lists(st.lists(st.tuples(tag, tag), max_size=6), max_size=6)
-
-
-def split(pair_rows):
-    return tuple([[pair[side] for pair in row] for row in pair_rows] for side in (0, 1))
 
 
 @pytest.mark.parametrize(
@@ -62,46 +53,8 @@ def test_nothing_to_find_and_nothing_found(rows, average, zero_division):
     assert entity_f1_score(rows, rows, average=None).shape == (0,)
 
 
-@given(pairs)
-def test_swapping_true_and_predicted_swaps_precision_and_recall(pair_rows):
-    y_true, y_pred = split(pair_rows)
-    precision, recall, f1, _ = entity_precision_recall_fscore_support(y_true, y_pred)
-    swapped = entity_precision_recall_fscore_support(y_pred, y_true)
-    for got, expected in zip(swapped, (recall, precision, f1)):
-        np.testing.assert_array_equal(got, expected)
-
-
-@given(pairs)
-def test_range_and_perfect_score(pair_rows):
-    y_true, y_pred = split(pair_rows)
-    for average in ("micro", "macro", "weighted"):
-        assert 0 <= entity_f1_score(y_true, y_pred, average=average) <= 1
-        perfect = entity_f1_score(y_true, y_true, average=average, zero_division=1)
-        assert perfect == pytest.approx(1)
-    assert np.all(entity_f1_score(y_true, y_true, average=None) == 1)
-
-
-def test_report_text():
-    assert entity_classification_report(Y_TRUE, Y_PRED, digits=3).splitlines() == [
-        "              precision    recall  f1-score   support",
-        "",
-        "         LOC      1.000     0.500     0.667         2",
-        "        MISC      0.000     0.000     0.000         1",
-        "         ORG      0.000     0.000     0.000         0",
-        "         PER      0.500     1.000     0.667         1",
-        "",
-        "   micro avg      0.500     0.500     0.500         4",
-        "   macro avg      0.375     0.375     0.333         4",
-        "weighted avg      0.625     0.500     0.500         4",
-    ]
-
-
-def test_report_dict():
+def test_report_has_plain_numbers():
     report = entity_classification_report(Y_TRUE, Y_PRED, output_dict=True)
-    assert list(report) == [
-        *("LOC", "MISC", "ORG", "PER"),
-        *("micro avg", "macro avg", "weighted avg"),
-    ]
     assert report["PER"] == {"precision": 0.5, "recall": 1, "f1-score": 2 / 3, "support": 1}
     assert {type(value) for row in report.values() for value in row.values()} == {float, int}
 

@@ -83,12 +83,8 @@ def test_tagger(tiny_bert):
     comparison = compare_losses(tagger, X, y, X_test, y_test, **TWO)
     frame = comparison.frame
     assert list(frame) == ["loss", "seed", "fit_seconds", "precision", "recall", "f1"]
-    assert frame[["loss", "seed"]].values.tolist() == [
-        ["ce", 0],
-        ["ce", 1],
-        ["dice", 0],
-        ["dice", 1],
-    ]
+    assert frame["loss"].tolist() == ["ce", "ce", "dice", "dice"]
+    assert frame["seed"].tolist() == [0, 1, 0, 1]
     assert (frame["fit_seconds"] > 0).all()
     fitted = clone(tagger).set_params(loss="dice", random_state=1, verbose=0).fit(X, y)
     expected = entity_precision_recall_fscore_support(
@@ -216,26 +212,17 @@ def test_a_loss_brings_its_own_parameters_only(guess, pairs):
 
 def test_held_out_rows_are_those_of_the_seed(guess, pairs):
     X, y = easy_pairs(80)
-    compare_losses(guess, X, y, *pairs[2:], **TWO, tune_threshold=True)
+    comparison = compare_losses(guess, X, y, *pairs[2:], **TWO, tune_threshold=True)
     rows = [fit["rows"] for fit in Guess.fits]
-    assert rows[0] == rows[2]
-    assert rows[1] == rows[3]
+    assert rows[:2] == rows[2:]
     assert rows[0] != rows[1]
     label_of = dict(zip(X, y))
     assert [sum(label_of[row] for row in part) for part in rows] == [17] * 4
     assert [len(part) for part in rows] == [68] * 4
-
-
-def test_tuned_rows_share_the_fit(guess, pairs):
-    comparison = compare_losses(guess, *pairs, **TWO, tune_threshold=True)
-    assert len(Guess.fits) == 4
+    # The own and the tuned decision share the fit.
     assert comparison.losses == ("ce", "ce+threshold", "dice", "dice+threshold")
     own, tuned = (comparison.frame["fit_seconds"].to_numpy()[[i, i + 2]] for i in (0, 2))
     assert (tuned[0] > own[0]).all()
-
-
-def scores_of(comparison):
-    return comparison.frame.to_dict("list")
 
 
 @pytest.mark.parametrize("tune_threshold", [False, True])
@@ -245,7 +232,7 @@ def test_finished_runs_are_not_run_again(guess, pairs, tmp_path, tune_threshold)
     assert len(Guess.fits) == len(list((tmp_path / "runs").iterdir())) == 4
     again = compare_losses(guess, *pairs, **options, cache_dir=str(tmp_path / "runs"))
     assert len(Guess.fits) == 4
-    assert scores_of(again) == scores_of(first)
+    pd.testing.assert_frame_equal(again.frame, first.frame)
     pd.testing.assert_frame_equal(again.table(), first.table())
     more = options | {"losses": {"plain": "ce", "dsc": "dsc"}, "seeds": (1, 2), "baseline": "plain"}
     compare_losses(guess, *pairs, **more, cache_dir=tmp_path / "runs")
@@ -419,9 +406,9 @@ def test_bad_options(guess, pairs, options, error, message):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"X_test": [("a", "b")]}, "X_test and y_test must have the same number of rows; got 1"),
-        ({"y": [0]}, "X and y must have the same number of rows; got 24 and 1"),
-        ({"X_test": [], "y_test": []}, "X_test and y_test must have rows; got none"),
+        ({"X_test": [("a", "b")]}, "X_test and y_test must have the same number of rows, .* got 1"),
+        ({"y": [0]}, "X and y must have the same number of rows, .* got 24 and 1"),
+        ({"X_test": [], "y_test": []}, "X_test and y_test must have .* at least one; got 0 and 0"),
         ({"X_test": ["a"] * 20}, "Each row of X must be a pair"),
         ({"y_test": [None] * 20}, "Every row of X needs a label in y"),
         ({"y_test": ["yes"] * 20}, "y and y_test must have labels of one kind; got int and str"),
