@@ -464,7 +464,7 @@ def same(one, other):
 @needs_datasets
 def test_scikit_learn_loses_the_names_of_tags(tiny_bert):
     _, _, _, X, y = words(*CONTAINERS["datasets"])
-    with pytest.raises(ValueError, match="with the names of its ClassLabel"):
+    with pytest.raises(ValueError, match="the names of its ClassLabel"):
         cross_val_score(DiceTokenTagger(tiny_bert, **FAST), X, y, cv=2, error_score="raise")
 
 

@@ -21,7 +21,7 @@ from .rank_cases import EXACT, N_ROWS, run_exact
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-SECONDS = 300
+SECONDS = 600
 JOB = "tests.nn.rank_job"
 HAS_ACCELERATE = importlib.util.find_spec("accelerate") is not None
 
