@@ -1,17 +1,23 @@
 """What a fit learns from: encoded rows, how many there are of what, and which an epoch has."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..nn._batching import Draw
 from ..text._encoding import EncodedDataset
 
-# What negative_ratio="auto" takes (benchmarks/RESULTS.md): so many texts without positives for each
-# one with, where there are more than so many.
-_RATIO = 2.0
-_RARE = 4.0
+
+class Rule(NamedTuple):
+    """What ``negative_ratio="auto"`` and ``max_epochs="auto"`` take (benchmarks/STUDY.md)."""
+
+    ratio: float = 2.0  # Texts without positives for each one with,
+    rare: float = 4.0  # where there are more than so many.
+    presentations: int = 1200  # Of texts with positives, in a fit.
+
+
+_USUAL = Rule()
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Lesson:
     # Of each text: 0 with positives, 1 without; or classes, from the rarest one on.
     group: np.ndarray | None = None
     windows_per_text: int = 1  # Of one that is not longer than a window.
+    rule: Rule = _USUAL
     draw: Draw | None = None  # Which texts an epoch has, None for all.
     # What is added to the logits in training, because of the draw: (n_outputs,) or with n_items.
     shift: np.ndarray | None = None
@@ -37,6 +44,11 @@ class Lesson:
         if self.group is None:
             return self.dataset.n_texts
         return max(1, int((self.group < self.group.max(initial=1)).sum()))
+
+    @property
+    def n_passes(self) -> float:
+        """Epochs in which texts with positives are shown often enough."""
+        return self.rule.presentations / self.n_positive
 
     @property
     def item_share(self) -> np.ndarray:
@@ -67,8 +79,8 @@ def choose_ratio(ratio: Any, lesson: Lesson) -> float | None:
         return None
     n_texts = _count_texts(lesson)
     if ratio == "auto":
-        is_rare = (_capped(n_texts, _RARE) < n_texts).any()
-        ratio = _RATIO if is_rare else None
+        is_rare = (_capped(n_texts, lesson.rule.rare) < n_texts).any()
+        ratio = lesson.rule.ratio if is_rare else None
     return None if ratio is None or (_capped(n_texts, ratio) == n_texts).all() else float(ratio)
 
 

@@ -169,7 +169,7 @@ class NetworkEstimator(SavedEstimator):
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
         ranks, model = self._ranks(), os.fspath(self.model)
         size = hidden_size(model)
-        pace = choose_pace(self, self._count_steps(lesson), lesson.n_positive, size)
+        pace = choose_pace(self, self._count_steps(lesson), lesson.n_passes, size)
         self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
         is_shown = bool(self.verbose and ranks.is_first)
         callbacks = list(self.callbacks or [])

@@ -8,9 +8,9 @@ from typing import Any
 from ..nn._loading import size_of_network
 from ..text._tokenizer import Frame, WordTokenizer
 
-# Passes over the texts with positives: about so many presentations of them and at least about so
-# many optimiser steps, in so many passes; tiny sets take as many as make the fewest steps.
-_PRESENTATIONS, _STEPS = 1200, 200
+# Passes over the texts with positives: at least about so many optimiser steps, in so many passes;
+# tiny sets take as many as make the fewest steps.
+_STEPS = 200
 _FEWEST_EPOCHS, _MOST_EPOCHS, _FEWEST_STEPS = 3, 30, 150
 # What suits an encoder of this size; others are held to fall with its square, as the usual 5e-5 and
 # 3e-5 of encoders of 768 and 1024 do.
@@ -37,12 +37,12 @@ def open_lr(hidden_size: int) -> float:
     return float(f"{lr:.1e}")  # As one would write it.
 
 
-def choose_pace(estimator: Any, n_steps: int, n_positive: int, hidden_size: int) -> Pace:
-    """Return numbers for "auto", by the steps of an epoch and its texts with positives."""
+def choose_pace(estimator: Any, n_steps: int, n_passes: float, hidden_size: int) -> Pace:
+    """Return numbers for "auto", by the steps of an epoch and the passes that positives want."""
     max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
     is_open = lr == "auto"
     if max_epochs == "auto":
-        wanted = math.ceil(max(_STEPS / n_steps, _PRESENTATIONS / n_positive))
+        wanted = math.ceil(max(_STEPS / n_steps, n_passes))
         max_epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
         max_epochs = max(max_epochs, math.ceil(_FEWEST_STEPS / n_steps))
     if is_open:

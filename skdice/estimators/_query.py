@@ -22,7 +22,7 @@ from ..text._queries import EncodedQueries, encode_queries
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_decision
-from ._lesson import Lesson, positives_first, prior_shift
+from ._lesson import Lesson, Rule, positives_first, prior_shift
 from ._loss import check_loss_classes
 from ._rows import Rows
 from ._task import Task
@@ -45,6 +45,8 @@ _QUERIES = """
 What to ask for each label. Labels without a query get a default one, if they are common (PER, LOC,
 ORG, Disease, ...), or else their name, with a warning.
 """
+# A sentence is shown with several queries (benchmarks/STUDY.md).
+_RULE = Rule(ratio=1.0, rare=1.0, presentations=2400)
 _CANDIDATES = """
 Pairs of words on which the match of a start with an end is trained: all pairs of a window, those of
 a gold start and a gold end, those of a predicted or gold start and end, or these and some random
@@ -211,7 +213,7 @@ class DiceQueryTagger(WordTagger):
         dataset = encoded.by_query()
         assert dataset.target is not None
         group = positives_first(dataset, dataset.target[:, 0] == 1)
-        return replace(lesson, dataset=dataset, group=group)
+        return replace(lesson, dataset=dataset, group=group, rule=_RULE)
 
     def _choose_loss(self, rows: Rows, lesson: Lesson) -> tuple[str, str]:
         return "dice", "dice, as few words start or end an entity of one type"

@@ -111,7 +111,7 @@ most so many times the rows of all smaller ones), a question with an answer, a s
 with a match. Set losses count each one for all that it stands for; other losses are corrected by
 the change of the classes' shares, so that probabilities stay those of all rows. None takes all
 texts; "auto" does so unless there are more than four times as many without a positive, and then
-takes two (``negative_ratio_``).
+takes two; in a query tagger it takes one (``negative_ratio_``).
 """
 _LR = """
 Learning rate after the warm-up. "auto" takes what suits the size of the encoder: 2e-4 for 384

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdice import DiceTextClassifier, DiceTokenTagger
+from skdice.estimators._lesson import Lesson
 from skdice.estimators._open_parameters import Pace, choose_pace, open_lr
 from skdice.model_selection import DiceSearchCV, compare_losses
 
@@ -32,7 +33,7 @@ AUTO = {"lr": "auto", "max_epochs": "auto"}
 )
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
     tagger = DiceTokenTagger(max_epochs="auto")
-    assert choose_pace(tagger, n_steps, n_positive, 384).max_epochs == epochs
+    assert choose_pace(tagger, n_steps, 1200 / n_positive, 384).max_epochs == epochs
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_rate_goes_by_the_size_of_the_encoder(size, lr):
     ],
 )
 def test_what_is_given_stays(params, expected):
-    assert choose_pace(DiceTokenTagger(**params), 10, 1000, 768) == expected
+    assert choose_pace(DiceTokenTagger(**params), 10, 1, 768) == expected
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -70,8 +71,9 @@ def test_every_estimator_takes_it(tiny_models, tmp_path, case):
 
 def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
-    for name, value in {"_STEPS": 48, "_PRESENTATIONS": 96, "_FEWEST_STEPS": 1}.items():
+    for name, value in {"_STEPS": 48, "_FEWEST_STEPS": 1}.items():
         monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", value)
+    monkeypatch.setattr(Lesson, "n_passes", 4.0)
     X, y = easy_texts(48, n_classes=2)
     one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
     assert one.fit(X, y).max_epochs_ == 4  # 12 steps, 24 rows of the rarer class
