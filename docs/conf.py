@@ -91,6 +91,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "start", "bad_input", "design", "changelog")}
+html_sidebars = {
+    page: [] for page in ("index", "start", "paper", "bad_input", "design", "changelog")
+}
 html_show_sourcelink = False
 html_copy_source = False
