@@ -112,8 +112,8 @@ make 150 steps. ``max_epochs_`` is how many.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; those are drawn anew in every
-epoch. A positive is a word inside an entity, a row of the smaller class (of several classes, each has
-at most so many times the rows of all smaller ones), a question with an answer, a sentence and query
+epoch. A positive is a word inside an entity, a row of the smaller class (of several, each has at
+most so many times the rows of all smaller ones), a question with an answer, a sentence and query
 with a match. Set losses count each one for all that it stands for; other losses are corrected by
 the change of the classes' shares, so that probabilities stay those of all rows. None takes all
 texts; "auto" does so unless there are more than four times as many without a positive, and then
