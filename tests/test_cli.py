@@ -396,8 +396,9 @@ def test_examples_run(folder, run, tiny_bert, source):
     commands = commands_in(text)
     assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "tag"]
     for stdin, argv in commands:
-        extra = [*FAST, "--set", "max_epochs=1"] if argv[0] in ("fit", "compare") else []
-        argv = [tiny_bert if word == "bert-base-cased" else word for word in argv]
+        extra = []
+        if argv[0] in ("fit", "compare"):
+            extra = ["--model", tiny_bert, *FAST, "--set", "max_epochs=1"]
         status, out, err = run(*argv, *extra, stdin=stdin)
         assert (status, out != "") == (0, True), err
 

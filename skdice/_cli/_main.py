@@ -69,7 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_data(report)
     _add_format(report, "tsv", "json", "markdown")
 
-    example = "skdice fit train.conll --model bert-base-cased --out tagger"
+    example = "skdice fit train.conll --out tagger"
     fit = _add(commands, run_fit, "train an estimator and save it", example)
     fit.add_argument("data", metavar="DATA", help=DATA)
     fit.add_argument("--out", metavar="DIR", required=True, help="directory to save to")
@@ -83,8 +83,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_format(fit, "tsv", "json")
 
     example = (
-        "skdice compare train.conll test.conll --model bert-base-cased \\\n"
-        "    --losses ce dice dsc --seeds 0 1 2 --format markdown"
+        "skdice compare train.conll test.conll --losses ce dice dsc --seeds 0 1 2 \\\n"
+        "    --format markdown"
     )
     summary = "fit with several losses and seeds, and score each on test rows"
     compare = _add(commands, run_compare, summary, example)

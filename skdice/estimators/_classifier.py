@@ -46,8 +46,9 @@ _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
     threshold_ : float or ndarray of shape (n_classes,)
-        Threshold of the decision function: 0 after ``fit``, see
-        :func:`skdice.model_selection.tune_decision`.
+        Threshold of the decision function, in log-odds: 0, which is a probability of .5, after
+        ``fit``; see :func:`skdice.model_selection.tune_decision`. With more than two classes it is
+        subtracted from the logits.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
 """

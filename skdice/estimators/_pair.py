@@ -55,7 +55,7 @@ class DicePairClassifier(TextClassifier):
     Examples
     --------
     >>> from skdice import DicePairClassifier
-    >>> classifier = DicePairClassifier("bert-base-cased", loss="dice", random_state=0)
+    >>> classifier = DicePairClassifier(random_state=0)
     >>> classifier.fit(pairs, labels)  # doctest: +SKIP
     >>> classifier.predict([("Is it cold?", "Is it warm?")])  # doctest: +SKIP
     array([0])

@@ -121,7 +121,7 @@ class DiceQueryTagger(WordTagger):
     Examples
     --------
     >>> from skdice import DiceQueryTagger
-    >>> tagger = DiceQueryTagger("bert-base-cased", loss="dice", random_state=0)
+    >>> tagger = DiceQueryTagger(random_state=0)
     >>> tagger.fit(sentences, tags)  # doctest: +SKIP
     >>> tagger.predict_spans([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     """

@@ -73,6 +73,12 @@ def _check_directory(owner: str, name: str, value: Any) -> None:
 _ADAPTERS = "peft_config__"
 _OF_CALLBACKS = "callbacks__"
 
+_MODEL = """
+Hub id, or directory with a model that transformers can load. The default has 22 million parameters,
+reads English and does not see case; the figures of the documentation are its. These have none
+there: "answerdotai/ModernBERT-base" for large data and long texts (windows of 8,192 pieces),
+"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2" for other languages.
+"""
 _OWN_DEFAULT = "None takes the default of the named loss."
 _ALPHA = f"""
 Tversky: weight of false positives. DSC: exponent that reduces the weight of easy items.
@@ -106,7 +112,7 @@ make 150 steps. ``max_epochs_`` is how many.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; those are drawn anew in every
-epoch. A positive is a word inside an entity, a row of a rare class (of several classes, each has at
+epoch. A positive is a word inside an entity, a row of the smaller class (of several, each has at
 most so many times the rows of all smaller ones), a question with an answer, a sentence and query
 with a match. Set losses count each one for all that it stands for; other losses are corrected by
 the change of the classes' shares, so that probabilities stay those of all rows. None takes all
@@ -231,13 +237,8 @@ class SharedParameters(BaseEstimator):
     # the model, the task, the training, the machine.
     model: Annotated[
         str | os.PathLike[str],
-        Parameter(
-            "str or PathLike",
-            "Hub id, or directory with a model that transformers can load.",
-            _check_model,
-            on_card=False,
-        ),
-    ] = "bert-base-cased"
+        Parameter("str or PathLike", _MODEL, _check_model, on_card=False),
+    ] = "sentence-transformers/all-MiniLM-L6-v2"
     _: KW_ONLY
     max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
         None

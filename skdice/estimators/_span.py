@@ -110,7 +110,7 @@ class DiceSpanExtractor(TextEstimator):
     Examples
     --------
     >>> from skdice import DiceSpanExtractor
-    >>> extractor = DiceSpanExtractor("bert-base-cased", loss="dice", random_state=0)
+    >>> extractor = DiceSpanExtractor(random_state=0)
     >>> extractor.fit(X, y)  # doctest: +SKIP
     >>> extractor.predict([("Where does John live?", "John lives in Oslo.")])  # doctest: +SKIP
     array(['Oslo'], dtype=object)

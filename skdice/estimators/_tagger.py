@@ -127,7 +127,7 @@ class DiceTokenTagger(WordTagger):
     Examples
     --------
     >>> from skdice import DiceTokenTagger
-    >>> tagger = DiceTokenTagger("bert-base-cased", loss="dsc", random_state=0)
+    >>> tagger = DiceTokenTagger(random_state=0)
     >>> tagger.fit(sentences, tags)  # doctest: +SKIP
     >>> tagger.predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)

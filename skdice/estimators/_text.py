@@ -59,7 +59,7 @@ class DiceTextClassifier(TextClassifier):
     Examples
     --------
     >>> from skdice import DiceTextClassifier
-    >>> classifier = DiceTextClassifier("bert-base-cased", loss="ce", random_state=0)
+    >>> classifier = DiceTextClassifier(random_state=0)
     >>> classifier.fit(texts, labels)  # doctest: +SKIP
     >>> classifier.predict(["You have won a prize! Call now."])  # doctest: +SKIP
     array(['spam'], dtype=object)

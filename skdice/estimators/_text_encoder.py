@@ -44,7 +44,7 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
     >>> from sklearn.preprocessing import StandardScaler
     >>> from skdice import DiceTextClassifier, DiceTextEncoder
     >>> columns = make_column_transformer(
-    ...     (DiceTextEncoder(DiceTextClassifier("bert-base-cased")), ["review"]),
+    ...     (DiceTextEncoder(DiceTextClassifier()), ["review"]),
     ...     (StandardScaler(), ["price", "stars"]),
     ... )
     >>> model = make_pipeline(columns, LogisticRegression())

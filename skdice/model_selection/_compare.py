@@ -95,7 +95,7 @@ def compare_losses(
     --------
     >>> from skdice import DicePairClassifier
     >>> from skdice.model_selection import compare_losses
-    >>> classifier = DicePairClassifier("bert-base-cased")
+    >>> classifier = DicePairClassifier()
     >>> comparison = compare_losses(
     ...     classifier, X, y, X_test, y_test, losses=("ce", "dice"), tune_threshold=True
     ... )  # doctest: +SKIP

@@ -1,7 +1,10 @@
 """The code of every page runs from top to bottom, as a reader pastes it."""
 
 import re
-from contextlib import redirect_stdout
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -20,19 +23,22 @@ PAGES = sorted(
     if "```python" in path.read_text(encoding="utf-8")
 )
 HUB_ID = '"sentence-transformers/all-MiniLM-L6-v2"'
-# The page shows what the encoder of the hub finds; the README's test compares it.
-OUTPUT_OF_THE_ENCODER = {"start.md"}
+# They begin as the README does, whose test compares what the encoder of the hub finds.
+FIRST_PAGES = [DOCS / "index.md", DOCS / "start.md"]
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.M | re.S
 )
 # A tiny model with one layer learns nothing anyway.
-FASTER = [
-    (r"max_epochs=\d+", "max_epochs=1"),
-    (r"n_trials=\d+", "n_trials=2"),
-    (r"\bcv=\d+", "cv=2"),
-    (r"n_frozen_layers=[2-9]", "n_frozen_layers=1"),
-]
+FASTER = [(r"n_trials=\d+", "n_trials=2"), (r"\bcv=\d+", "cv=2")]
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+")
+
+
+@contextmanager
+def short_fits() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_FEWEST_EPOCHS", "_MOST_EPOCHS", "_FEWEST_STEPS"):
+            patch.setattr(f"skdice.estimators._open_parameters.{name}", 1)
+        yield
 
 
 class Block(NamedTuple):
@@ -53,7 +59,7 @@ def read_blocks(page: Path) -> list[Block]:
 def run(page: Path, model: str, first: str | None = None) -> list[tuple[Block, str]]:
     """Run the blocks of a page in one namespace; return what each of them printed.
 
-    Where ``first`` is a model, the first block has it and its own settings.
+    Where ``first`` is a model, the first block has it, and is as long as a reader's.
     """
     namespace: dict = {"__name__": "page"}
     printed = []
@@ -64,7 +70,8 @@ def run(page: Path, model: str, first: str | None = None) -> list[tuple[Block, s
         for pattern, replacement in () if is_faithful else FASTER:
             code = re.sub(pattern, replacement, code)
         lines = "\n" * (block.line - 1) + code  # so that errors name the line of the page
-        with redirect_stdout(StringIO()) as stdout:
+        length = nullcontext() if is_faithful else short_fits()
+        with length, redirect_stdout(StringIO()) as stdout:
             exec(compile(lines, str(page), "exec"), namespace)
         printed.append((block, stdout.getvalue()))
     return printed
@@ -87,18 +94,11 @@ def workplace(tmp_path, monkeypatch):
     plt.close("all")
 
 
-@pytest.fixture
-def short_fits(monkeypatch):
-    for name in ("_FEWEST_EPOCHS", "_MOST_EPOCHS", "_FEWEST_STEPS"):
-        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", 1)
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.usefixtures("short_fits")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_the_code_of_a_page_runs(page, tiny_model, workplace, traced_once):
     for block, printed in run(page, tiny_model):
-        if block.output is not None and page.name not in OUTPUT_OF_THE_ENCODER:
+        if block.output is not None and page not in FIRST_PAGES:
             assert printed == block.output, f"{page}, line {block.line}"
 
 
@@ -116,5 +116,20 @@ def test_the_readme_runs_and_prints_what_it_says(tiny_model, workplace, monkeypa
         assert float(got) == pytest.approx(float(said), abs=0.08)
 
 
-def test_the_start_shows_what_the_readme_does():
-    assert read_blocks(ROOT / "README.md")[0][1:] == read_blocks(DOCS / "start.md")[0][1:]
+@pytest.mark.parametrize("page", FIRST_PAGES, ids=lambda page: page.name)
+def test_the_first_pages_show_what_the_readme_does(page):
+    assert read_blocks(ROOT / "README.md")[0][1:] == read_blocks(page)[0][1:]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("page", [ROOT / "README.md", *FIRST_PAGES], ids=lambda page: page.name)
+def test_the_install_lines_are_those_of_make_demo(page, tmp_path):
+    console = re.search(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    said = [line.removeprefix("$ ") for line in console[1].splitlines()]
+    command = ["make", "-n", "--no-print-directory", "demo", "PYTHON=python3"]
+    command += [f"VENV={tmp_path}/.venv"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    quiet = "--quiet --disable-pip-version-check "
+    tried = done.stdout.replace(f"{tmp_path}/", "").replace(quiet, "").splitlines()
+    activated = [line.replace(".venv/bin/python -m ", "") for line in tried[:2]]
+    assert [said[0].removesuffix(" && . .venv/bin/activate"), *said[1:]] == activated
