@@ -3,14 +3,16 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
+import pandas as pd
+from scipy.special import expit, logit, softmax
 from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
-from .._parameters import Parameter, parametrised
+from .._parameters import Parameter, number, parametrised
 from .._typing import Indicators, Pairs, Texts, Weights
 from .._typing import Labels as LabelsLike
 from ..exceptions import TruncationWarning
@@ -20,10 +22,11 @@ from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
 from ._base import TextEstimator
-from ._goal import Goal
+from ._goal import F1, Goal
 from ._labels import check_known_columns
-from ._lesson import Lesson, positives_first
+from ._lesson import Lesson, Rule, positives_first
 from ._loss import check_loss_classes
+from ._out_of_fold import out_of_fold_scores
 from ._reuse import active_reuse
 from ._rows import Rows
 from ._shared_parameters import FITTED_ATTRIBUTES
@@ -42,13 +45,19 @@ _POS_LABEL = """
 The positive one of two classes, by default the larger label. Set losses leave out the other class,
 and where ``score`` is F1, it is the F1 of this class. None with more classes or several labels.
 """
+_THRESHOLD = """
+The probability above which the positive one of two classes, or a label, is predicted. "auto" is
+0.5; where the positive class is rare and cross-entropy has no class weights, its share of the
+training rows. "cv" tunes it, or one for each class or label, for the score on the training rows:
+five more models are fitted, and each predicts the fifth of the rows that it was not trained on.
+"""
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Multi-label: the names of the columns of y, or their numbers.
     threshold_ : float or ndarray of shape (n_classes,)
-        Threshold of the decision function, in log-odds: 0, which is a probability of .5, after
-        ``fit``; see :func:`skdice.model_selection.tune_decision`. With more than two classes it is
-        subtracted from the logits.
+        Threshold of the decision function, in log-odds: 0 is a probability of .5. ``threshold``
+        sets it, and :func:`skdice.model_selection.tune_decision`. With more than two classes it
+        is subtracted from the logits.
     feature_names_in_ : ndarray of shape (n_columns,), object
         Only if X was a DataFrame.
 """
@@ -100,6 +109,11 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         "longest_first"
     )
 
+    threshold: Annotated[
+        float | str,
+        number(_THRESHOLD, low=0, high=1, closed="neither", words=("auto", "cv"), in_folds="auto"),
+    ] = "auto"
+
     # -- what a subclass brings -------------------------------------------------------------------
 
     def _metric(
@@ -135,6 +149,11 @@ class TextClassifier(ClassifierMixin, TextEstimator):
                 f"{owner} needs at least two classes in y; got one class, {classes[0]!r}."
             )
         check_loss_classes(self.loss, len(classes))
+        if len(classes) > 2 and not isinstance(self.threshold, str):
+            raise ValueError(
+                f"The 'threshold' parameter of {owner} must be 'auto' or 'cv' with more than two "
+                f"classes; y has {list_some(classes)}. Got {self.threshold!r} instead."
+            )
         if self.pos_label is None:
             return
         if len(classes) > 2:
@@ -151,7 +170,33 @@ class TextClassifier(ClassifierMixin, TextEstimator):
     def _learn(self, rows: Rows) -> None:
         self._is_multilabel = rows.y.names is not None
         self.classes_ = rows.y.names if self._is_multilabel else np.unique(rows.y.values)
-        self.threshold_ = 0.0 if self._is_binary else np.zeros(len(self.classes_))
+        threshold = self.threshold
+        if isinstance(threshold, str):
+            threshold = self._open_threshold(rows) if threshold == "auto" else 0.5
+        log_odds = float(logit(threshold))
+        self.threshold_: Any = np.full(len(self.classes_), log_odds)
+        if self._is_binary:
+            self.threshold_ = log_odds if self._positive() else -log_odds
+
+    def _open_threshold(self, rows: Rows) -> float:
+        """Return what ``threshold="auto"`` is (benchmarks/RESULTS.md)."""
+        is_plain = self.loss in ("auto", "ce") and self.class_weight is None and self.K is None
+        if not (self._is_binary and is_plain):
+            return 0.5
+        is_positive = rows.y.values == self.classes_[self._positive()]
+        share = float(np.average(is_positive, weights=rows.weight))
+        return share if 0 < share < 1 / (1 + Rule().rare) else 0.5
+
+    def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
+        if self.threshold != "cv":
+            return
+        X = rows.X if self._task.reads_two_texts else [text for (text,) in rows.X]
+        y = rows.y.values
+        if self._is_multilabel:
+            y = pd.DataFrame(y, columns=rows.y.names)
+        given = (X, y, rows.weight, rows.groups, held_out)
+        unseen = partial(out_of_fold_scores, self, *given)
+        self._tune_decision(X, y, None, rows.weight, F1, unseen)
 
     def _strata(self, rows: Rows) -> np.ndarray | None:
         return None if self._is_multilabel else np.searchsorted(self.classes_, rows.y.values)

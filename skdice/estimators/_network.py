@@ -41,7 +41,7 @@ from ..text._tokenizer import Frame, WordTokenizer
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._lesson import Lesson
 from ._loss import warn_of_collapse
-from ._open_parameters import Pace, choose_pace
+from ._open_parameters import Pace, choose_pace, open_epochs
 from ._reuse import active_reuse
 from ._rows import Rows
 from ._saving import SavedEstimator
@@ -117,9 +117,16 @@ class NetworkEstimator(SavedEstimator):
         """Return how many windows a text has that is not longer than one."""
         return 1
 
-    def _n_token_types(self) -> int | None:
-        """Return how many types of pieces are told apart, None for those of the model."""
-        return None
+    def _module_parameters(self) -> dict[str, Any]:
+        """Return what the module takes that other estimators do not have."""
+        return {}
+
+    def _open_epochs(self, lesson: Lesson) -> int:
+        """Return what ``max_epochs="auto"`` is."""
+        return open_epochs(self._count_steps(lesson), lesson.n_passes)
+
+    def _begin(self, net: TextNet, dataset: EncodedDataset) -> None:
+        """Set the weights that a fit begins with, where they are not drawn."""
 
     def _validator(self, rows: Rows) -> Callable[[], float]:
         """Return what scores rows with the network as it is then."""
@@ -168,8 +175,7 @@ class NetworkEstimator(SavedEstimator):
     def _fit_member(self, member: Member, lesson: Lesson, valid: Rows, precision: str) -> TextNet:
         """Train one network; ``fit`` of an estimator that is interrupted leaves it behind."""
         ranks, model = self._ranks(), os.fspath(self.model)
-        size = hidden_size(model)
-        pace = choose_pace(self, self._count_steps(lesson), lesson.n_passes, size)
+        pace = choose_pace(self, self._open_epochs(lesson), hidden_size(model))
         self.max_epochs_, self.lr_ = pace.max_epochs, pace.lr
         is_shown = bool(self.verbose and ranks.is_first)
         callbacks = list(self.callbacks or [])
@@ -192,6 +198,8 @@ class NetworkEstimator(SavedEstimator):
                 # The files of the base model are on this machine from here on.
                 checkpoint, state = self._find_checkpoint(net, lesson.dataset, member, valid, ranks)
                 net.pads = self._finds_padding_masked(net)
+                if state is None:
+                    self._begin(net, lesson.dataset)
             if ranks.count > 1:
                 ranks.copy_first(net.module_.state_dict().values())
                 seed_generators(ranks.seed(member.seed), net.device)
@@ -294,9 +302,9 @@ class NetworkEstimator(SavedEstimator):
             module__model=model,
             module__n_classes=n_outputs,
             module__n_frozen_layers=self.n_frozen_layers,
-            module__n_token_types=self._n_token_types(),
             module__peft_config=self.peft_config,
             module__config=None,
+            **{f"module__{name}": value for name, value in self._module_parameters().items()},
             lr=pace.lr,
             head_lr=pace.head_lr,
             max_epochs=pace.max_epochs,

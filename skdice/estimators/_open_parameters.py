@@ -37,14 +37,19 @@ def open_lr(hidden_size: int) -> float:
     return float(f"{lr:.1e}")  # As one would write it.
 
 
-def choose_pace(estimator: Any, n_steps: int, n_passes: float, hidden_size: int) -> Pace:
-    """Return numbers for "auto", by the steps of an epoch and the passes that positives want."""
+def open_epochs(n_steps: int, n_passes: float) -> int:
+    """Return how many epochs there are, of so many steps, where positives want so many passes."""
+    wanted = math.ceil(max(_STEPS / n_steps, n_passes))
+    epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
+    return max(epochs, math.ceil(_FEWEST_STEPS / n_steps))
+
+
+def choose_pace(estimator: Any, epochs: int, hidden_size: int) -> Pace:
+    """Return numbers for "auto"; of epochs these."""
     max_epochs, lr, head_lr = estimator.max_epochs, estimator.lr, estimator.head_lr
     is_open = lr == "auto"
     if max_epochs == "auto":
-        wanted = math.ceil(max(_STEPS / n_steps, n_passes))
-        max_epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
-        max_epochs = max(max_epochs, math.ceil(_FEWEST_STEPS / n_steps))
+        max_epochs = epochs
     if is_open:
         lr = open_lr(hidden_size)
     if head_lr is None:

@@ -143,13 +143,14 @@ def load_estimator(
         try:
             _check_fit(by_name[name], manifest, place)
             estimator = by_name[name](**{**manifest.parameters, **chosen})
-            net, tokenizer = _read_net(estimator, place, manifest), WordTokenizer(str(place))
+            tokenizer = estimator.tokenizer_ = WordTokenizer(str(place))
+            net = _read_net(estimator, place, manifest)
         except RecursionError as error:  # Losses in one another are copied by many functions.
             raise damaged(place, "it has values in one another without end") from error
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
         tokenizer._word_prefix = manifest.network["word_prefix"]
         loss = loss_of(net.criterion_)
-        vars(estimator).update(manifest.state, tokenizer_=tokenizer, net_=net, loss_=loss)
+        vars(estimator).update(manifest.state, net_=net, loss_=loss)
         return estimator
 
     return read_one_version(find_saved(directory, revision), load)

@@ -412,8 +412,9 @@ class DiceTokenTagger(WordTagger):
         logits, chain = super()._predict_logits(dataset), self._chain(dataset)
         return logits if chain is None else chain.predict(logits)
 
-    def _n_token_types(self) -> int | None:
-        return 1 + len(SHAPES) if getattr(self, "word_shapes_", False) else None
+    def _module_parameters(self) -> dict[str, Any]:
+        has_shapes = getattr(self, "word_shapes_", False)
+        return {"n_token_types": 1 + len(SHAPES)} if has_shapes else {}
 
     def _model_config(self) -> dict[str, Any]:
         return label_config(self.classes_.tolist())

@@ -152,7 +152,7 @@ def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
     losses = [name for name in SEARCHED_LOSSES if not (has_weights and name == "wce")]
     lr, head = known["lr"], None
     if lr == "auto":
-        pace = choose_pace(final, 1, 1, hidden_size(os.fspath(known["model"])))
+        pace = choose_pace(final, 1, hidden_size(os.fspath(known["model"])))
         lr = pace.lr
         # A number for lr would be that of the head, too.
         head = pace.head_lr / lr if known["head_lr"] is None else None

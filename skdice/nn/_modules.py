@@ -2,13 +2,14 @@
 
 import copy
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .._digest import weights_digest
+from ..text._tokenizer import Frame
 from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
 from ._freezing import freeze
 from ._loading import load_transformer, replace_token_types, takes_token_types
@@ -17,6 +18,23 @@ from ._loading import load_transformer, replace_token_types, takes_token_types
 HEAD = "head.safetensors"
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
+# Shares of pieces are two features of hundreds, and count as much (benchmarks/RESULTS.md).
+_OVERLAP = 10.0
+
+
+class Frames(NamedTuple):
+    """What a tokenizer puts around texts.
+
+    Attributes
+    ----------
+    one, two : Frame
+        The special tokens around one text, and around two.
+    pad_id : int
+    """
+
+    one: Frame
+    two: Frame
+    pad_id: int
 
 
 class TextModule(nn.Module):
@@ -26,6 +44,7 @@ class TextModule(nn.Module):
     (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
     that takes the place of that of the model. If the table of token types has another number of
     rows than ``n_token_types``, all begin as its first one, and are trained with the head.
+    ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
     """
 
     _auto_class: str  # Of transformers.
@@ -38,9 +57,11 @@ class TextModule(nn.Module):
         peft_config: Any = None,
         config: str | None = None,
         n_token_types: int | None = None,
+        frames: Frames | None = None,
     ) -> None:
         super().__init__()
         self._n_classes = n_classes
+        self._frames = frames
         # Others of its kind, whose outputs count as much as its own.
         self.members = nn.ModuleList()
         # ``unmatched_weights`` are those that the checkpoint or the network has alone,
@@ -51,6 +72,7 @@ class TextModule(nn.Module):
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self._takes_types = takes_token_types(self.transformer)
+        self.has_new_head = True  # Of those that transformers does not have.
         self.base_digest = ""  # Of the weights that the adapters are for.
         self._base_names: frozenset[str] = frozenset()
         if peft_config is not None:
@@ -69,13 +91,28 @@ class TextModule(nn.Module):
         column: Tensor,
     ) -> Tensor:
         """Return float32 logits of shape (n_items, n_outputs)."""
-        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
-        output = self.transformer(input_ids=input_ids, attention_mask=attention_mask, **types)
-        logits = self._item_logits(output, row, column).float()
+        args = (input_ids, attention_mask, token_type_ids, row, column)
+        logits = self._own_logits(*args).float()
         if not self.members:
             return logits
-        args = (input_ids, attention_mask, token_type_ids, row, column)
         return self._mean([logits, *(member(*args) for member in self.members)])
+
+    def _own_logits(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor,
+        row: Tensor,
+        column: Tensor,
+    ) -> Tensor:
+        """Return the logits of this network alone."""
+        output = self._read(self.transformer, input_ids, attention_mask, token_type_ids)
+        return self._item_logits(output, row, column)
+
+    def _read(self, network: Any, input_ids: Tensor, attention_mask: Tensor, types: Tensor) -> Any:
+        """Return the output of the transformer or of its encoder, which may take token types."""
+        more = {"token_type_ids": types} if self._takes_types else {}
+        return network(input_ids=input_ids, attention_mask=attention_mask, **more)
 
     @property
     def n_outputs(self) -> int:
@@ -133,6 +170,20 @@ class TextModule(nn.Module):
     def _add_head(self, model: str) -> None:
         """Make a head, where transformers has none."""
 
+    def _make_dropout(self) -> nn.Dropout:
+        return nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
+
+    def _load_saved_head(self, model: str) -> None:
+        """Go on with the head of a network of this kind, if ``model`` is a directory with one."""
+        saved = os.path.join(model, HEAD)
+        weights = load_file(saved) if os.path.exists(saved) else {}
+        # A network that was saved with others goes on alone.
+        weights = {name: w for name, w in weights.items() if not name.startswith("members.")}
+        own = self.state_dict()
+        if all(name in own and own[name].shape == w.shape for name, w in weights.items()):
+            self.load_state_dict(weights, strict=False)
+            self.has_new_head = not weights
+
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         """Pick the logits of the items from the output of the transformer."""
         raise NotImplementedError
@@ -176,6 +227,117 @@ class SequenceModule(TextModule):
         return logits
 
 
+class PairModule(SequenceModule):
+    """A transformer that reads two texts together and each by itself; an item is a window.
+
+    To the logits of the window come those of a comparison: a linear function of |u - v| and u * v,
+    where u and v are the mean states of the texts alone (Reimers & Gurevych 2019, "Sentence-BERT"),
+    and of the share of the pieces of each text that the other has. It needs ``frames``.
+    """
+
+    _frames: Frames
+
+    def _add_head(self, model: str) -> None:
+        if self._frames is None:
+            return
+        self.dropout = self._make_dropout()
+        size = self.transformer.config.hidden_size
+        self.comparison = nn.Linear(2 * size + 2, self._n_classes)
+        nn.init.normal_(self.comparison.weight, std=0.02)
+        nn.init.zeros_(self.comparison.bias)
+        self._load_saved_head(model)
+
+    def head_parameters(self) -> set[nn.Parameter]:
+        """Return the parameters that are not part of the pretrained encoder."""
+        named = dict(self.named_parameters())
+        return super().head_parameters() | {
+            weight for name, weight in named.items() if name.startswith("comparison.")
+        }
+
+    def _own_logits(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor,
+        row: Tensor,
+        column: Tensor,
+    ) -> Tensor:
+        args = (input_ids, attention_mask, token_type_ids, row, column)
+        together = super()._own_logits(*args).float()
+        if self._frames is None:
+            return together
+        compared = self.comparison(self.dropout(self.compare(input_ids, attention_mask)))
+        logits: Tensor = together + compared.float()[row]
+        return logits
+
+    def compare(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return what the two texts of each row have in common.
+
+        Returns
+        -------
+        Tensor of shape (n_rows, n_features), float32
+        """
+        alone = [
+            self._alone(input_ids, *place) for place in self._places(input_ids, attention_mask)
+        ]
+        u, v = (self._mean_state(*text) for text in alone)
+        (a, is_a, _), (b, is_b, _) = alone
+        # Special tokens are in both.
+        is_same = (a[:, :, None] == b[:, None, :]) & is_a[:, :, None] & is_b[:, None, :]
+        shares = [
+            is_same.any(axis).sum(1) / is_own.sum(1).clamp(min=1)
+            for axis, is_own in ((2, is_a), (1, is_b))
+        ]
+        return torch.cat([(u - v).abs(), u * v, _OVERLAP * torch.stack(shares, dim=1)], dim=1)
+
+    def _places(self, input_ids: Tensor, attention_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Return the first piece and the number of pieces of each text, of shape (n_rows,)."""
+        before, between, after = map(len, self._frames.two.special)
+        first = attention_mask.argmax(1) + before
+        position = torch.arange(input_ids.shape[1], device=input_ids.device)
+        is_separator = (input_ids == self._frames.two.special[1][0]) & (position >= first[:, None])
+        middle = is_separator.long().argmax(1)
+        second = middle + between
+        end = first - before + attention_mask.sum(1) - after
+        return [
+            (first, (middle - first).clamp(min=0)),
+            (second, (end - second).clamp(min=0)),
+        ]
+
+    def _alone(
+        self, input_ids: Tensor, first: Tensor, length: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Put the special tokens of one text around a part of each row.
+
+        Returned are its pieces, which of them are of the text, and how many there are in all.
+        """
+        frame, width = self._frames.one, input_ids.shape[1]
+        position = torch.arange(
+            # An exported graph has no lengths that depend on its input.
+            width if torch.compiler.is_exporting() else int(length.max()) + frame.n_special,
+            device=input_ids.device,
+        )
+        begin, end = frame.n_before, frame.n_before + length[:, None]
+        is_text = (position >= begin) & (position < end)
+        source = (first[:, None] + position - begin).clamp(0, width - 1)
+        pieces = torch.where(is_text, input_ids.gather(1, source), self._frames.pad_id)
+        starts: tuple[int | Tensor, ...] = (0, end)
+        for place, tokens in zip(starts, frame.special):
+            for i, token in enumerate(tokens):
+                pieces = torch.where(position == place + i, token, pieces)
+        return pieces, is_text, length + frame.n_special
+
+    def _mean_state(self, pieces: Tensor, is_text: Tensor, length: Tensor) -> Tensor:
+        """Return the mean of the states of each row, as long as the root of their number."""
+        mask = (torch.arange(pieces.shape[1], device=pieces.device) < length[:, None]).long()
+        types = torch.where(is_text, self._frames.one.text_types[0], 0)
+        output = self._read(self.transformer.base_model, pieces, mask, types)
+        mean: Tensor = (output.last_hidden_state.float() * mask[:, :, None]).sum(1)
+        mean = mean / length[:, None]
+        states: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
+        return states
+
+
 class SpanModule(TextModule):
     """A transformer that scores each piece as start and as end of an answer, in two columns."""
 
@@ -196,16 +358,9 @@ class QueryModule(TextModule):
     _auto_class = "AutoModel"
 
     def _add_head(self, model: str) -> None:
-        sizes: Any = self.transformer.config
-        self.dropout = nn.Dropout(getattr(sizes, "hidden_dropout_prob", 0.1))
-        self.head = nn.Linear(sizes.hidden_size, self._n_classes)
-        saved = os.path.join(model, HEAD)
-        weights = load_file(saved) if os.path.exists(saved) else {}
-        # A network that was saved with others goes on alone.
-        weights = {name: w for name, w in weights.items() if not name.startswith("members.")}
-        own = self.state_dict()
-        if all(name in own and own[name].shape == w.shape for name, w in weights.items()):
-            self.load_state_dict(weights, strict=False)
+        self.dropout = self._make_dropout()
+        self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
+        self._load_saved_head(model)
 
     def head_parameters(self) -> set[nn.Parameter]:
         """Return the parameters that are not part of the pretrained encoder."""
