@@ -368,7 +368,7 @@ class NetworkEstimator(SavedEstimator):
         if network is not None:
             batcher.batch_tokens = BATCH_TOKENS
         with denormals_flushed():
-            return self.net_.predict_logits(batcher, network)
+            return self.net_.predict_logits(batcher, network, verbose=bool(self.verbose))
 
     def _onnx_network(self) -> OnnxNetwork | None:
         """Return what predicts in place of torch, which computes all of a fit."""
