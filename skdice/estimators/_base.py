@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import check_sample_weight
 from ..nn._callbacks import check_callbacks
+from ..nn._runtime import resolve_device
 from ..text._tokenizer import WordTokenizer
 from ._lesson import Lesson, choose_ratio, draw_of, prior_shift
 from ._loss import make_training_loss
@@ -119,6 +120,7 @@ class TextEstimator(NetworkEstimator):
         """
         self._check_parameters()
         self._check_validation(validation)
+        resolve_device(self.device)  # An error if it is not there.
         names = self._feature_names(X)
         X, y, weight, groups, validation = read_fit_rows(X, y, sample_weight, groups, validation)
         X_read, y_read, kept = self._read_training(X, y)

@@ -196,7 +196,7 @@ def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
 
 def _read_net(estimator: Any, place: Path, manifest: Manifest) -> TextNet:
     network = manifest.network
-    device = _usable_device(resolve_device(estimator.device), place)
+    device = _usable_device(estimator.device, place)
     criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
     idle = Pace(max_epochs=1, lr=1.0, head_lr=1.0)  # It predicts.
     model = os.fspath(estimator.model) if manifest.has_adapters else str(place)
@@ -336,10 +336,11 @@ def _count_members(module: TextModule, head: dict[str, Tensor]) -> int:
 
 def _usable_device(device: str, directory: Path) -> str:
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        usable = resolve_device(device)
+        torch.empty(0, device=usable)
+    except (RuntimeError, ValueError, AssertionError) as error:
         raise ValueError(
             f"The estimator in {str(directory)!r} is for device={device!r}, which cannot be used "
             f"here ({error}). Pass another one: from_pretrained(directory, device='cpu')."
         ) from error
-    return device
+    return usable
