@@ -15,7 +15,7 @@ from ..nn._callbacks import check_callbacks
 from ..nn._runtime import resolve_device
 from ..text._tokenizer import WordTokenizer
 from ._lesson import Lesson, choose_ratio, draw_of, prior_shift
-from ._loss import make_training_loss
+from ._loss import make_training_loss, warn_of_collapse
 from ._network import NetworkEstimator
 from ._open_parameters import longest_window
 from ._reuse import active_reuse
@@ -171,8 +171,14 @@ class TextEstimator(NetworkEstimator):
             # A ratio forgives the weights of what was drawn; a mean of single losses does not.
             is_mean = self.loss_.separable
             lesson = replace(lesson, shift=self._shift(lesson)) if is_mean else lesson.weighted()
-        self._fit_network(lesson, seed, rng, valid)
+        predicted = self._fit_network(lesson, seed, rng, valid)
         self._decide_on(rows, valid, validation)
+        # Only where training found nothing, what is kept is looked at, with its decision.
+        assert lesson.dataset.target is not None
+        if self._missed(predicted, lesson.dataset.target) is not None:
+            missed = self._missed_by_predict(lesson.dataset)
+            if missed is not None:
+                warn_of_collapse(self, missed)
         self.interrupted_ = False
         return self
 

@@ -230,11 +230,10 @@ class DiceSpanExtractor(TextEstimator):
             self._validator(valid)()  # Sets the threshold of the weights that were kept.
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        return predicted_answers(logits, target)
+        return predicted_answers(logits, target, self.null_threshold_)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        never_silent = self.null_threshold_ == math.inf
-        return None if never_silent or predicted.any() else "answered no question"
+        return None if predicted.any() else "answered no question"
 
     def predict(self, X: Questions) -> np.ndarray:
         """Answer questions.
