@@ -222,12 +222,14 @@ class NetworkEstimator(SavedEstimator):
 
     def _missed_by_predict(self, dataset: EncodedDataset) -> str | None:
         """Say what the fitted network misses in all of a data set, in the words of ``_missed``."""
-        missed, found = None, np.False_
+        target, missed = dataset.target, None
+        assert target is not None
+        found = np.zeros(1, dtype=bool)
         for start in range(0, dataset.n_texts, _CHUNK_TEXTS):
             part = dataset.take(np.arange(start, min(start + _CHUNK_TEXTS, dataset.n_texts)))
-            logits, target = self._predict_logits(part), part.target
-            found = found | self._predicted(*map(torch.from_numpy, (logits, target))).numpy()
-            missed = self._missed(found, dataset.target)
+            logits = torch.from_numpy(self._predict_logits(part))
+            found = found | self._predicted(logits, torch.as_tensor(part.target)).numpy()
+            missed = self._missed(found, target)
             if missed is None:
                 break
         return missed
