@@ -155,7 +155,8 @@ class TextEstimator(NetworkEstimator):
         self.negative_ratio_ = choose_ratio(self.negative_ratio, lesson)
         if self.negative_ratio_ is not None:
             lesson = replace(lesson, draw=draw_of(self.negative_ratio_, lesson))
-        name, self.loss_reason_ = self.loss, None
+        name: Any = self.loss
+        self.loss_reason_ = None
         if name == "auto":
             name, self.loss_reason_ = self._choose_loss(training, lesson)
         self.loss_ = make_training_loss(

@@ -18,6 +18,7 @@ from .._parameters import check_option
 from .._pretrained import quiet_transformers
 from ..io._checkpoint import DirectoryCheckpoint
 from ..io._onnx import BATCH_TOKENS, OnnxNetwork, onnx_network
+from ..losses import Loss
 from ..nn._batching import Batcher, StepSampler
 from ..nn._chain import TagChain
 from ..nn._loading import hidden_size
@@ -80,7 +81,7 @@ class NetworkEstimator(SavedEstimator):
     tokenizer_: WordTokenizer
     max_length_: int
     net_: TextNet
-    loss_: Any
+    loss_: Loss
     loss_reason_: str | None
     history_: pd.DataFrame
     max_epochs_: int

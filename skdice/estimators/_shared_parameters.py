@@ -18,9 +18,10 @@ from .._parameters import (
 )
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
+from ..losses._named import LossName
 from ..nn._adapters import changed, check_peft_config, fields_of
 from ..nn._callbacks import digests_of_trainers, named_callbacks
-from ..nn._runtime import RUNTIMES
+from ..nn._runtime import Runtime
 from ._loss import check_loss
 from ._sklearn import BaseEstimator
 
@@ -247,11 +248,12 @@ class SharedParameters(BaseEstimator):
     max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
         None
     )
-    loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS, on_card=False)] = (
-        "auto"
-    )
+    loss: Annotated[
+        Literal["auto"] | LossName | Loss,
+        Parameter("str or skdice.losses.Loss", _LOSS, on_card=False),
+    ] = "auto"
     class_weight: Annotated[
-        str | Mapping[Any, float] | None,
+        Literal["balanced", "log"] | Mapping[Any, float] | None,
         Parameter('{"balanced", "log"} or dict', _CLASS_WEIGHT, _check_class_weight),
     ] = None
     max_epochs: Annotated[
@@ -313,14 +315,14 @@ class SharedParameters(BaseEstimator):
         ),
     ] = None
 
-    precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16", rare=True)] = (
+    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(_PRECISION, rare=True)] = (
         "auto"
     )
     device: Annotated[
         str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False, rare=True)
     ] = "auto"
     runtime: Annotated[
-        str, option(_RUNTIME, *RUNTIMES, counts="in predictions", on_card=False, rare=True)
+        Runtime, option(_RUNTIME, counts="in predictions", on_card=False, rare=True)
     ] = "torch"
     checkpoint_dir: Annotated[
         str | os.PathLike[str] | None,

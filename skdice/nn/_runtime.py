@@ -3,14 +3,15 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 _ONE_AT_A_TIME = threading.RLock()
 PRECISIONS = ("fp32", "bf16", "fp16")
-RUNTIMES = ("torch", "onnx", "onnx-int8")
+Runtime = Literal["torch", "onnx", "onnx-int8"]
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
