@@ -18,10 +18,10 @@ from torch import Tensor
 from .._configuration import MODEL_CONFIG
 from .._parameters import parameters_of
 from ..io._hub import find_saved
-from ..io._manifest import Manifest, damaged, installed_versions, read_manifest
+from ..io._manifest import Manifest, damaged, installed_versions, listed_files, read_manifest
 from ..io._model_card import Run, loss_of
 from ..io._network import SavedNetwork, check_loads_nothing_else, check_weights, read_weights
-from ..io._onnx import export
+from ..io._onnx import export, load_exported
 from ..io._replace import read_one_version
 from ..io._save import save
 from ..losses import Loss
@@ -90,6 +90,7 @@ def save_estimator(
         # Where transformers gives a model raw text and skdice gives it words.
         splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
         adapter_config=module.adapter_config(parameters["model"]) if has_adapters else None,
+        runtime="torch" if estimator.interrupted_ else parameters["runtime"],
     )
     save(directory, network, _run(estimator, manifest))
 
@@ -146,6 +147,12 @@ def load_estimator(
             net, tokenizer = _read_net(estimator, place, manifest), WordTokenizer(str(place))
         except RecursionError as error:  # Losses in one another are copied by many functions.
             raise damaged(place, "it has values in one another without end") from error
+        try:
+            load_exported(place, listed_files(place), net.module_, estimator.runtime)
+        except Exception as error:  # onnxruntime has errors of its own.
+            raise damaged(
+                place, f"onnxruntime cannot read its exported network ({error})"
+            ) from error
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
         tokenizer._word_prefix = manifest.network["word_prefix"]
         loss = loss_of(net.criterion_)
