@@ -13,8 +13,8 @@ import math
 import numbers
 import textwrap
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def number(
 
 
 def option(doc: str, *options: str, **more: Any) -> Parameter:
-    """Return a parameter that is one of some names."""
+    """Return a parameter that is one of some names, by default those of its ``Literal``."""
 
     def check(owner: str, name: str, value: Any) -> None:
         check_option(owner, name, value, options)
@@ -83,12 +83,20 @@ def parameters_of(cls: Any) -> dict[str, Parameter]:
     if cls not in _KNOWN:  # Losses ask in every step.
         hints = get_type_hints(cls, include_extras=True)
         _KNOWN[cls] = {
-            known.name: mark
+            known.name: _with_options(mark, get_args(hints[known.name])[0])
             for known in fields(cls)
             for mark in getattr(hints[known.name], "__metadata__", ())
             if isinstance(mark, Parameter)
         }
     return _KNOWN[cls]
+
+
+def _with_options(parameter: Parameter, kind: Any) -> Parameter:
+    """Return an option without names with those of its type, a Literal; any other as it is."""
+    if parameter.kind != option("").kind:
+        return parameter
+    named = option("", *get_args(kind))
+    return replace(parameter, kind=named.kind, check=named.check)
 
 
 def check_parameters(instance: Any, owner: str | None = None) -> None:

@@ -1,7 +1,18 @@
 """What users pass as X and y, for signatures; what is allowed is checked where it is used."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+)
 
 import numpy as np
 import pandas as pd
@@ -39,6 +50,24 @@ Questions: TypeAlias = (
 )
 Answer: TypeAlias = str | Sequence[str] | Mapping[str, object]
 Answers: TypeAlias = Sequence[Answer] | np.ndarray | pd.Series | Column
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+
+    class ObjectArray(np.ndarray[tuple[int], np.dtype[np.object_]], Generic[T]):
+        """A one-dimensional object array, of which one knows what is in it."""
+
+        def __iter__(self) -> Iterator[T]: ...  # type: ignore[override]
+        @overload  # type: ignore[override]
+        def __getitem__(self, key: SupportsIndex, /) -> T: ...
+        @overload
+        def __getitem__(self, key: Any, /) -> Self: ...
+        def __getitem__(self, key: Any, /) -> Any: ...
+        def tolist(self) -> list[T]: ...
+
+else:
+    ObjectArray = np.ndarray
 
 
 class SquadAnswer(TypedDict):

@@ -134,6 +134,17 @@ class TestReport:
         assert (status, err) == (0, f"skdice: {file}: {noted}\n")
         assert list(read_tsv(out)) == ["class", "count", "negatives", "positives", "ratio"]
 
+    @pytest.mark.parametrize("name, table", [("texts.tsv", True), ("train.conll", False)])
+    def test_json_lines(self, folder, run, name, table):
+        expected = run("report", name)[1]
+        X, y = (read_labeled_text if table else read_conll)(name)
+        keys = ("text", "label") if table else ("tokens", "tags")
+        lines = [json.dumps(dict(zip(keys, row))) for row in zip(X, y)]
+        Path("a.jsonl").write_text("\n".join(lines))
+        status, out, err = run("report", "a.jsonl")
+        assert (status, out) == (0, expected)
+        assert f"(guessed), read by read_{'labeled' if table else 'tagged'}_json" in err
+
     def test_numbers(self, folder, run):
         expected = imbalance_report(read_conll("train.conll")[1]).reset_index()
         _, out, _ = run("report", "train.conll")

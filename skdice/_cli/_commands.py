@@ -19,15 +19,18 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "tagging": Task("sentences", "DiceTokenTagger", ("conll", "conllu")),
-    "query-tagging": Task("sentences", "DiceQueryTagger", ("conll", "conllu")),
+    "tagging": Task("sentences", "DiceTokenTagger", ("conll", "conllu", "tagged json")),
+    "query-tagging": Task("sentences", "DiceQueryTagger", ("conll", "conllu", "tagged json")),
     "pairs": Task("pairs", "DicePairClassifier", ("pairs",)),
-    "texts": Task("texts", "DiceTextClassifier", ("labeled text",)),
+    "texts": Task("texts", "DiceTextClassifier", ("labeled text", "labeled json")),
     "questions": Task("questions", "DiceSpanExtractor", ("squad",)),
 }
 # Of standard input, so that memory stays flat; what is there sooner is tagged sooner.
 _BLOCK_BYTES = 1 << 16
-DATA = "CoNLL columns, CoNLL-U, pairs or labelled texts in TSV, or SQuAD JSON; plain, .gz or .xz"
+DATA = (
+    "CoNLL columns, CoNLL-U, pairs in TSV, labelled texts in TSV or CSV, SQuAD JSON, or JSON lines "
+    'of {"tokens": [...], "tags": [...]} or {"text": ..., "label": ...}; plain, .gz or .xz'
+)
 
 
 def run_report(arguments: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from ._brat import read_brat, write_brat
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
+from ._json_lines import read_labeled_json, read_tagged_json
 from ._label_studio import read_label_studio, write_label_studio
 from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs
@@ -24,10 +25,12 @@ __all__ = [
     "read_conllu",
     "read_doccano",
     "read_label_studio",
+    "read_labeled_json",
     "read_labeled_text",
     "read_pairs",
     "read_spacy_json",
     "read_squad",
+    "read_tagged_json",
     "split_into_characters",
     "words_from_spans",
     "write_brat",

@@ -1,5 +1,6 @@
 """What a file holds, told by its name and its first lines."""
 
+import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -23,12 +24,14 @@ _N_SAMPLE = 1000
 
 
 def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str | None:
-    """Return "conll", "conllu", "labeled text", "pairs", "squad", or None if it cannot be told.
+    """Return the name of a reader without "read_", or None if it cannot be told.
 
     The file may still be badly formed: its reader says so. One that cannot be read or decoded is a
     FileNotFoundError or ValueError.
     """
     text = read_text(path, encoding=encoding)
+    if json_format := _find_json_lines(text):
+        return json_format
     name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
     by_name = _SUFFIXES.get(Path(name).suffix)
     if by_name is not None:
@@ -45,6 +48,19 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
     if _is_conll(lines):
         return "conll"
     return "labeled text" if _are_labeled_texts(lines) else None
+
+
+def _find_json_lines(text: str) -> str | None:
+    line = text.lstrip().partition("\n")[0]
+    try:
+        row = json.loads(line) if line.startswith("{") else None
+    except (ValueError, RecursionError):  # An object of several lines.
+        return None
+    if not isinstance(row, dict):
+        return None
+    if {"tokens", "tags"} <= row.keys():
+        return "tagged json"
+    return "labeled json" if {"text", "label"} <= row.keys() else None
 
 
 def _is_conll(lines: Sequence[str]) -> bool:
@@ -64,5 +80,5 @@ def _are_labeled_texts(lines: Sequence[str]) -> bool:
     first = lines[0].split(separator, n_cuts)
     if find_known("text", first) and find_known("label", first):
         return True
-    texts = [line.split(separator, n_cuts)[-1] for line in lines[:_N_SAMPLE]]
-    return len(first) == 2 and any(" " in text for text in texts)
+    fields = [line.split(separator, n_cuts) for line in lines[:_N_SAMPLE]]
+    return len(first) == 2 and any(" " in text for row in fields for text in row)

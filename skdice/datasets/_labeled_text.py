@@ -42,9 +42,11 @@ def read_labeled_text(
         None guesses. The first line is a header if it has a known name: ``text``, ``sentence``,
         ``tweet``, ``message`` or ``review`` for the text, ``label``, ``class``, ``category`` or
         ``target`` for the label, in lower or upper case. Then there must be just one of each. Any
-        other file must have two columns, first the label, then the text; it is refused if a label
-        has a space in it, or if the first line seems to be a header: its label is the only one that
-        occurs once. If only one of both parameters is None, the other column of two is also known.
+        other file must have two columns, first the label, then the text, or the other way round if
+        the first column has spaces, and the second one has none and repeats itself. It is refused
+        if a label has a space in it, or if the first line seems to be a header: its label is the
+        only one that occurs once. If only one of both parameters is None, the other column of two
+        is also known.
     separator : str of length 1, default=None
         What stands between two columns. None means a comma for ``.csv`` files (also compressed),
         else a TAB if the first line has one, else a space. A space cuts each line only once, after
@@ -99,7 +101,11 @@ def read_labeled_text(
             f"come first. Got {text=} and {label=}; pass another separator."
         )
     if is_guess and not has_header:
-        _check_first_label(path, records)
+        left, right = ([fields[c].strip(" ") for _, fields in records] for c in (0, 1))
+        repeats = len(set(right)) < len(right)
+        if any(" " in text for text in left) and not any(" " in x for x in right) and repeats:
+            text_column, label_column = 0, 1
+        _check_labels(path, records, label_column)
     X = [fields[text_column] for _, fields in records[has_header:]]
     return X, make_labels(path, records, label_column, has_header=has_header)
 
@@ -163,18 +169,20 @@ def _find_column(first: list[str], name: str, column: str | int) -> int:
     return int(column) % len(first)
 
 
-def _check_first_label(path: str | os.PathLike[str], records: Sequence[Record]) -> None:
-    """Refuse a guess where the first line, or the first column of all lines, looks otherwise."""
-    counts = Counter(fields[0] for _, fields in records)
+def _check_labels(path: str | os.PathLike[str], records: Sequence[Record], column: int) -> None:
+    """Refuse a guess where the first line, or the column of the labels, looks otherwise."""
+    counts = Counter(fields[column] for _, fields in records)
     first = records[0][1]
     # A column name occurs once, and where labels occur more often nothing else should.
-    is_only_single = [label for label, n in counts.items() if n == 1] == [first[0]]
-    if is_only_single and len(counts) > 1 and not is_integer(first[0]):
-        problem = f"the label {first[0]!r} occurs in this line only, as if it were a header"
+    is_only_single = [label for label, n in counts.items() if n == 1] == [first[column]]
+    if is_only_single and len(counts) > 1 and not is_integer(first[column]):
+        problem = f"the label {first[column]!r} occurs in this line only, as if it were a header"
         raise file_error(path, 1, f"{problem}. {_show(first)}")
     for number, fields in records:
-        if " " in fields[0].strip(" "):
-            problem = "the first column has several words, as if it were the text, not the label"
+        if " " in fields[column].strip(" "):
+            problem = (
+                "the column of the labels has several words, as if it were the text, not the label"
+            )
             raise file_error(path, number, f"{problem}. {_show(first)}")
 
 

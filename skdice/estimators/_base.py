@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import check_sample_weight
 from ..nn._callbacks import check_callbacks
+from ..nn._runtime import resolve_device
 from ..text._tokenizer import WordTokenizer
 from ._lesson import Lesson, choose_ratio, draw_of, prior_shift
-from ._loss import make_training_loss
+from ._loss import make_training_loss, warn_of_collapse
 from ._network import NetworkEstimator
 from ._open_parameters import longest_window
 from ._reuse import active_reuse
@@ -119,6 +120,7 @@ class TextEstimator(NetworkEstimator):
         """
         self._check_parameters()
         self._check_validation(validation)
+        resolve_device(self.device)  # An error if it is not there.
         names = self._feature_names(X)
         X, y, weight, groups, validation = read_fit_rows(X, y, sample_weight, groups, validation)
         X_read, y_read, kept = self._read_training(X, y)
@@ -153,7 +155,8 @@ class TextEstimator(NetworkEstimator):
         self.negative_ratio_ = choose_ratio(self.negative_ratio, lesson)
         if self.negative_ratio_ is not None:
             lesson = replace(lesson, draw=draw_of(self.negative_ratio_, lesson))
-        name, self.loss_reason_ = self.loss, None
+        name: Any = self.loss
+        self.loss_reason_ = None
         if name == "auto":
             name, self.loss_reason_ = self._choose_loss(training, lesson)
         self.loss_ = make_training_loss(
@@ -169,8 +172,14 @@ class TextEstimator(NetworkEstimator):
             # A ratio forgives the weights of what was drawn; a mean of single losses does not.
             is_mean = self.loss_.separable
             lesson = replace(lesson, shift=self._shift(lesson)) if is_mean else lesson.weighted()
-        self._fit_network(lesson, seed, rng, valid)
+        predicted = self._fit_network(lesson, seed, rng, valid)
         self._decide_on(rows, valid, validation)
+        # Only where training found nothing, what is kept is looked at, with its decision.
+        assert lesson.dataset.target is not None
+        if self._missed(predicted, lesson.dataset.target) is not None:
+            missed = self._missed_by_predict(lesson.dataset)
+            if missed is not None:
+                warn_of_collapse(self, missed)
         self.interrupted_ = False
         return self
 

@@ -165,19 +165,25 @@ def make_training_loss(
     return loss
 
 
-def warn_of_collapse(what: str, loss: Any) -> None:
-    """Warn that a fit ``what`` ("found no entity") in the training rows of its kept epoch."""
+def warn_of_collapse(estimator: Any, what: str) -> None:
+    """Warn that a fit ``what`` ("found no entity") in its training rows, and name the fit."""
+    loss = estimator.loss_
     helps = ["more epochs or another lr"]
     if loss.class_weight is None:
         helps.insert(0, "class weights (K=3)" if isinstance(loss, SetLoss) else "loss='wce'")
     is_pooled = isinstance(loss, SetLoss) and loss.level == "batch"
     if is_pooled and float(loss.memory) < _LARGE_MEMORY:
         helps.insert(0, f"a larger memory (memory={_LARGE_MEMORY})")
+    # Of a search, they tell which candidate it is.
+    fit = {"loss": estimator.loss, **_given(estimator), "K": estimator.K, "lr": estimator.lr_}
+    if fit["K"] is None:
+        del fit["K"]
+    named = ", ".join(f"{name}={value!r}" for name, value in fit.items())
     warnings.warn(
-        f"This fit {what}, in the training rows of its epoch that is kept. What helps: "
-        f"{', '.join(helps)}.",
+        f"This fit {what} in its training rows ({named}, {estimator.max_epochs_} epochs). What "
+        f"helps: {', '.join(helps)}.",
         UserWarning,
-        stacklevel=6,
+        stacklevel=3,
     )
 
 

@@ -18,6 +18,7 @@ from .._parameters import check_option
 from .._pretrained import quiet_transformers
 from ..io._checkpoint import DirectoryCheckpoint
 from ..io._onnx import BATCH_TOKENS, OnnxNetwork, onnx_network
+from ..losses import Loss
 from ..nn._batching import Batcher, StepSampler
 from ..nn._chain import TagChain
 from ..nn._loading import hidden_size
@@ -40,7 +41,6 @@ from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
 from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._lesson import Lesson
-from ._loss import warn_of_collapse
 from ._open_parameters import Pace, choose_pace, open_epochs
 from ._reuse import active_reuse
 from ._rows import Rows
@@ -52,6 +52,8 @@ _INTERRUPTED = (
     "epoch so far; of several members, those that were finished. Its interrupted_ is True."
 )
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
+# Texts whose logits are in memory at a time.
+_CHUNK_TEXTS = 1024
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
@@ -79,7 +81,7 @@ class NetworkEstimator(SavedEstimator):
     tokenizer_: WordTokenizer
     max_length_: int
     net_: TextNet
-    loss_: Any
+    loss_: Loss
     loss_reason_: str | None
     history_: pd.DataFrame
     max_epochs_: int
@@ -137,31 +139,35 @@ class NetworkEstimator(SavedEstimator):
         return predicted_classes(logits, target)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        """Say what was never predicted in an epoch (by :meth:`_predicted`), or predicted alone."""
+        """Say what is never predicted (by :meth:`_predicted`), or what alone is."""
         raise NotImplementedError
 
     def _fit_network(
         self, lesson: Lesson, seed: int, rng: np.random.Generator, valid: Rows
-    ) -> None:
-        """Set ``net_``, all members in it; seed and generator are those of the first one."""
+    ) -> np.ndarray:
+        """Set ``net_``, all members in it; seed and generator are those of the first one.
+
+        Return what all of them predicted in training, each in the epoch that is kept.
+        """
         members = members_of(seed, rng, self.n_members)
         shared = (lesson, valid, resolve_precision(self.precision, resolve_device(self.device)))
         # Processes that train together have to do the same things in the same order.
         # Threads would share this estimator, which validates the network that it has.
         has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
         in_processes = effective_n_jobs(None) > 1 and not has_threads
-        if self._ranks().count == 1 and in_processes and len(members) > 1:
-            fit = delayed(self._fit_member)
-            self._keep(Parallel()(fit(member, *shared) for member in members))
-            return
         nets: list[TextNet] = []
         try:
-            for member in members:
-                nets.append(self._fit_member(member, *shared))
+            if self._ranks().count == 1 and in_processes and len(members) > 1:
+                fit = delayed(self._fit_member)
+                nets = Parallel()(fit(member, *shared) for member in members)
+            else:
+                for member in members:
+                    nets.append(self._fit_member(member, *shared))
         finally:
             # The members that were finished are better than one that was interrupted.
             if nets:
                 self._keep(nets)
+        return np.all([net.progress_.best_predicted for net in nets], axis=0)
 
     def _keep(self, nets: Sequence[TextNet]) -> None:
         """Set ``net_`` to what several fits have trained."""
@@ -221,12 +227,21 @@ class NetworkEstimator(SavedEstimator):
                 raise
             finally:
                 self.history_, self.best_epoch_ = history_of(net), net.progress_.best_epoch
-        assert lesson.dataset.target is not None
-        predicted = np.array(net.progress_.best_predicted, dtype=bool)
-        missed = self._missed(predicted, lesson.dataset.target)
-        if missed is not None:
-            warn_of_collapse(missed, self.loss_)
         return net
+
+    def _missed_by_predict(self, dataset: EncodedDataset) -> str | None:
+        """Say what the fitted network misses in all of a data set, in the words of ``_missed``."""
+        target, missed = dataset.target, None
+        assert target is not None
+        found = np.zeros(1, dtype=bool)
+        for start in range(0, dataset.n_texts, _CHUNK_TEXTS):
+            part = dataset.take(np.arange(start, min(start + _CHUNK_TEXTS, dataset.n_texts)))
+            logits = torch.from_numpy(self._predict_logits(part))
+            found = found | self._predicted(logits, torch.as_tensor(part.target)).numpy()
+            missed = self._missed(found, target)
+            if missed is None:
+                break
+        return missed
 
     def _description(self, member: Member, pace: Pace, lesson: Lesson) -> str:
         """Return what the progress bar calls a fit."""
@@ -376,7 +391,7 @@ class NetworkEstimator(SavedEstimator):
         if network is not None:
             batcher.batch_tokens = BATCH_TOKENS
         with denormals_flushed():
-            return self.net_.predict_logits(batcher, network)
+            return self.net_.predict_logits(batcher, network, verbose=bool(self.verbose))
 
     def _onnx_network(self) -> OnnxNetwork | None:
         """Return what predicts in place of torch, which computes all of a fit."""

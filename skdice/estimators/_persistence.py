@@ -18,10 +18,10 @@ from torch import Tensor
 from .._configuration import MODEL_CONFIG
 from .._parameters import parameters_of
 from ..io._hub import find_saved
-from ..io._manifest import Manifest, damaged, installed_versions, read_manifest
+from ..io._manifest import Manifest, damaged, installed_versions, listed_files, read_manifest
 from ..io._model_card import Run, loss_of
 from ..io._network import SavedNetwork, check_loads_nothing_else, check_weights, read_weights
-from ..io._onnx import export
+from ..io._onnx import export, load_exported
 from ..io._replace import read_one_version
 from ..io._save import save
 from ..losses import Loss
@@ -90,6 +90,7 @@ def save_estimator(
         # Where transformers gives a model raw text and skdice gives it words.
         splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
         adapter_config=module.adapter_config(parameters["model"]) if has_adapters else None,
+        runtime="torch" if estimator.interrupted_ else parameters["runtime"],
     )
     save(directory, network, _run(estimator, manifest))
 
@@ -147,6 +148,12 @@ def load_estimator(
             net = _read_net(estimator, place, manifest)
         except RecursionError as error:  # Losses in one another are copied by many functions.
             raise damaged(place, "it has values in one another without end") from error
+        try:
+            load_exported(place, listed_files(place), net.module_, estimator.runtime)
+        except Exception as error:  # onnxruntime has errors of its own.
+            raise damaged(
+                place, f"onnxruntime cannot read its exported network ({error})"
+            ) from error
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
         tokenizer._word_prefix = manifest.network["word_prefix"]
         loss = loss_of(net.criterion_)
@@ -197,7 +204,7 @@ def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
 
 def _read_net(estimator: Any, place: Path, manifest: Manifest) -> TextNet:
     network = manifest.network
-    device = _usable_device(resolve_device(estimator.device), place)
+    device = _usable_device(estimator.device, place)
     criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
     idle = Pace(max_epochs=1, lr=1.0, head_lr=1.0)  # It predicts.
     model = os.fspath(estimator.model) if manifest.has_adapters else str(place)
@@ -337,10 +344,11 @@ def _count_members(module: TextModule, head: dict[str, Tensor]) -> int:
 
 def _usable_device(device: str, directory: Path) -> str:
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        usable = resolve_device(device)
+        torch.empty(0, device=usable)
+    except (RuntimeError, ValueError, AssertionError) as error:
         raise ValueError(
             f"The estimator in {str(directory)!r} is for device={device!r}, which cannot be used "
             f"here ({error}). Pass another one: from_pretrained(directory, device='cpu')."
         ) from error
-    return device
+    return usable

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from torch import Tensor
@@ -13,7 +13,7 @@ from .._parameters import Parameter, check_number, number, option, parametrised
 from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..datasets._words_from_spans import write_tags
 from ..io._model_card import CardTexts
-from ..losses._query import MATCH_CANDIDATES, QueryLoss
+from ..losses._query import Candidates, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
 from ..text._decoding import best_disjoint, find_spans
@@ -165,8 +165,8 @@ class DiceQueryTagger(WordTagger):
             _check_span_weights,
         ),
     ] = (1, 1, 0.1)
-    match_candidates: Annotated[str, option(_CANDIDATES, *MATCH_CANDIDATES)] = "pred_gold_random"
-    decode: Annotated[str, option(_DECODE, "flat", "nested")] = "flat"
+    match_candidates: Annotated[Candidates, option(_CANDIDATES)] = "pred_gold_random"
+    decode: Annotated[Literal["flat", "nested"], option(_DECODE)] = "flat"
 
     def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
         sentences = check_token_lists(X)

@@ -21,8 +21,9 @@ class SavedEstimator(SharedParameters):
 
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
         ``skdice.json`` (parameters, classes, thresholds, history, versions and the SHA-256 of the
-        other files) and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
-        ``random_state`` that is no int are not saved.
+        other files), a model card (``README.md``) and, unless ``runtime`` is "torch", the network
+        as an ONNX file, so that it is not exported again. There is no pickle in it. ``callbacks``
+        and a ``random_state`` that is no int are not saved.
 
         Of a fit with ``peft_config`` it has the adapters and the head alone, in the files of
         ``peft``, and in ``model_config.json`` what is else in ``config.json``; loading it reads the

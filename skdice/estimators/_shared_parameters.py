@@ -18,9 +18,10 @@ from .._parameters import (
 )
 from .._random_state import RandomState, make_rng
 from ..losses import Loss
+from ..losses._named import LossName
 from ..nn._adapters import changed, check_peft_config, fields_of
 from ..nn._callbacks import digests_of_trainers, named_callbacks
-from ..nn._runtime import RUNTIMES
+from ..nn._runtime import Runtime
 from ._loss import check_loss
 from ._sklearn import BaseEstimator
 
@@ -172,11 +173,16 @@ batch.
 _RUNTIME = """
 What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX
 Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
-The first prediction, also after loading or unpickling, exports the network, which takes some
-seconds; for models that torch cannot export (XLNet) it raises a ValueError. "onnx" gives the scores
-of "torch" within 1e-4. In int8 they are less exact, and depend slightly on the other texts in the
-batch: :func:`skdice.inspection.compare_runtimes` shows by how much. ``fit``, with its validation
-and tuning, always uses torch, and so do predictions after an interrupted fit.
+The first prediction exports the network, which takes some seconds, and ``save_pretrained`` keeps
+what was exported; for models that torch cannot export (XLNet) it raises a ValueError. "onnx" gives
+the scores of "torch" within 1e-4. "onnx-int8" is about 4 times as fast as "torch" on a CPU; its
+scores are less exact, and depend slightly on the other texts in the batch:
+:func:`skdice.inspection.compare_runtimes` shows by how much. ``fit``, with its validation and
+tuning, always uses torch, and so do predictions after an interrupted fit.
+"""
+_VERBOSE = """
+0 shows nothing. Else a fit shows its epochs, and what takes longer (also ``predict``) how far it is
+and the time left: in a bar or, where stderr is no terminal, in a line every half minute.
 """
 _RANDOM_STATE = """
 Seed of everything random in a fit. Global generators are as before afterwards; fits in threads take
@@ -243,11 +249,12 @@ class SharedParameters(BaseEstimator):
     max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
         None
     )
-    loss: Annotated[str | Loss, Parameter("str or skdice.losses.Loss", _LOSS, on_card=False)] = (
-        "auto"
-    )
+    loss: Annotated[
+        Literal["auto"] | LossName | Loss,
+        Parameter("str or skdice.losses.Loss", _LOSS, on_card=False),
+    ] = "auto"
     class_weight: Annotated[
-        str | Mapping[Any, float] | None,
+        Literal["balanced", "log"] | Mapping[Any, float] | None,
         Parameter('{"balanced", "log"} or dict', _CLASS_WEIGHT, _check_class_weight),
     ] = None
     max_epochs: Annotated[
@@ -268,7 +275,7 @@ class SharedParameters(BaseEstimator):
         RandomState,
         Parameter("int, RandomState or Generator", _RANDOM_STATE, _check_random_state),
     ] = None
-    verbose: Annotated[int, Parameter("int", "0 shows nothing.", counts="never", on_card=False)] = 1
+    verbose: Annotated[int, Parameter("int", _VERBOSE, counts="never", on_card=False)] = 1
 
     n_members: Annotated[int, number(_MEMBERS, low=1, integer=True, rare=True)] = 1
     peft_config: Annotated[
@@ -309,14 +316,14 @@ class SharedParameters(BaseEstimator):
         ),
     ] = None
 
-    precision: Annotated[str, option(_PRECISION, "auto", "fp32", "bf16", "fp16", rare=True)] = (
+    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], option(_PRECISION, rare=True)] = (
         "auto"
     )
     device: Annotated[
         str, Parameter("str", _DEVICE, _check_device, counts="never", on_card=False, rare=True)
     ] = "auto"
     runtime: Annotated[
-        str, option(_RUNTIME, *RUNTIMES, counts="in predictions", on_card=False, rare=True)
+        Runtime, option(_RUNTIME, counts="in predictions", on_card=False, rare=True)
     ] = "torch"
     checkpoint_dir: Annotated[
         str | os.PathLike[str] | None,

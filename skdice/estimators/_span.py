@@ -5,14 +5,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from torch import Tensor
 
 from .._inputs import check_rows, column_names, list_rows
 from .._parameters import check_number, number, option, parametrised
-from .._typing import Answers, Questions, Weights
+from .._typing import Answers, ObjectArray, Questions, Weights
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
 from ..losses._span import SpanLoss
@@ -138,7 +138,7 @@ class DiceSpanExtractor(TextEstimator):
 
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     null_threshold: Annotated[
-        float | str,
+        float | Literal["auto", "cv"],
         number(_NULL_THRESHOLD, closed="both", words=("auto", "cv"), in_folds="auto"),
     ] = "auto"
     n_best: Annotated[
@@ -148,7 +148,7 @@ class DiceSpanExtractor(TextEstimator):
     max_answer_length: Annotated[
         int, number("Longest answer, in pieces, that may be predicted.", low=1, integer=True)
     ] = 30
-    on_misaligned: Annotated[str, option(_ON_MISALIGNED, "repair", "raise", "skip")] = "repair"
+    on_misaligned: Annotated[Literal["repair", "raise", "skip"], option(_ON_MISALIGNED)] = "repair"
 
     def _read_training(self, X: Any, y: Any) -> tuple[Sequence[Any], Any, np.ndarray | None]:
         rows = self._task.read_X(X)
@@ -230,13 +230,12 @@ class DiceSpanExtractor(TextEstimator):
             self._validator(valid)()  # Sets the threshold of the weights that were kept.
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        return predicted_answers(logits, target)
+        return predicted_answers(logits, target, self.null_threshold_)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        never_silent = self.null_threshold_ == math.inf
-        return None if never_silent or predicted.any() else "answered no question"
+        return None if predicted.any() else "answered no question"
 
-    def predict(self, X: Questions) -> np.ndarray:
+    def predict(self, X: Questions) -> ObjectArray[str]:
         """Answer questions.
 
         Parameters
@@ -253,7 +252,7 @@ class DiceSpanExtractor(TextEstimator):
         found = self._find(self._encode(questions), n_best=1)
         return object_array(pick_answers(found, _contexts(questions), self.null_threshold_))
 
-    def predict_spans(self, X: Questions, n_best: int | None = None) -> np.ndarray:
+    def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
         """Find the best spans of the contexts, whatever ``null_threshold_`` is.
 
         Parameters

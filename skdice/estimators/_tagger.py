@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._inputs import Span, check_tags, check_token_lists, list_some
 from .._parameters import Parameter, check_bool, check_number, flag, number, option, parametrised
-from .._typing import TagSequences, TokenLists, Weights
+from .._typing import ObjectArray, TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
@@ -165,13 +165,14 @@ class DiceTokenTagger(WordTagger):
     )
 
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
-    decode: Annotated[str, option(_DECODE, "constrained", "argmax")] = "constrained"
+    decode: Annotated[Literal["constrained", "argmax"], option(_DECODE)] = "constrained"
     crf: Annotated[bool, flag(_CRF)] = False
     word_shapes: Annotated[
         bool | Literal["auto"], Parameter('bool or "auto"', _WORD_SHAPES, _check_word_shapes)
     ] = "auto"
     background_bias: Annotated[
-        float | str, Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias, in_folds=0.0)
+        float | Literal["auto", "cv"],
+        Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias, in_folds=0.0),
     ] = 0.0
 
     def _check_learnable(self, rows: Rows) -> None:
@@ -272,7 +273,7 @@ class DiceTokenTagger(WordTagger):
         only = self.classes_[predicted].tolist()
         return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
 
-    def predict_proba(self, X: TokenLists) -> np.ndarray:
+    def predict_proba(self, X: TokenLists) -> ObjectArray[np.ndarray]:
         """Return the class probabilities of every word.
 
         They are the softmax of the logits (``background_bias`` included) whatever the loss, with

@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from .._inputs import check_tags, check_texts, check_token_lists, describe, list_some
-from .._typing import Spans, Strings, TagSequences, TokenLists
+from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
 from ..datasets._splitting import (
     Splitter,
     are_characters,
@@ -53,7 +51,7 @@ class WordTagger(TextEstimator):
         self.splitter_ = "characters" if are_characters(sentences) else "words"
         self.cut_words_ = often_cut(sentences) if self.splitter_ == "words" else []
 
-    def predict(self, X: TokenLists) -> np.ndarray:
+    def predict(self, X: TokenLists) -> ObjectArray[list[str]]:
         """Tag sentences.
 
         Parameters
@@ -68,7 +66,9 @@ class WordTagger(TextEstimator):
         self._check_is_fitted()
         return object_array(self._tag(check_token_lists(X)))
 
-    def predict_spans(self, X: TokenLists, threshold: Threshold | None = None) -> np.ndarray:
+    def predict_spans(
+        self, X: TokenLists, threshold: Threshold | None = None
+    ) -> ObjectArray[list[Entity]]:
         """Find the entities of sentences.
 
         Parameters
@@ -100,7 +100,7 @@ class WordTagger(TextEstimator):
         texts: Strings,
         splitter: str | Splitter | None = None,
         threshold: Threshold | None = None,
-    ) -> np.ndarray:
+    ) -> ObjectArray[list[Entity]]:
         """Find the entities of raw texts.
 
         Parameters

@@ -11,6 +11,7 @@ from typing import Any
 from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG, read_json
 from .._version import __version__
 from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ._onnx import is_exported_file
 from ._values import from_json, to_json
 
 MANIFEST = "skdice.json"
@@ -149,6 +150,8 @@ def _check_files(directory: Path, files: dict[str, Any]) -> None:
         if name != os.path.basename(name) or not isinstance(expected, dict):
             raise damaged(directory, f"{MANIFEST} lists {name!r}, which is no file of it")
         path = directory / name
+        if is_exported_file(name) and not path.exists():
+            continue
         if not path.is_file():
             raise damaged(directory, f"{name} is missing")
         _check_inside(directory, name)

@@ -25,6 +25,7 @@ from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ..nn._loading import size_of_network
 from ..nn._modules import HEAD, TRANSFORMER, TextModule
 from ._manifest import WEIGHTS
+from ._onnx import save_exported
 
 # By these transformers would take code from a repository, or read other files than those listed.
 _OUTSIDE_KEYS = ("auto_map", "custom_pipelines", "transformers_weights", "fast_tokenizer_files")
@@ -43,6 +44,7 @@ class SavedNetwork:
     splits_words: bool
     # Of peft. Adapters are written in place of all weights of the transformer.
     adapter_config: dict[str, Any] | None = None
+    runtime: str = "torch"  # what predictions take; else it is exported as well
 
 
 def label_config(labels: list[Any]) -> dict[str, Any]:
@@ -81,6 +83,8 @@ def write_network(directory: Path, network: SavedNetwork) -> None:
         entries["use_mems_eval"] = False  # States of other texts are not handed on.
     _update(config_file, entries)
     _set_up_tokenizer(directory, network)
+    if network.runtime != "torch":
+        save_exported(directory, network.module, network.runtime, network.max_length)
     # safetensors makes its files private, whatever the umask is.
     mode = config_file.stat().st_mode
     for path in directory.glob("*.safetensors"):

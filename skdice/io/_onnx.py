@@ -5,9 +5,10 @@ import importlib.util
 import json
 import logging
 import os
+import shutil
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +47,9 @@ _OUTPUTS: dict[type[TextModule], dict[str, int]] = {
     SpanModule: {"start_logits": 1, "end_logits": 1},
     QueryModule: {"start_logits": 1, "end_logits": 1, "match_logits": 2},
 }
+
+# Of what a runtime takes; large weights lie beside it, in a file whose name goes on.
+_FILES = {"onnx": "network.onnx", "onnx-int8": "network-int8.onnx"}
 
 # Pieces of a batch, of which the caches of a CPU hold all that a layer computes.
 BATCH_TOKENS = 512
@@ -249,18 +253,51 @@ def onnx_network(module: TextModule, runtime: str, max_length: int) -> OnnxNetwo
     with _MAKING:
         networks = _NETWORKS.setdefault(module, {})
         if runtime not in networks:
-            networks[runtime] = _make(module, runtime, max_length)
+            with TemporaryDirectory(prefix="skdice-") as place:
+                networks[runtime] = _make(Path(place), module, runtime, max_length)
         return networks[runtime]
 
 
-def _make(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
+def is_exported_file(name: str) -> bool:
+    """Whether a file is one that :func:`save_exported` writes: it can be made again."""
+    return name.startswith(tuple(_FILES.values()))
+
+
+def save_exported(directory: Path, module: TextModule, runtime: str, max_length: int) -> None:
+    """Write what ``runtime`` takes into a directory; a warning says why if that is not possible."""
+    try:
+        with TemporaryDirectory(prefix="skdice-") as place:
+            _make(Path(place), module, runtime, max_length)
+            for file in Path(place).glob(f"{_FILES[runtime]}*"):
+                shutil.copyfile(file, directory / file.name)
+    except (ImportError, ValueError, RuntimeError) as error:
+        warnings.warn(
+            f"The estimator is saved without its network for runtime={runtime!r}, so each process "
+            f"that loads it exports it: {error}",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def load_exported(
+    directory: Path, files: Collection[str], module: TextModule, runtime: str
+) -> None:
+    """Predict with the network in a directory, of which these are the files, if it is there."""
+    parts = [name for name in files if name.startswith(_FILES.get(runtime, "/"))]
+    is_whole = parts and all((directory / name).exists() for name in parts)
+    if is_whole and importlib.util.find_spec("onnxruntime"):
+        _NETWORKS.setdefault(module, {})[runtime] = OnnxNetwork(directory / _FILES[runtime])
+
+
+def _make(place: Path, module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
+    """Write a network, compared with torch, into a directory, and return it."""
     _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
     graph = module.merged().cpu().eval()
     # Fused kernels of torch become more operators than their formula.
     for member in (graph, *graph.members):
         member.transformer.set_attn_implementation("eager")
-    with TemporaryDirectory(prefix="skdice-") as directory, _silent():
-        path = Path(directory, "fp32.onnx")
+    with _silent():
+        path = place / _FILES["onnx"]
         trace(graph, _batch(graph, _TRACED, max_length), ["logits"]).save(path)
         network = OnnxNetwork(path)
         batches = (_batch(graph, shape, max_length) for shape in _COMPARED)
@@ -281,7 +318,7 @@ def _quantise(path: Path) -> Path:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    new = path.with_name("int8.onnx")
+    new = path.with_name(_FILES["onnx-int8"])
     model = onnx.load(path)
     # Weights are stated there too, which the quantiser transposes.
     del model.graph.value_info[:]

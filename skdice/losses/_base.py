@@ -1,7 +1,7 @@
 """The base of all losses: parameters, input checks, weights and the additive-sums protocol."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
 from numpy.typing import ArrayLike
@@ -102,7 +102,7 @@ class Loss(BaseEstimator, nn.Module):
         int,
         number("Items with this target take no part and get exactly zero gradient.", integer=True),
     ] = -100
-    reduction: Annotated[str, option(_REDUCTION, "mean", "none")] = "mean"
+    reduction: Annotated[Literal["mean", "none"], option(_REDUCTION)] = "mean"
 
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # About how many steps the sums are formed over in training.

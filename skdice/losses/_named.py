@@ -1,7 +1,7 @@
 """The losses and presets by name."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from .._parameters import parameters_of
 from ._base import Loss
@@ -19,6 +19,8 @@ _CLASSES: dict[str, type[Loss]] = {
     "dsc-official": SelfAdjustingDiceLoss,
 }
 LOSS_NAMES = tuple(_CLASSES)
+# The same, for type checkers.
+LossName = Literal["ce", "wce", "focal", "dice", "tversky", "dsc", "dsc-paper", "dsc-official"]
 # What was published, whatever the defaults are; "dsc-official" is that of one class to find.
 _PRESETS: dict[str, dict[str, Any]] = {
     "dsc-paper": {

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from ._base import CombinedLoss, Loss
 
-MATCH_CANDIDATES = ("all", "gold", "pred_and_gold", "pred_gold_random")
+Candidates = Literal["all", "gold", "pred_and_gold", "pred_gold_random"]
 # Words that "pred_gold_random" takes as starts and ends besides.
 _RANDOM_SHARE = 0.01
 

@@ -1,7 +1,7 @@
 """What dice, Tversky and DSC share: a ratio of two sums over a set of items."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -59,8 +59,8 @@ class SetLoss(Loss):
     gamma: Annotated[float, number(_GAMMA, low=0)] = 1.0
     square_denominator: Annotated[bool, flag(_SQUARE)] = True
     memory: Annotated[float | str, number(_MEMORY, low=0, words=("auto",))] = "auto"
-    level: Annotated[str, option(_LEVEL, "batch", "example")] = "batch"
-    average: Annotated[str, option(_AVERAGE, "micro", "macro", "sum")] = "micro"
+    level: Annotated[Literal["batch", "example"], option(_LEVEL)] = "batch"
+    average: Annotated[Literal["micro", "macro", "sum"], option(_AVERAGE)] = "micro"
     background: Annotated[
         int | str | None, number(_BACKGROUND, low=0, integer=True, optional=True, words=("auto",))
     ] = "auto"

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option
-from .._pipeline import silenced, weight_parameter, with_parameters
+from .._pipeline import final_step, silenced, weight_parameter, with_parameters
 from ..nn._ranks import count_processes
 from ._space import default_space
 
@@ -279,6 +279,13 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"The 'scoring' parameter of {owner} must be one score: None, a str or a callable. "
                 f"Got {self.scoring!r} instead."
+            )
+        task = getattr(final_step(self.estimator)[1], "_task", None)
+        if isinstance(self.scoring, str) and getattr(task, "takes_words", False):
+            raise ValueError(
+                f"The 'scoring' parameter of {owner} must be None (its score) or a callable for a "
+                f"tagger, such as entity_f1_scorer or tag_f1_scorer of skdice.metrics: those of "
+                f"scikit-learn take one label a row. Got {self.scoring!r} instead."
             )
         if not isinstance(self.error_score, int | float | np.number):
             check_option(owner, "error_score", self.error_score, ("raise", "a float"))

@@ -1,7 +1,7 @@
 """The network of a fit as a skorch net: its module, optimiser, history and callbacks."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 from ..losses import Loss
 from ._batching import Batch, Batcher, to_device
 from ._callbacks import CtrlC
+from ._progress import with_progress
 from ._ranks import ALONE
 from ._runtime import autocast
 from ._training_state import Progress
@@ -109,12 +110,17 @@ class TextNet(NeuralNet):
         return super().initialize()  # type: ignore[no-any-return]
 
     def predict_logits(
-        self, batcher: Batcher, network: Callable[[Batch], np.ndarray] | None = None
+        self,
+        batcher: Batcher,
+        network: Callable[[Batch], np.ndarray] | None = None,
+        *,
+        verbose: bool = False,
     ) -> np.ndarray:
         """Return float32 logits of all items, of shape (n_items, n_outputs), in their order.
 
         A ``network`` gives the logits of a batch in place of the module. The processes that train
-        together share out the windows, and all get all logits.
+        together share out the windows, and all get all logits; if ``verbose``, the first one shows
+        how far it is.
         """
         network = self._run_module if network is None else network
         self._set_training(False)
@@ -122,7 +128,10 @@ class TextNet(NeuralNet):
         shape = (batcher.dataset.n_items, self.module_.n_outputs)
         logits = np.zeros(shape, dtype=np.float32)
         with torch.inference_mode(), autocast(self.predict_precision, self.device):
-            for _, batch in batcher.by_length(windows):
+            batches: Iterable[tuple[np.ndarray, Batch]] = batcher.by_length(windows)
+            if verbose and self.ranks_.is_first:
+                batches = with_progress(batches, batcher.lengths, windows)
+            for _, batch in batches:
                 logits[batch["item"].numpy()] = network(batch)
         self.ranks_.add_up([torch.from_numpy(logits)])
         return logits

@@ -20,8 +20,8 @@ def predicted_labels(logits: Tensor, target: Tensor) -> Tensor:
     return (logits > 0).any(0)
 
 
-def predicted_answers(logits: Tensor, target: Tensor) -> Tensor:
-    """Return whether a window has an answer that is better than "no answer", of shape (1,).
+def predicted_answers(logits: Tensor, target: Tensor, null_threshold: float = 0.0) -> Tensor:
+    """Return whether a window has an answer that "no answer" does not exceed by more, (1,).
 
     The last of three columns of the target is the window of the position; its first position is
     "no answer".
@@ -34,7 +34,7 @@ def predicted_answers(logits: Tensor, target: Tensor) -> Tensor:
     none = lowest.scatter_reduce(0, index, logits.where(is_first.unsqueeze(1), lowest), "amax")
     best = lowest.scatter_reduce(0, index, logits.where(~is_first.unsqueeze(1), lowest), "amax")
     # There are more places than windows; in those without a position nothing is found.
-    return (best.sum(1) > none.sum(1)).any().unsqueeze(0)
+    return (best.sum(1) > none.sum(1) - null_threshold).any().unsqueeze(0)
 
 
 def predicted_entities(logits: Tensor, target: Tensor) -> Tensor:

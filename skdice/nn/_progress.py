@@ -1,10 +1,24 @@
-"""What a fit shows while it runs: a progress bar, or a line an epoch."""
+"""What fits and predictions show while they run: a bar or, where none can be redrawn, lines."""
 
 import sys
 import time
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 from skorch.callbacks import Callback
+from tqdm import TqdmWarning
+
+from ._batching import Batch
+
+with warnings.catch_warnings():
+    # A notebook without ipywidgets gets bars of text. Whoever imports this first is warned.
+    warnings.simplefilter("ignore", TqdmWarning)
+    from tqdm.auto import tqdm
+
+# Between two lines, and before the bar of a prediction.
+_LINE_SECONDS, _BAR_SECONDS = 30.0, 5.0
 
 
 def is_terminal() -> bool:
@@ -12,11 +26,33 @@ def is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
+class Lines:
+    """Writes how far something is, and the time left, after every half minute without a line."""
+
+    def __init__(self, description: str, total: int, n: int = 0) -> None:
+        self.description, self.total, self.n, self._n_before = description, total, n, n
+        self._began = self._wrote = time.perf_counter()
+
+    def update(self, n: int, facts: str) -> None:
+        """Count what is done; ``facts`` say how far it is."""
+        self.n += n
+        now = time.perf_counter()
+        if now - self._wrote >= _LINE_SECONDS:
+            left = (now - self._began) / (self.n - self._n_before) * (self.total - self.n)
+            self.write(f"{facts}, {tqdm.format_interval(left)} left")
+
+    def write(self, facts: str) -> None:
+        """Write a line."""
+        self._wrote = time.perf_counter()
+        sys.stderr.write(f"{self.description}: {facts}\n")
+        sys.stderr.flush()
+
+
 class FitProgress(Callback):
     """Show epoch, loss and task metric on the standard error stream.
 
     In a terminal that is one tqdm bar over all optimiser steps. Elsewhere (log files, notebooks,
-    which keep it when they are exported) it is a line an epoch.
+    which keep it when they are exported) it is a line an epoch, and every half minute of one.
     """
 
     def __init__(self, description: str, metric: str) -> None:
@@ -24,10 +60,9 @@ class FitProgress(Callback):
         self.metric = metric
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        from tqdm import tqdm
-
         # Epochs that an earlier process trained count as done.
         n_done = net.n_steps_ // net.max_epochs * len(net.history)
+        self.lines_ = Lines(self.description, net.n_steps_, n_done)
         self.bar_ = tqdm(
             total=net.n_steps_,
             initial=n_done,
@@ -40,8 +75,12 @@ class FitProgress(Callback):
         self.began_ = time.perf_counter()
 
     def on_batch_end(self, net: Any, training: bool = True, **kwargs: Any) -> None:
-        if training:
-            self.bar_.update()
+        if not training:
+            return
+        self.bar_.update()
+        if self.bar_.disable:
+            loss, lines = net.history[-1, "batches", -1, "train_loss"], self.lines_
+            lines.update(1, f"step {lines.n + 1}/{lines.total}, loss {loss:.4f}")
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         row = net.history[-1]
@@ -51,9 +90,31 @@ class FitProgress(Callback):
         self.bar_.set_postfix(shown)
         if self.bar_.disable:
             facts = ", ".join(f"{name} {value}" for name, value in shown.items())
-            seconds = time.perf_counter() - self.began_
-            sys.stderr.write(f"{self.description}: {facts} ({seconds:.1f} s)\n")
+            self.lines_.write(f"{facts} ({time.perf_counter() - self.began_:.1f} s)")
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         self.bar_.close()
-        del self.bar_, self.began_
+        del self.bar_, self.lines_, self.began_
+
+
+def with_progress(
+    batches: Iterable[tuple[np.ndarray, Batch]], lengths: np.ndarray, windows: np.ndarray
+) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Yield some windows and their batch, and show the share of the pieces of all that is done."""
+    n_pieces = int(lengths[windows].sum())
+    lines = Lines("predict", n_pieces)
+    with tqdm(
+        total=n_pieces,
+        desc=lines.description,
+        unit="piece",
+        unit_scale=True,
+        delay=_BAR_SECONDS,
+        leave=False,
+        disable=not is_terminal(),
+    ) as bar:
+        for part, batch in batches:
+            yield part, batch
+            n_done = int(lengths[part].sum())
+            bar.update(n_done)
+            if bar.disable:
+                lines.update(n_done, f"{(lines.n + n_done) / n_pieces:.0%} done")

@@ -3,24 +3,36 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 _ONE_AT_A_TIME = threading.RLock()
 PRECISIONS = ("fp32", "bf16", "fp16")
-RUNTIMES = ("torch", "onnx", "onnx-int8")
+Runtime = Literal["torch", "onnx", "onnx-int8"]
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def resolve_device(device: str) -> str:
-    """Return the device to use; "auto" is a GPU if there is one."""
-    if device != "auto":
-        return device
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    """Return the device to use; "auto" is a GPU if there is one.
+
+    It is a ValueError if this machine, or this torch, does not have it.
+    """
+    n_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    has_mps = torch.backends.mps.is_available()
+    if device == "auto":
+        return "cuda" if n_cuda else "mps" if has_mps else "cpu"
+    asked = torch.device(device)
+    gpus = [*(f"cuda:{i}" for i in range(n_cuda)), *["mps:0"] * has_mps]
+    if asked.type in ("cuda", "mps") and f"{asked.type}:{asked.index or 0}" not in gpus:
+        allowed = ", ".join(map(repr, ["auto", "cpu", *gpus]))
+        raise ValueError(
+            f"The 'device' parameter must be one of {{{allowed}}}, which is what torch "
+            f"{torch.__version__} can use on this machine. Got {device!r} instead."
+        )
+    return device
 
 
 def resolve_precision(precision: str, device: str) -> str:

@@ -14,10 +14,12 @@ from skdice.datasets import (
     read_conllu,
     read_doccano,
     read_label_studio,
+    read_labeled_json,
     read_labeled_text,
     read_pairs,
     read_spacy_json,
     read_squad,
+    read_tagged_json,
 )
 from skdice.datasets._formats import find_format
 from skdice.datasets._json import read_objects
@@ -106,13 +108,24 @@ BAD = {
         (" \n\n", "line 2: the file ends without any row"),
         ("mood\tbody\n1\ta\n0\tb\n", "line 1: the label is 'mood'", "header"),
         ("mood\tbody\nx\ta\nx\tb\n", "line 1: the label 'mood'", "header", "text='body'"),
-        ("a\tx\nb\ty\nc d\ty\n", "line 3: the first column has several words"),
+        ("a\tx z\nb\ty\nc d\ty\n", "line 3: the column of the labels has several words"),
+        ("a\tx\nb\ty\nc d\ty\n", "line 1: the label 'x' occurs in this line only"),
         ("text\ttweet\tclass\na\ta\tx\n", "line 1: cannot tell the column of the text"),
         ("text\tclass\tlabel\na\tx\ty\n", "line 1: cannot tell the column of the label"),
         ("tweet\tmood\na\tx\n", "line 1: cannot tell the column of the label"),
         ("id\tbody\tmood\n", "line 1: cannot tell the column of the text and", "'id', 'body'"),
         ("word\nword\n", "line 1: cannot tell the column", "'word'"),
         ("text label\na b\n", "label must come first"),
+    ],
+    read_labeled_json: [
+        ("", "line 1: the file ends without any row"),
+        ('{"text": "a", "label": 1}\n{"text": "b", "label": "1"}', "row 1, 'label': an integer"),
+        ('{"text": "a", "label": ["x"]}', "row 0, 'label': a string or an integer", '["x"]'),
+    ],
+    read_tagged_json: [
+        ("[]", "line 1: the file ends without any row"),
+        ('{"tokens": "a b", "tags": []}', "row 0, 'tokens': a list is expected"),
+        ('{"tokens": ["a"], "tags": []}', "row 0", "1 word"),
     ],
     read_squad: [
         ("", "line 1, column 1: the file is not JSON"),

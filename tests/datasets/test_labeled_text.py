@@ -32,6 +32,7 @@ class TestReading:
             ("t.txt", 'text;label\n"a;b";1\n', {"separator": ";"}, ["a;b"], [1]),
             ("t.txt", "x\ta b\n", {"separator": " "}, ["b"], ["x\ta"]),
             ("t.txt", "text label\n", {"text": 1, "label": 0}, ["label"], ["text"]),
+            ("t.csv", "a b,x\nc,y\nd,x\n", {}, ["a b", "c", "d"], ["x", "y", "x"]),
             ("t.txt", "4 a\n1 b\n1 c\n", {}, ["a", "b", "c"], [4, 1, 1]),
         ],
     )

@@ -1,6 +1,7 @@
-"""A fit that finds nothing in its own training rows says so, and costs no pass for it."""
+"""A fit that finds nothing in its own training rows says so; no other one pays for it."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,11 +57,11 @@ def collapsing(name):
 
 
 MESSAGES = {
-    "tags": r"^This fit gave all words the tag 'NOUN', in the training rows of its epoch",
-    "entities": r"^This fit found no entity, in the training rows",
-    "queries": r"^This fit found no entity, in the training rows",
-    "questions": r"^This fit answered no question, in the training rows",
-    "pairs": r"^This fit never predicted 1, in the training rows",
+    "tags": r"^This fit gave all words the tag 'NOUN' in its training rows",
+    "entities": r"^This fit found no entity in its training rows",
+    "queries": r"^This fit found no entity in its training rows",
+    "questions": r"^This fit answered no question in its training rows",
+    "pairs": r"^This fit never predicted 1 in its training rows",
     "texts": r"^This fit never predicted ",
 }
 
@@ -116,6 +117,24 @@ def test_a_bias_of_the_user_is_part_of_what_is_predicted(tiny_bert):
         assert tagger.fit(X, y).predict(X)[0] != ["O"] * len(X[0])
 
 
+@pytest.mark.parametrize("name", ["entities", "questions"])
+def test_a_decision_that_is_tuned_is_part_of_it_too(name, tiny_bert):
+    """A bias on validation rows, or a threshold, finds what training did not."""
+    estimator, parameters, X, y = collapsing(name)
+    tuned, validation = {
+        "entities": ("background_bias", easy_corpus(8, 1)),
+        "questions": ("null_threshold", easy_questions(8)),
+    }[name]
+    fitted = estimator(tiny_bert, **{**FAST, "loss": "ce", **parameters, tuned: "auto"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted.fit(X, y, validation=validation)
+    found = fitted.predict(X)
+    is_empty = all(set(row) <= {"O"} for row in found) if name == "entities" else not any(found)
+    assert not is_empty
+    assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
+
+
 def test_it_costs_no_pass(tiny_bert, monkeypatch):
     calls = []
     forward = TextModule.forward
@@ -154,8 +173,21 @@ def test_it_is_about_the_epoch_that_is_kept(tiny_bert, tmp_path):
     ids=repr,
 )
 def test_what_helps(loss, helps):
-    with pytest.warns(UserWarning, match=helps):
-        warn_of_collapse("found nothing", loss)
+    fitted = SimpleNamespace(
+        loss="x",
+        loss_=loss,
+        gamma=2.0,
+        K=None,
+        lr_=0.1,
+        max_epochs_=3,
+        alpha=None,
+        beta=None,
+        memory=None,
+        ce_weight=None,
+    )
+    with pytest.warns(UserWarning, match=helps) as record:
+        warn_of_collapse(fitted, "found nothing")
+    assert "(loss='x', gamma=2.0, lr=0.1, 3 epochs)" in str(record[0].message)
 
 
 def test_predicted_classes_and_labels():

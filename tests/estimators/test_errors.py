@@ -103,6 +103,7 @@ SHARED = [
     ({"patience": 2}, ["patience=2"]),
     ({"precision": "fp8"}, ["'bf16'", "'fp8'"]),
     ({"device": "gpu"}, ["{cls}", "'auto'", "'gpu'"]),
+    ({"device": "cuda:99"}, ["'device'", "'auto'", "'cpu'", "'cuda:99'"]),
     ({"random_state": "x"}, ["{cls}", "'x'"]),
     ({"n_members": 0}, ["[1, inf)", "0"]),
     ({"model": 3}, ["3"]),

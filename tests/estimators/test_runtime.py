@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
+from skdice.estimators import load_pretrained
 from skdice.inspection import compare_runtimes
 from skdice.io import _onnx
 
@@ -182,6 +183,38 @@ class TestSessions:
         fresh = clone(one)
         assert fresh.runtime == "onnx"
         assert not hasattr(fresh, "net_")
+
+    @pytest.mark.parametrize("runtime", ["onnx", "onnx-int8"])
+    def test_saved_with_the_estimator(self, estimator, sessions, tmp_path, runtime):
+        one, X, _ = estimator(runtime=runtime)
+        expected = flat(one.predict_proba(X))
+        one.save_pretrained(tmp_path / "saved")
+        (file,) = (tmp_path / "saved").glob("*.onnx")
+        loaded = load_pretrained(tmp_path / "saved")
+        n_sessions = len(sessions)
+        assert flat(loaded.predict_proba(X)) == pytest.approx(expected, abs=1e-6)
+        assert len(sessions) == n_sessions, "it was not exported again"
+        # Without it, it is; where it is another one, nothing is loaded.
+        content = file.read_bytes()
+        file.unlink()
+        again = load_pretrained(tmp_path / "saved")
+        assert flat(again.predict_proba(X)) == pytest.approx(expected, abs=1e-6)
+        assert len(sessions) > n_sessions
+        file.write_bytes(content[:-1] + b"?")
+        with pytest.raises(ValueError, match=f"is damaged: {file.name} was saved as"):
+            load_pretrained(tmp_path / "saved")
+        loaded.set_params(runtime="torch").save_pretrained(tmp_path / "saved")
+        assert not file.exists()
+
+    def test_saved_without_it(self, estimator, tmp_path, monkeypatch):
+        one = estimator()[0]
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
+        )
+        with pytest.warns(UserWarning, match="without its network for runtime='onnx', .* needs"):
+            one.save_pretrained(tmp_path / "saved")
+        assert load_pretrained(tmp_path / "saved").runtime == "onnx"
 
     def test_as_many_threads_as_torch(self, estimator):
         network = estimator()[0]._onnx_network()

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from skdice.losses import (
     WeightedCrossEntropyLoss,
 )
 from skdice.losses import _query as query_module
-from skdice.losses._query import MATCH_CANDIDATES, QueryLoss
+from skdice.losses._query import Candidates, QueryLoss
 from skdice.nn._accumulation import accumulate_gradient
 
 from ..nn.toy import ToyModule, forward_of, make_batcher, make_dataset
@@ -42,7 +43,7 @@ LOSSES = {
     "dsc example": SelfAdjustingDiceLoss(level="example"),
 }
 ADDITIVE = [name for name in LOSSES if "ohem" not in name]
-CERTAIN = [candidates for candidates in MATCH_CANDIDATES if "random" not in candidates]
+CERTAIN = [candidates for candidates in get_args(Candidates) if "random" not in candidates]
 SIZE = 3
 LENGTHS = [3, 1, 7, 2, 5]
 
@@ -244,7 +245,7 @@ def test_no_candidate_pairs(name):
 
 
 @each_loss
-@pytest.mark.parametrize("candidates", MATCH_CANDIDATES)
+@pytest.mark.parametrize("candidates", get_args(Candidates))
 def test_nothing_to_learn_from(name, candidates):
     loss = QueryLoss(LOSSES[name], match_candidates=candidates)
     logits, target, _ = make_windows(dtype=torch.float32)

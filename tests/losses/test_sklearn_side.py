@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from skdice.losses import (
     loss_parameters,
     make_loss,
 )
+from skdice.losses._named import LossName
 
 from .catalogue import CASES, batch, value_and_gradient
 
@@ -190,6 +192,7 @@ def test_make_loss_takes_parameters():
     assert make_loss("wce", class_weight=[1, 2]).class_weight == [1, 2]
     paper = make_loss("dsc-paper", alpha=0.5, background=0)
     assert (paper.alpha, paper.background, paper.level) == (0.5, 0, "example")
+    assert get_args(LossName) == LOSS_NAMES
     assert LOSS_NAMES == (
         "ce",
         "wce",

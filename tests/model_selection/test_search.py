@@ -404,6 +404,11 @@ class TestLimits:
             ({"random_state": -1}, ValueError, "'random_state' .* Got -1"),
             ({"scoring": ["f1", "accuracy"]}, ValueError, "'scoring' .* one score"),
             ({"scoring": "f2"}, ValueError, "f2"),
+            (
+                {"estimator": Pipeline([("a", DiceTokenTagger("x"))]), "scoring": "f1_macro"},
+                ValueError,
+                "entity_f1_scorer or tag_f1_scorer .* 'f1_macro'",
+            ),
             ({"space": {"x": [1]}}, TypeError, "'space' .* callable"),
             ({"space": lambda trial: None}, TypeError, "must return a dict of parameters"),
             ({"space": lambda trial: [("x", 1)]}, TypeError, "must return a dict of parameters"),

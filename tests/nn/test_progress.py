@@ -1,6 +1,8 @@
-"""A progress bar over a fit, or a line an epoch."""
+"""A progress bar over a fit or a prediction, or lines."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -72,3 +74,56 @@ def test_the_line_is_ended_after_errors(is_terminal, capsys):
         fit(validate=validate)
     err = capsys.readouterr().err
     assert err.endswith("\n") if is_terminal else err == ""
+
+
+@pytest.mark.parametrize("is_terminal", [False], indirect=True)
+def test_a_file_gets_a_line_every_half_minute(is_terminal, capsys, monkeypatch):
+    monkeypatch.setattr(_progress, "_LINE_SECONDS", 0.0)
+    net = fit()
+    lines = capsys.readouterr().err.splitlines()
+    loss = net.history[0, "batches", 1, "train_loss"]
+    assert re.fullmatch(rf"dsc: step 2/6, loss {loss:.4f}, \d\d:\d\d left", lines[1])
+    assert [line.split(",")[0] for line in lines[2:5]] == [
+        "dsc: step 3/6",
+        "dsc: epoch 1/2",
+        "dsc: step 4/6",
+    ]
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_long_prediction_says_how_far_it_is(is_terminal, verbose, capsys, monkeypatch):
+    net = fit()
+    batcher = make_batcher(make_dataset([6, 3, 3]))
+    batcher.batch_size = 1
+    capsys.readouterr()
+    net.predict_logits(batcher, verbose=verbose)
+    assert capsys.readouterr().err == "", "it was not long"
+    monkeypatch.setattr(_progress, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "_BAR_SECONDS", 0.0)
+    net.predict_logits(batcher, verbose=verbose)
+    err = capsys.readouterr().err
+    if not verbose:
+        assert err == ""
+    elif is_terminal:
+        assert "predict:   0%" in err
+    else:
+        assert [line[:17] for line in err.splitlines()] == [
+            "predict: 50% done",
+            "predict: 75% done",
+            "predict: 100% don",
+        ]
+
+
+def test_a_notebook_without_widgets_is_not_warned():
+    code = """if True:
+        import sys, types, warnings
+        shell = types.ModuleType("ipykernel.zmqshell")
+        sys.modules |= {"ipykernel.zmqshell": shell, "IPython": types.ModuleType("IPython")}
+        sys.modules |= {"IPython.html": None, "ipywidgets": None}
+        sys.modules["IPython"].get_ipython = lambda: shell
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        from skdice import DiceTokenTagger
+        assert "tqdm.auto" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)

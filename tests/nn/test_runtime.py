@@ -77,13 +77,24 @@ def test_denormals_are_flushed_inside_only(not_flushing, before, error):
         ("auto", True, True, "cuda"),
         ("auto", False, True, "mps"),
         ("cpu", True, True, "cpu"),
-        ("cuda:1", False, False, "cuda:1"),
+        ("cuda", True, False, "cuda"),
+        ("cuda:1", True, False, "cuda:1"),
+        ("mps", False, True, "mps"),
+        ("cuda", False, False, "{'auto', 'cpu'}"),
+        ("cuda:2", True, False, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
+        ("mps", True, False, "{'auto', 'cpu', 'cuda:0', 'cuda:1'}"),
+        ("cuda:0", False, True, "{'auto', 'cpu', 'mps:0'}"),
     ],
 )
 def test_device(monkeypatch, device, cuda, mps, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert resolve_device(device) == expected
+    if expected[0] != "{":
+        assert resolve_device(device) == expected
+    else:
+        with pytest.raises(ValueError, match=f"{expected}.*{device!r}"):
+            resolve_device(device)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.losses import DiceLoss
+from skdice.losses import DiceLoss, Loss
 
 SENTENCES = [["Anna", "left"]]
 TAGS = [["B-PER", "O"]]
@@ -40,6 +40,12 @@ def results_have_types(tagger: DiceTokenTagger, table: pd.DataFrame) -> np.ndarr
     assert_type(tagger.score(SENTENCES, TAGS), float)
     assert_type(tagger.get_params(), dict[str, Any])
     assert_type(tagger.history_, pd.DataFrame)
+    assert_type(tagger.loss_, Loss)
+    assert_type(tagger.predict(SENTENCES)[0], list[str])
+    assert_type(tagger.predict(SENTENCES)[:1].tolist(), list[list[str]])
+    for entities in tagger.predict_entities(["Anna left"]):
+        assert_type(entities[0].label, str)
+    assert_type(DiceSpanExtractor("x").predict_spans(PAIRS)[0][0].score, float)
     return DicePairClassifier("x").fit(table[["a", "b"]], table["y"]).predict(PAIRS)
 
 
@@ -50,6 +56,8 @@ def what_does_not_exist_is_an_error(tagger: DiceTokenTagger) -> None:
     DiceTextClassifier("x", schedul="linear")  # type: ignore[call-arg]
     DiceSpanExtractor("x", schedul="linear")  # type: ignore[call-arg]
     DiceTokenTagger("x", lr="high")  # type: ignore[arg-type]
+    DiceTokenTagger("x", loss="diec")  # type: ignore[arg-type]
+    DiceTokenTagger("x", decode="argmin")  # type: ignore[arg-type]
     DiceTokenTagger("x", 128)  # type: ignore[call-arg]
     DiceSearchCV(tagger, n_trial=3)  # type: ignore[call-arg]
     tagger.predcit(SENTENCES)  # type: ignore[attr-defined]
