@@ -422,7 +422,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         scores: Callable[[], list[np.ndarray]] | None,
     ) -> None:
         """Set ``threshold_`` to what is best on held-out rows."""
-        rows = self._known_rows(X)
+        self._check_feature_names(X)
+        rows = list(self._task.read_X(X))
         labels = self._known_labels(y, rows)
         weight = check_sample_weight(sample_weight, len(rows))
         logits = self._row_logits(rows) if scores is None else np.stack(scores())

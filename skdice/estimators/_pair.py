@@ -147,7 +147,7 @@ class DicePairClassifier(TextClassifier):
         regression = LogisticRegression(C=_C, max_iter=1000).fit(
             features[has_weight],
             target[has_weight],
-            (weight / share[target])[has_weight] * len(rows) / weight.sum() / len(share),
+            (weight / share[target])[has_weight] / len(share),
         )
         slope, start = regression.coef_, regression.intercept_
         if len(slope) == 1:  # Of two classes the log-odds.

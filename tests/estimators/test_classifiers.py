@@ -5,12 +5,15 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import sparse
+from scipy.special import logit
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
+from skdice.estimators._out_of_fold import out_of_fold_scores
 from skdice.estimators._rows import split_rows
 from skdice.losses import DiceLoss
 from skdice.model_selection import tune_decision
@@ -310,3 +313,139 @@ class TestValidation:
             train, valid = split_rows(6, 0.8, np.random.default_rng(seed), classes)
             assert set(classes[train]) == {0, 1, 2}
             assert len(valid) == 3
+
+
+STILL = {"lr": 1e-12, "head_lr": 1e-12, "max_epochs": 1}
+COMPARED = [("the cat sat", "a cat"), ("dog", "dog"), ("the sun", ""), ("", "rain rain fell here")]
+
+
+def same_or_other(n, positive_share=0.5):
+    """Return pairs of texts that are the same or have no word in common, and which are."""
+    rng = np.random.default_rng(0)
+    is_same = np.arange(n) < round(positive_share * n)
+    words = rng.permuted(np.tile(list("abcdefghijklmnop"), (n, 1)), axis=1)
+    second = np.where(is_same[:, None], words[:, :4], words[:, 4:8])
+    rows = zip(words[:, :4], second)
+    return [(" ".join(a), " ".join(b)) for a, b in rows], is_same.astype(int)
+
+
+class TestComparisonOfPairs:
+    @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "xlnet"])
+    def test_each_text_is_read_by_itself(self, tiny_models, family):
+        pairs = make_pairs(tiny_models(family), **STILL).fit(*easy_pairs(16))
+        found = pairs._compared(pairs.net_, pairs._encode(COMPARED))
+        size = (found.shape[1] - 2) // 2
+        for row, (a, b) in zip(found, COMPARED):
+            u, v = self.state(pairs, a), self.state(pairs, b)
+            np.testing.assert_allclose(row[:size], np.abs(u - v), atol=1e-4)
+            np.testing.assert_allclose(row[size:-2], u * v, atol=1e-4)
+
+    @staticmethod
+    def state(pairs, text):
+        ids, _ = pairs.tokenizer_.frame.put_around(pairs.tokenizer_.encode_texts([text]))
+        ids = torch.from_numpy(ids.values)[None].long()
+        module = pairs.net_.module_
+        more = {"token_type_ids": torch.zeros_like(ids)} if module._takes_types else {}
+        with torch.no_grad():
+            states = module.transformer.base_model(ids, **more).last_hidden_state[0].mean(0)
+        return (states / states.norm() * len(states) ** 0.5).numpy()
+
+    def test_shares_of_pieces_count(self, tiny_bert):
+        pairs = make_pairs(tiny_bert, **STILL).fit(*easy_pairs(16))
+        rows = [("a b c d", "d a e"), ("a a", "a"), ("a", ""), ("a", "b")]
+        found = pairs._compared(pairs.net_, pairs._encode(rows))[:, -2:]
+        np.testing.assert_allclose(found / 10, [[2 / 4, 2 / 3], [1, 1], [0, 0], [0, 0]], atol=1e-6)
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_the_head_begins_as_a_regression(self, tiny_bert, n_classes):
+        X, y = same_or_other(60)
+        if n_classes == 3:
+            X, y = X + [(a, f"{a} {b}") for a, b in X[-30:]], np.append(y, [2] * 30)
+        pairs = make_pairs(tiny_bert, **STILL).fit(X, y)
+        assert pairs.score(X, y) > 0.95
+
+    def test_a_weight_is_repetition_for_it(self, tiny_bert):
+        X, y = same_or_other(20)
+        weight = np.arange(20) % 3
+        weighted = make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
+        repeated = make_pairs(tiny_bert, **STILL).fit(
+            [X[i] for i in np.repeat(range(20), weight)], np.repeat(y, weight)
+        )
+        heads = [one.net_.module_.comparison.weight.detach() for one in (weighted, repeated)]
+        np.testing.assert_allclose(*heads, atol=1e-3)
+
+    def test_a_saved_head_is_gone_on_with(self, tiny_bert, tmp_path):
+        X, y = same_or_other(20)
+        first = make_pairs(tiny_bert, max_epochs=1).fit(X, y)
+        first.save_pretrained(tmp_path / "saved")
+        second = make_pairs(str(tmp_path / "saved"), **STILL).fit(X, 1 - y)
+        np.testing.assert_allclose(
+            second.decision_function(X), first.decision_function(X), atol=1e-4
+        )
+
+    def test_it_takes_few_epochs(self, tiny_bert):
+        pairs = make_pairs(tiny_bert, max_epochs="auto").fit(*easy_pairs(16))
+        assert pairs.max_epochs_ == 4
+
+
+class TestThreshold:
+    X, y = same_or_other(40, positive_share=0.1)
+
+    def fitted(self, model, y=None, **params):
+        y = self.y if y is None else y
+        return make_pairs(model, **{**STILL, **params}).fit(self.X, y)
+
+    def test_it_is_the_share_of_a_rare_class(self, tiny_bert):
+        pairs = self.fitted(tiny_bert)
+        assert pairs.threshold_ == pytest.approx(logit(0.1))
+        probability = pairs.predict_proba(self.X)[:, 1]
+        np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.1)
+        weighted = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, sample_weight=1 + self.y)
+        assert weighted.threshold_ == pytest.approx(logit(2 * 0.1 / 1.1))
+
+    def test_the_positive_class_may_be_the_first(self, tiny_bert):
+        pairs = self.fitted(tiny_bert, 1 - self.y, pos_label=0)
+        assert pairs.threshold_ == pytest.approx(-logit(0.1))
+        probability = pairs.predict_proba(self.X)[:, 0]
+        np.testing.assert_array_equal(pairs.predict(self.X) == 0, probability > 0.1)
+
+    @pytest.mark.parametrize(
+        "params, threshold",
+        [
+            ({"threshold": 0.3}, logit(0.3)),
+            ({"threshold": 0.3, "pos_label": 0}, -logit(0.3)),
+            ({"loss": "dice"}, 0),
+            ({"class_weight": "balanced"}, 0),
+            ({"pos_label": 0}, 0),
+        ],
+    )
+    def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
+        assert self.fitted(tiny_bert, **params).threshold_ == pytest.approx(threshold)
+        X, y = easy_texts(16)
+        assert make_texts(tiny_bert, **STILL).fit(X, y).threshold_ == 0
+
+    def test_of_labels_each_has_it(self, tiny_bert):
+        labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
+        np.testing.assert_allclose(labels.threshold_, logit(0.3))
+
+    def test_several_classes_have_none_that_is_given(self, tiny_bert):
+        with pytest.raises(ValueError, match=r"'threshold' .* more than two classes"):
+            make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_texts(18, n_classes=3))
+
+    @pytest.mark.parametrize("kind", ["pairs", "texts", "classes", "labels"])
+    def test_it_is_tuned_out_of_fold(self, quick_bert, kind):
+        make = make_pairs if kind == "pairs" else make_texts
+        X, y = {
+            "pairs": (self.X, self.y),
+            "texts": easy_texts(24),
+            "classes": easy_texts(24, n_classes=3),
+            "labels": easy_labels(24),
+        }[kind]
+        tuned = make(quick_bert, max_epochs=1, threshold="cv").fit(X, y)
+        plain = make(quick_bert, max_epochs=1, threshold=0.5 if kind != "classes" else "auto")
+        scores = out_of_fold_scores(plain.fit(X, y), X, y)
+        decision = plain._decision(np.stack(scores))
+        assert not np.array_equal(tuned.threshold_, plain.threshold_) or kind != "pairs"
+        both = [plain._labels_of(decision, one.threshold_) for one in (tuned, plain)]
+        score, before = (plain._metric(np.asarray(y), predicted) for predicted in both)
+        assert score >= before

@@ -5,7 +5,7 @@ import pytest
 
 from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators._lesson import Lesson
-from skdice.estimators._open_parameters import Pace, choose_pace, open_lr
+from skdice.estimators._open_parameters import Pace, choose_pace, open_epochs, open_lr
 from skdice.model_selection import DiceSearchCV, compare_losses
 
 from ..corpora import easy_corpus, easy_texts
@@ -32,8 +32,7 @@ AUTO = {"lr": "auto", "max_epochs": "auto"}
     ],
 )
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
-    tagger = DiceTokenTagger(max_epochs="auto")
-    assert choose_pace(tagger, n_steps, 1200 / n_positive, 384).max_epochs == epochs
+    assert open_epochs(n_steps, 1200 / n_positive) == epochs
 
 
 @pytest.mark.parametrize(
@@ -49,11 +48,11 @@ def test_rate_goes_by_the_size_of_the_encoder(size, lr):
         ({"lr": "auto", "max_epochs": 3}, Pace(3, 5e-5, 2.5e-4)),
         ({"lr": "auto", "head_lr": 1e-3, "max_epochs": 3}, Pace(3, 5e-5, 1e-3)),
         ({"lr": 1e-4, "max_epochs": 3}, Pace(3, 1e-4, 1e-4)),
-        ({"lr": 1e-4, "head_lr": 1e-3, "max_epochs": "auto"}, Pace(20, 1e-4, 1e-3)),
+        ({"lr": 1e-4, "head_lr": 1e-3, "max_epochs": "auto"}, Pace(7, 1e-4, 1e-3)),
     ],
 )
 def test_what_is_given_stays(params, expected):
-    assert choose_pace(DiceTokenTagger(**params), 10, 1, 768) == expected
+    assert choose_pace(DiceTokenTagger(**params), 7, 768) == expected
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -195,7 +195,7 @@ class TestSpaces:
         peft = pytest.importorskip("peft")
         adapters = peft.LoraConfig(r=2) if has_adapters else None
         tagger = DiceTokenTagger(tiny_bert, peft_config=adapters)
-        expected = choose_pace(tagger, 1, 1, hidden_size(tiny_bert))
+        expected = choose_pace(tagger, 1, hidden_size(tiny_bert))
         space, first = default_space(tagger)
         drawn = space(optuna.trial.FixedTrial(first))
         assert drawn["lr"] == expected.lr
