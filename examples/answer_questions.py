@@ -30,7 +30,7 @@ parser.add_argument("--epochs", type=int, default=4)
 arguments = parser.parse_args()
 
 if arguments.data is None:
-    X, y = make_questions(arguments.rows, ratio=12, unanswerable_share=0.25, random_state=0)
+    X, y = make_questions(arguments.rows, ratio=16, unanswerable_share=0.25, random_state=0)
 else:
     X, y = read_squad(arguments.data)
     X, y = X[: arguments.rows], y[: arguments.rows]

@@ -30,7 +30,7 @@ parser.add_argument("--losses", nargs="+", default=["ce", "dice", "dsc"])
 parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
 parser.add_argument("--train-rows", type=int, default=300)
 parser.add_argument("--test-rows", type=int, default=300)
-parser.add_argument("--epochs", type=int, default=5)
+parser.add_argument("--epochs", type=int, default=8)
 parser.add_argument("--n-jobs", type=int, help="processes; fits share the cores")
 parser.add_argument("--out", type=Path, default=Path("demo-output"))
 arguments = parser.parse_args()
@@ -82,7 +82,6 @@ print(
 )
 
 display = comparison.plot()
-display.ax_.set_title("Same rows, epochs and learning rate for all losses", fontsize=10)
 picture = arguments.out / "compare_losses.png"
 display.figure_.savefig(picture, dpi=150)
 print(f"The picture is in {picture}; a row per run is in comparison.frame:\n")

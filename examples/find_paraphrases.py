@@ -33,7 +33,7 @@ parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folde
 arguments = parser.parse_args()
 
 if arguments.data is None:
-    X, y = make_pairs(arguments.rows, positive_share=0.25, hard_share=0.3, random_state=0)
+    X, y = make_pairs(arguments.rows, positive_share=0.25, hard_share=0.1, random_state=0)
 else:
     X, y = read_pairs(arguments.data)
     X, y = X[: arguments.rows], y[: arguments.rows]

@@ -1,4 +1,4 @@
-"""Order, command lines and thumbnails of the examples, and a note on those that are not run."""
+"""Order, command lines and thumbnails of the examples, and the note on those that are not run."""
 
 import re
 import tempfile
@@ -20,6 +20,7 @@ NOT_RUN = """
 """
 TITLE = re.compile(r"^(.+)\n==+\n", re.MULTILINE)
 OUTPUT = re.compile(r"sphx-glr-script-out\n\n \.\. code-block:: none\n\n(.*?)\n\n\n", re.DOTALL)
+BAR = re.compile(r"^.*\d%\|.*\n", re.MULTILINE)
 THUMBNAIL = (4, 2.8)  # inches
 
 
@@ -40,34 +41,29 @@ def draw_thumbnails(app: Sphinx) -> None:
     for page in images.parent.glob("*.rst"):
         if page.stem != "index" and not (images / f"sphx_glr_{page.stem}_001.png").exists():
             figure = Figure(THUMBNAIL)
-            write(figure, page.read_text(encoding="utf-8"))
+            write(figure, BAR.sub("", page.read_text(encoding="utf-8")))
             figure.savefig(images / "thumb" / f"sphx_glr_{page.stem}_thumb.png", dpi=100)
 
 
 def write(figure: Figure, page: str) -> None:
-    """Write the longest paragraph of the output, or the title, into a figure."""
+    """Write the last table or list of the output, or the title, into a figure."""
     printed = OUTPUT.search(page)
     if printed:
         paragraphs = textwrap.dedent(printed[1]).split("\n\n")
-        lines = max((p.splitlines() for p in paragraphs), key=len)[:12]
-        text = "\n".join(line[:44] for line in lines)
-        figure.text(0.03, 0.97, text, fontsize=8, family="monospace", va="top")
+        last = next(part for part in reversed(paragraphs) if part.count("\n") > 1)
+        lines = [line[:34] for line in textwrap.dedent(last).splitlines()[:9]]
+        figure.text(0.04, 0.95, "\n".join(lines), fontsize=13, family="monospace", va="top")
     else:
-        figure.text(
-            0.5,
-            0.5,
-            textwrap.fill(TITLE.search(page)[1], 18),
-            fontsize=20,
-            ha="center",
-            va="center",
-        )
+        title = textwrap.fill(TITLE.search(page)[1], 18)
+        figure.text(0.5, 0.5, title, fontsize=20, ha="center", va="center")
 
 
-def mark_not_run(app: Sphinx, name: str, source: list[str]) -> None:
-    """Say on the page of an example that it was not run."""
-    is_example = name.startswith("auto_examples/") and not name.endswith("index")
-    if is_example and "sphx-glr-script-out" not in source[0]:
-        source[0] = TITLE.sub(lambda title: title[0] + NOT_RUN, source[0], count=1)
+def edit_page(app: Sphinx, name: str, source: list[str]) -> None:
+    """Say on the page of an example that it was not run; leave out progress bars."""
+    if name.startswith("auto_examples/") and not name.endswith("index"):
+        source[0] = BAR.sub("", source[0])
+        if "sphx-glr-script-out" not in source[0]:
+            source[0] = TITLE.sub(lambda title: title[0] + NOT_RUN, source[0], count=1)
 
 
 def add_toctrees(app: Sphinx, name: str, source: list[str]) -> None:
@@ -85,6 +81,6 @@ def add_toctrees(app: Sphinx, name: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", draw_thumbnails, priority=900)  # behind sphinx-gallery
-    app.connect("source-read", mark_not_run)
+    app.connect("source-read", edit_page)
     app.connect("source-read", add_toctrees)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
