@@ -16,7 +16,7 @@ NOT_RUN = """
 .. note::
 
    Not run when this page was built: it needs a server, several processes, or packages that the site
-   does not.
+   is built without.
 """
 TITLE = re.compile(r"^(.+)\n==+\n", re.MULTILINE)
 OUTPUT = re.compile(r"sphx-glr-script-out\n\n \.\. code-block:: none\n\n(.*?)\n\n\n", re.DOTALL)
