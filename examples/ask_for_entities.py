@@ -25,7 +25,7 @@ parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a directory with columns of words and tags")
 parser.add_argument("--loss", default="dsc", help="try ce, wce, focal, dice, tversky, too")
 parser.add_argument("--rows", type=int, default=120, help="how many sentences to train on")
-parser.add_argument("--epochs", type=int, default=5)
+parser.add_argument("--epochs", type=int, default=4)
 arguments = parser.parse_args()
 
 

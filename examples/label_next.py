@@ -25,7 +25,7 @@ from skdice.datasets import make_tagging, read_conll
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-N_POOL, N_TEST = 600, 300
+N_POOL, N_TEST = 400, 300
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")

@@ -19,7 +19,7 @@ NOT_RUN = """
    is built without.
 """
 TITLE = re.compile(r"^(.+)\n==+\n", re.MULTILINE)
-OUTPUT = re.compile(r"sphx-glr-script-out\n\n \.\. code-block:: none\n\n(.*?)\n\n\n", re.DOTALL)
+OUTPUT = re.compile(r"sphx-glr-script-out\n\n \.\. code-block:: none\n\n(.*?)\n{4}", re.DOTALL)
 BAR = re.compile(r"^.*\d%\|.*\n", re.MULTILINE)
 THUMBNAIL = (4, 2.8)  # inches
 
@@ -46,12 +46,12 @@ def draw_thumbnails(app: Sphinx) -> None:
 
 
 def write(figure: Figure, page: str) -> None:
-    """Write the last table or list of the output, or the title, into a figure."""
+    """Write the last paragraph of three lines or more that was printed, or the title."""
     printed = OUTPUT.search(page)
     if printed:
         paragraphs = textwrap.dedent(printed[1]).split("\n\n")
-        last = next(part for part in reversed(paragraphs) if part.count("\n") > 1)
-        lines = [line[:34] for line in textwrap.dedent(last).splitlines()[:9]]
+        long = [part for part in paragraphs if part.count("\n") > 1] or paragraphs
+        lines = [line[:34] for line in textwrap.dedent(long[-1]).splitlines()[:9]]
         figure.text(0.04, 0.95, "\n".join(lines), fontsize=13, family="monospace", va="top")
     else:
         title = textwrap.fill(TITLE.search(page)[1], 18)
