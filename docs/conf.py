@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from sphinx.ext import autosummary
+
 import skdice
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
@@ -28,6 +30,7 @@ extensions = [
     "layers",
     "mathml",
     "own_names",
+    "signatures",
 ]
 if os.environ.get("SKDICE_DOCS_INTERSPHINX"):
     extensions.append("sphinx.ext.intersphinx")
@@ -45,8 +48,11 @@ default_role = "code"
 nitpicky = True
 smartquotes = False  # Default values are code.
 toc_object_entries_show_parents = "hide"
+python_maximum_signature_line_length = 80
+python_trailing_comma_in_multi_line_signatures = False
 
 autosummary_generate = True
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.",)  # where the first sentence does not end
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -62,11 +68,13 @@ copybutton_only_copy_prompt_lines = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    # Those that end within two minutes on one core; the others are shown, but not run.
-    "filename_pattern": r"/(draw_losses|remember_steps|find_entities|look_at_errors)\.py$",
+    # All but those that need a server, several processes or packages that are not in the extra.
+    "filename_pattern": r"/(?!(distributed_search|track_fits|train_on_several)\.py)\w+\.py$",
+    "copyfile_regex": r"index\.rst",
+    "backreferences_dir": "auto_examples/backreferences",
+    "minigallery_sort_order": "gallery.place",
     "ignore_pattern": r"__init__\.py",
     "reset_argv": "gallery.of_example",
-    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "plot_gallery": "True",
     "min_reported_time": 0,

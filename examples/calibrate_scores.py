@@ -36,7 +36,7 @@ N_BINS = 10
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_pairs reads")
 parser.add_argument("--losses", nargs="+", default=["ce", "dice", "dsc"])
-parser.add_argument("--rows", type=int, default=1500, help="how many pairs to use")
+parser.add_argument("--rows", type=int, default=1000, help="how many pairs to use")
 parser.add_argument("--epochs", type=int, default=4)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the picture")

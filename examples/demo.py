@@ -71,8 +71,8 @@ def plot(table: pd.DataFrame, path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="directory with train.* and test.* (or dev.*)")
-    parser.add_argument("--train-sentences", type=int, default=500)
-    parser.add_argument("--test-sentences", type=int, default=500)
+    parser.add_argument("--train-sentences", type=int, default=300)
+    parser.add_argument("--test-sentences", type=int, default=300)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("demo-output"))
     arguments = parser.parse_args()

@@ -24,7 +24,7 @@ from skdice.model_selection import StratifiedTagKFold, cross_val_predict_proba
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")
-parser.add_argument("--rows", type=int, default=400, help="how many sentences or pairs to use")
+parser.add_argument("--rows", type=int, default=250, help="how many sentences or pairs to use")
 parser.add_argument("--seed", type=int, default=0)
 arguments = parser.parse_args()
 

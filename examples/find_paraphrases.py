@@ -28,12 +28,12 @@ import matplotlib.pyplot as plt
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_pairs reads")
 parser.add_argument("--loss", default="dsc", help="try ce, wce, focal, dice, tversky, too")
-parser.add_argument("--rows", type=int, default=1500, help="how many pairs to use")
-parser.add_argument("--out", type=Path, default=Path("demo-output/find_paraphrases.png"))
+parser.add_argument("--rows", type=int, default=900, help="how many pairs to use")
+parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the picture")
 arguments = parser.parse_args()
 
 if arguments.data is None:
-    X, y = make_pairs(arguments.rows, positive_share=0.25, hard_share=0.3, random_state=0)
+    X, y = make_pairs(arguments.rows, positive_share=0.25, hard_share=0.1, random_state=0)
 else:
     X, y = read_pairs(arguments.data)
     X, y = X[: arguments.rows], y[: arguments.rows]
@@ -77,6 +77,7 @@ for (name, point), marker in zip(points.items(), "os"):
     display.ax_.plot(*point, marker, color="#c44e52", label=name, markersize=8)
 display.ax_.set(xlim=(0, 1.02), ylim=(0, 1.02), title="Paraphrases found")
 display.ax_.legend(loc="lower left")
-arguments.out.parent.mkdir(parents=True, exist_ok=True)
-plt.savefig(arguments.out, dpi=150, bbox_inches="tight")
-print(f"\nThe picture is in {arguments.out}.")
+arguments.out.mkdir(parents=True, exist_ok=True)
+picture = arguments.out / "find_paraphrases.png"
+plt.savefig(picture, dpi=150, bbox_inches="tight")
+print(f"\nThe picture is in {picture}.")

