@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 
 from .._inputs import check_pairs
 from .._parameters import option, parametrised
-from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
+from ..io._model_card import SOFTMAX, CardTexts
 from ..nn._batching import Batcher, to_device
 from ..nn._modules import Frames, PairModule
 from ..nn._net import TextNet
@@ -88,10 +88,8 @@ class DicePairClassifier(TextClassifier):
             "text-classification",
             "classifies pairs of texts",
             'model.predict([("Is it cold?", "Is it warm?")])',
-            PIPELINE.replace(
-                "{call}", 'model({{"text": "Is it cold?", "text_pair": "Is it warm?"}})'
-            ),
-            SOFTMAX,
+            None,
+            f"{SOFTMAX} transformers alone would leave out the comparison of the two texts.",
         ),
     )
 
