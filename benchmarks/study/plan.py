@@ -111,8 +111,8 @@ def rare(done: pd.DataFrame) -> list[Run]:
     cells = [("CoNLL03", 160), ("CoNLL03", 80), ("NCBI-disease", 80)]
     in_turn = (
         [("dice, sampled", 0), ("ce", 12)],
-        [("auto", 0), ("ce, sampled", 0)],
-        [("ce, as called", 0), ("dsc, sampled", 0), ("wce, sampled", 0)],
+        [("auto", 0)],
+        [("ce, sampled", 0), ("dsc, sampled", 0), ("wce, sampled", 0)],
     )
     return [
         Run(corpus, f"ratio-{ratio}", name, DEFAULT_RATE if epochs else 0.0, epochs, draw, draw)

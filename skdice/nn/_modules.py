@@ -18,8 +18,6 @@ from ._loading import load_transformer, replace_token_types, takes_token_types
 HEAD = "head.safetensors"
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
-# Shares of pieces are two features of hundreds, and count as much (benchmarks/RESULTS.md).
-_OVERLAP = 10.0
 
 
 class Frames(NamedTuple):
@@ -231,8 +229,8 @@ class PairModule(SequenceModule):
     """A transformer that reads two texts together and each by itself; an item is a window.
 
     To the logits of the window come those of a comparison: a linear function of |u - v| and u * v,
-    where u and v are the mean states of the texts alone (Reimers & Gurevych 2019, "Sentence-BERT"),
-    and of the share of the pieces of each text that the other has. It needs ``frames``.
+    where u and v are the mean states of the texts alone (Reimers & Gurevych 2019, "Sentence-BERT").
+    It needs ``frames``.
     """
 
     _frames: Frames
@@ -242,7 +240,7 @@ class PairModule(SequenceModule):
             return
         self.dropout = self._make_dropout()
         size = self.transformer.config.hidden_size
-        self.comparison = nn.Linear(2 * size + 2, self._n_classes)
+        self.comparison = nn.Linear(2 * size, self._n_classes)
         nn.init.normal_(self.comparison.weight, std=0.02)
         nn.init.zeros_(self.comparison.bias)
         self._load_saved_head(model)
@@ -275,20 +273,13 @@ class PairModule(SequenceModule):
 
         Returns
         -------
-        Tensor of shape (n_rows, n_features), float32
+        Tensor of shape (n_rows, 2 * hidden_size), float32
         """
         alone = [
             self._alone(input_ids, *place) for place in self._places(input_ids, attention_mask)
         ]
         u, v = (self._mean_state(*text) for text in alone)
-        (a, is_a, _), (b, is_b, _) = alone
-        # Special tokens are in both.
-        is_same = (a[:, :, None] == b[:, None, :]) & is_a[:, :, None] & is_b[:, None, :]
-        shares = [
-            is_same.any(axis).sum(1) / is_own.sum(1).clamp(min=1)
-            for axis, is_own in ((2, is_a), (1, is_b))
-        ]
-        return torch.cat([(u - v).abs(), u * v, _OVERLAP * torch.stack(shares, dim=1)], dim=1)
+        return torch.cat([(u - v).abs(), u * v], dim=1)
 
     def _places(self, input_ids: Tensor, attention_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Return the first piece and the number of pieces of each text, of shape (n_rows,)."""
