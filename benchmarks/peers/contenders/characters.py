@@ -14,7 +14,7 @@ def compare(vectorizer, pairs):
 def fit(task):
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
     vectorizer.fit([text for pair in task.X for text in pair])
-    classifier = LogisticRegression(C=10, class_weight="balanced", max_iter=1000)
+    classifier = LogisticRegression(class_weight="balanced", max_iter=1000)
     return vectorizer, classifier.fit(compare(vectorizer, task.X), task.y)
 
 

@@ -11,7 +11,7 @@ def fit(task):
         TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
         TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True),
     )
-    classifier = LogisticRegression(C=10, class_weight="balanced", max_iter=1000)
+    classifier = LogisticRegression(class_weight="balanced", max_iter=1000)
     return make_pipeline(features, classifier).fit(task.X, task.y)
 
 
