@@ -34,7 +34,11 @@ def finish(
         Processes.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    done = pd.read_csv(out) if out.exists() else pd.DataFrame(columns=list(names))
+    done = (
+        pd.read_csv(out, dtype={"regime": str})
+        if out.exists()
+        else pd.DataFrame(columns=list(names))
+    )
     finished = set(done[list(names)].itertuples(index=False, name=None))
     with ProcessPoolExecutor(jobs) as pool:
         futures = [pool.submit(run, key, data) for key in keys if key not in finished]

