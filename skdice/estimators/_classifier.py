@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.special import expit, logit, softmax
 from torch import Tensor
 
@@ -225,7 +226,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         predicted = predicted_labels if self._is_multilabel else predicted_classes
-        return predicted(logits, target)
+        threshold = (0.0, self.threshold_) if self._is_binary else self.threshold_
+        return predicted(logits - torch.as_tensor(threshold).to(logits), target)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         # A label of no training row is not expected.

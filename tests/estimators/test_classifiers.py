@@ -1,5 +1,6 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
+import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -396,6 +397,15 @@ class TestThreshold:
         np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.1)
         weighted = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, sample_weight=1 + self.y)
         assert weighted.threshold_ == pytest.approx(logit(2 * 0.1 / 1.1))
+
+    def test_what_it_finds_is_found(self, tiny_bert):
+        # Of 36 pairs that are others and 4 that are the same, none has a probability of a half.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pairs = self.fitted(tiny_bert)
+        assert pairs.predict(self.X).any()
+        with pytest.warns(UserWarning, match="never predicted 1"):
+            self.fitted(tiny_bert, threshold=0.999)
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
         pairs = self.fitted(tiny_bert, 1 - self.y, pos_label=0)
