@@ -115,8 +115,7 @@ def _run_probe(module: Any) -> None:
     # The heads of BART and T5 look for it.
     if isinstance(end, int) and 0 <= end < config.vocab_size:
         ids[0, -1] = end
-    here = torch.zeros(1, dtype=torch.int64)
-    module(ids, torch.ones_like(ids), torch.zeros_like(ids), here, here)
+    module.read(module.transformer, ids, torch.ones_like(ids), torch.zeros_like(ids))
 
 
 def _tensors(values: Any) -> list[Tensor]:

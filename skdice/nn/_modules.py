@@ -104,10 +104,10 @@ class TextModule(nn.Module):
         column: Tensor,
     ) -> Tensor:
         """Return the logits of this network alone."""
-        output = self._read(self.transformer, input_ids, attention_mask, token_type_ids)
+        output = self.read(self.transformer, input_ids, attention_mask, token_type_ids)
         return self._item_logits(output, row, column)
 
-    def _read(self, network: Any, input_ids: Tensor, attention_mask: Tensor, types: Tensor) -> Any:
+    def read(self, network: Any, input_ids: Tensor, attention_mask: Tensor, types: Tensor) -> Any:
         """Return the output of the transformer or of its encoder, which may take token types."""
         more = {"token_type_ids": types} if self._takes_types else {}
         return network(input_ids=input_ids, attention_mask=attention_mask, **more)
@@ -322,7 +322,7 @@ class PairModule(SequenceModule):
         """Return the mean of the states of each row, as long as the root of their number."""
         mask = (torch.arange(pieces.shape[1], device=pieces.device) < length[:, None]).long()
         types = torch.where(is_text, self._frames.one.text_types[0], 0)
-        output = self._read(self.transformer.base_model, pieces, mask, types)
+        output = self.read(self.transformer.base_model, pieces, mask, types)
         mean: Tensor = (output.last_hidden_state.float() * mask[:, :, None]).sum(1)
         mean = mean / length[:, None]
         states: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5

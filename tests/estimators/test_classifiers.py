@@ -42,7 +42,7 @@ def texts(tiny_bert):
 def pairs_with(tiny_bert):
     """Return a classifier of pairs that has learned with a loss."""
     how = {"max_epochs": 5, "batch_size": 16}
-    return cache(lambda loss: make_pairs(tiny_bert, loss=loss, **how).fit(*easy_pairs(480)))
+    return cache(lambda loss: make_pairs(tiny_bert, loss=loss, **how).fit(*easy_pairs(240)))
 
 
 @pytest.fixture(scope="module")
@@ -377,6 +377,14 @@ class TestComparisonOfPairs:
         np.testing.assert_allclose(
             second.decision_function(X), first.decision_function(X), atol=1e-4
         )
+
+    def test_lower_layers_may_be_frozen(self, tiny_bert):
+        pairs = make_pairs(tiny_bert, n_frozen_layers=1, max_epochs=1).fit(*easy_pairs(16))
+        before = make_pairs(tiny_bert, n_frozen_layers=1, **STILL).fit(*easy_pairs(16))
+        first, second = (one.net_.module_.transformer.state_dict() for one in (pairs, before))
+        same = [name for name in first if torch.equal(first[name], second[name])]
+        assert any(".layer.0." in name for name in same)
+        assert not any(".layer.1.output.dense." in name for name in same)
 
     def test_it_takes_few_epochs(self, tiny_bert):
         pairs = make_pairs(tiny_bert, max_epochs="auto").fit(*easy_pairs(16))
