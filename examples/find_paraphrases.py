@@ -27,8 +27,8 @@ import matplotlib.pyplot as plt
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--data", type=Path, help="a file that skdice.datasets.read_pairs reads")
-parser.add_argument("--loss", default="dsc", help="try ce, wce, focal, dice, tversky, too")
-parser.add_argument("--rows", type=int, default=900, help="how many pairs to use")
+parser.add_argument("--loss", default="auto", help="try wce, focal, dice, tversky, dsc, too")
+parser.add_argument("--rows", type=int, default=600, help="how many pairs to use")
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the picture")
 arguments = parser.parse_args()
 
@@ -43,15 +43,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratif
 X_train, X_valid, y_train, y_valid = train_test_split(
     X_train, y_train, test_size=0.25, stratify=y_train, random_state=0
 )
-classifier = DicePairClassifier(
-    get_model_path(),
-    loss=arguments.loss,
-    max_epochs=4,
-    lr=2e-4,
-    head_lr=1e-3,
-    n_frozen_layers=3,  # the lower half stays: faster, and steadier on few pairs
-    random_state=0,
-)
+classifier = DicePairClassifier(get_model_path(), loss=arguments.loss, random_state=0)
 classifier.fit(X_train, y_train)
 tuned = tune_decision(classifier, X_valid, y_valid)  # for F1, which is what score computes
 
