@@ -38,7 +38,10 @@ def _read_labels(y: Any, rows: Sequence[Any]) -> tuple[np.ndarray, None]:
 
 @parametrised
 class DicePairClassifier(TextClassifier):
-    """Classify pairs of texts with a fine-tuned transformer that reads both together.
+    """Classify pairs of texts with a fine-tuned transformer.
+
+    It reads both texts together and, where its tokenizer puts a token between them, each by itself.
+    What it says of these before any training is where the fit begins, as a logistic regression.
 
     X is a list, Series or object array of 2-tuples of str, a table of two columns or an (n, 2)
     object array; y has a label for each pair. ``score`` is F1: of ``pos_label`` if there are two
@@ -139,9 +142,12 @@ class DicePairClassifier(TextClassifier):
         target, weight = dataset.target[rows], np.ones(len(rows))
         if dataset.weight is not None:
             weight = dataset.weight[rows].astype(np.float64)
-        share = np.bincount(target, weight) / weight.sum()
-        has_weight = weight > 0
+        share = np.bincount(target, weight, len(self.classes_)) / weight.sum()
         features = self._compared(net, dataset.take(rows))
+        # Without rows of a class there is nothing to tell; training says what is not finite.
+        if not (share.all() and np.isfinite(features).all()):
+            return
+        has_weight = weight > 0
         regression = LogisticRegression(C=_C, max_iter=1000).fit(
             features[has_weight],
             target[has_weight],

@@ -22,14 +22,7 @@ from torch import Tensor, nn
 from .._extras import not_installed
 from ..losses._query import match_scores
 from ..nn._batching import Batch
-from ..nn._modules import (
-    PairModule,
-    QueryModule,
-    SequenceModule,
-    SpanModule,
-    TextModule,
-    TokenModule,
-)
+from ..nn._modules import QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
 from ._replace import as_path, flush
 
 _TOLERANCE = 1e-4
@@ -119,14 +112,11 @@ class _Graph(nn.Module):
         return tuple(torch.stack(part).mean(0) if part[1:] else part[0] for part in zip(*parts))
 
     def _of_one(self, module: Any, inputs: dict[str, Any]) -> tuple[Tensor, ...]:
-        if isinstance(module, PairModule):
-            rows = torch.arange(len(inputs["input_ids"]))
-            ids, mask = inputs["input_ids"], inputs["attention_mask"]
-            types = inputs.get("token_type_ids", ids)  # Not taken where there are none.
-            return (module._own_logits(ids, mask, types, rows, rows),)
         output = module.transformer(**inputs)
         if not isinstance(module, QueryModule):
-            return tuple(output[name] for name in self.outputs)
+            of_rows = module.row_logits(inputs["input_ids"], inputs["attention_mask"])
+            found = tuple(output[name] for name in self.outputs)
+            return found if of_rows is None else (found[0] + of_rows,)
         logits = module.head(output.last_hidden_state)
         start_vector, end_vector = logits[..., 2:].chunk(2, dim=-1)
         return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)

@@ -89,23 +89,19 @@ class TextModule(nn.Module):
         column: Tensor,
     ) -> Tensor:
         """Return float32 logits of shape (n_items, n_outputs)."""
-        args = (input_ids, attention_mask, token_type_ids, row, column)
-        logits = self._own_logits(*args).float()
+        output = self.read(self.transformer, input_ids, attention_mask, token_type_ids)
+        logits = self._item_logits(output, row, column).float()
+        of_rows = self.row_logits(input_ids, attention_mask)
+        if of_rows is not None:
+            logits = logits + of_rows[row]
         if not self.members:
             return logits
+        args = (input_ids, attention_mask, token_type_ids, row, column)
         return self._mean([logits, *(member(*args) for member in self.members)])
 
-    def _own_logits(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        token_type_ids: Tensor,
-        row: Tensor,
-        column: Tensor,
-    ) -> Tensor:
-        """Return the logits of this network alone."""
-        output = self.read(self.transformer, input_ids, attention_mask, token_type_ids)
-        return self._item_logits(output, row, column)
+    def row_logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor | None:
+        """Return what is added to the logits of each row, float32, if anything is."""
+        return None
 
     def read(self, network: Any, input_ids: Tensor, attention_mask: Tensor, types: Tensor) -> Any:
         """Return the output of the transformer or of its encoder, which may take token types."""
@@ -233,8 +229,6 @@ class PairModule(SequenceModule):
     It needs ``frames``.
     """
 
-    _frames: Frames
-
     def _add_head(self, model: str) -> None:
         if self._frames is None:
             return
@@ -252,20 +246,12 @@ class PairModule(SequenceModule):
             weight for name, weight in named.items() if name.startswith("comparison.")
         }
 
-    def _own_logits(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        token_type_ids: Tensor,
-        row: Tensor,
-        column: Tensor,
-    ) -> Tensor:
-        args = (input_ids, attention_mask, token_type_ids, row, column)
-        together = super()._own_logits(*args).float()
+    def row_logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor | None:
+        """Return the logits of the comparison, if it can be seen where the second text begins."""
         if self._frames is None:
-            return together
+            return None
         compared = self.comparison(self.dropout(self.compare(input_ids, attention_mask)))
-        logits: Tensor = together + compared.float()[row]
+        logits: Tensor = compared.float()
         return logits
 
     def compare(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -283,6 +269,7 @@ class PairModule(SequenceModule):
 
     def _places(self, input_ids: Tensor, attention_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Return the first piece and the number of pieces of each text, of shape (n_rows,)."""
+        assert self._frames is not None
         before, between, after = map(len, self._frames.two.special)
         first = attention_mask.argmax(1) + before
         position = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -302,6 +289,7 @@ class PairModule(SequenceModule):
 
         Returned are its pieces, which of them are of the text, and how many there are in all.
         """
+        assert self._frames is not None
         frame, width = self._frames.one, input_ids.shape[1]
         position = torch.arange(
             # An exported graph has no lengths that depend on its input.
@@ -320,6 +308,7 @@ class PairModule(SequenceModule):
 
     def _mean_state(self, pieces: Tensor, is_text: Tensor, length: Tensor) -> Tensor:
         """Return the mean of the states of each row, as long as the root of their number."""
+        assert self._frames is not None
         mask = (torch.arange(pieces.shape[1], device=pieces.device) < length[:, None]).long()
         types = torch.where(is_text, self._frames.one.text_types[0], 0)
         output = self.read(self.transformer.base_model, pieces, mask, types)

@@ -369,6 +369,13 @@ class TestComparisonOfPairs:
         heads = [one.net_.module_.comparison.weight.detach() for one in (weighted, repeated)]
         np.testing.assert_allclose(*heads, atol=1e-3)
 
+    def test_a_class_may_be_in_the_validation_part_alone(self, tiny_bert):
+        X, y = same_or_other(20)
+        groups = np.arange(20) % 2
+        pairs = make_pairs(tiny_bert, **STILL, validation_fraction=0.5)
+        pairs.fit(X, y + 2 * groups, groups=groups)
+        assert np.isfinite(pairs.decision_function(X)).all()
+
     def test_a_saved_head_is_gone_on_with(self, tiny_bert, tmp_path):
         X, y = same_or_other(20)
         first = make_pairs(tiny_bert, max_epochs=1).fit(X, y)
