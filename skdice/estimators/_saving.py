@@ -168,9 +168,10 @@ class SavedEstimator(SharedParameters):
         and, as JSON, ``classes`` (of the tagger and the classifiers, and the types of the query
         tagger), ``queries`` (of the query tagger), ``decision`` (thresholds, as the attributes of
         the same names; "inf" if infinite) and, of a tagger with ``word_shapes_``, ``word_shapes``:
-        the token type of a piece is the place of its word's shape among them, counted from 1, and 0
-        for special tokens; of one with ``crf_``, ``crf``: the scheme whose well-formed sequences
-        share the probability, each in proportion to exp of the sum of its logits.
+        the token type of a piece is the place of its word's shape among them, counted from 1; it is
+        0 for special tokens, and in sentences without a capital letter; of one with ``crf_``,
+        ``crf``: the scheme whose well-formed sequences share the probability, each in proportion to
+        exp of the sum of its logits.
 
         Parameters
         ----------

@@ -51,12 +51,11 @@ _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
 as its token type. "auto" does so where most entities of the training data are capitalised and the
 encoder does not see case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM), which
-is trained with the head, so ``n_frozen_layers`` must be None or 0. A fifth of the training
-sentences are then shown in lower case, so that such texts are tagged as well. Other programs do not
-know the shapes when they load a saved model.
+is trained with the head, so ``n_frozen_layers`` must be None or 0. It is not told those of
+sentences without a capital letter, nor of three in ten others in training, drawn anew in each
+epoch, so that texts in lower case are tagged as well. Other programs do not know the shapes when
+they load a saved model.
 """
-# Share of the training sentences that are shown in lower case with word shapes.
-_LOWER_CASE = 0.2
 
 
 def _check_word_shapes(owner: str, name: str, value: Any) -> None:
@@ -218,14 +217,7 @@ class DiceTokenTagger(WordTagger):
         return 2 * sum(word[:1].isupper() for word in first) > len(first)
 
     def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
-        sentences = rows.X
-        if self.word_shapes_:
-            is_lower = rng.random(len(rows)) < _LOWER_CASE
-            sentences = [
-                [word.lower() for word in words] if lower else words
-                for words, lower in zip(sentences, is_lower)
-            ]
-        dataset = self._encode(sentences, rows.y, rows.weight)
+        dataset = self._encode(rows.X, rows.y, rows.weight)
         counts, background = self._count(dataset), self._background()
         labels = self.classes_.tolist()
         lesson = Lesson(dataset, labels, counts, background, binary=False)

@@ -16,6 +16,9 @@ from ._loading import load_transformer, replace_token_types, takes_token_types
 
 # The weights beside the encoder, where transformers has no class for them.
 HEAD = "head.safetensors"
+# Share of the windows of a step whose token types are left out, where they tell what the encoder
+# cannot see: texts that do not have it are read as well (benchmarks/RESULTS.md).
+_UNTOLD = 0.3
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
 
@@ -41,8 +44,8 @@ class TextModule(nn.Module):
     ``n_frozen_layers`` of k freezes the embeddings and the first k layers. Adapters
     (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
     that takes the place of that of the model. If the table of token types has another number of
-    rows than ``n_token_types``, all begin as its first one, and are trained with the head.
-    ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
+    rows than ``n_token_types``, all begin as its first one, and are trained with the head; in
+    training some windows have the first one alone. ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
     """
 
     _auto_class: str  # Of transformers.
@@ -67,6 +70,7 @@ class TextModule(nn.Module):
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
             load_transformer(self._auto_class, model, n_classes, config)
         )
+        self._has_own_types = n_token_types is not None
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self._takes_types = takes_token_types(self.transformer)
@@ -89,7 +93,10 @@ class TextModule(nn.Module):
         column: Tensor,
     ) -> Tensor:
         """Return float32 logits of shape (n_items, n_outputs)."""
-        output = self.read(self.transformer, input_ids, attention_mask, token_type_ids)
+        types = token_type_ids
+        if self._has_own_types and self.training:
+            types = types * (torch.rand(len(types), 1, device=types.device) >= _UNTOLD)
+        output = self.read(self.transformer, input_ids, attention_mask, types)
         logits = self._item_logits(output, row, column).float()
         of_rows = self.row_logits(input_ids, attention_mask)
         if of_rows is not None:

@@ -99,7 +99,8 @@ def encode_words(
     A word is scored on its first piece, in the window where that piece is most central. Sentences
     without words have no window; windows in which no word is scored are left out. A window has up
     to ``max_length`` pieces, special ones included, and shares ``stride`` with its neighbour. With
-    shapes the token type of a piece is the shape of its word (of a special token 0).
+    shapes the token type of a piece is the shape of its word; it is 0 of a special token, and in
+    sentences without a capital letter, of which the case tells nothing.
     """
     words = [word for sentence in sentences for word in sentence]
     word_offsets = offsets_from_lengths([len(sentence) for sentence in sentences])
@@ -120,7 +121,9 @@ def encode_words(
     windows = Ragged(pieces.values[ranges(start, stop)], offsets_from_lengths(stop - start))
     input_ids, token_type_ids = tokenizer.frame.put_around(windows)
     if with_shapes:
-        of_pieces = np.repeat(word_shapes(words), pieces.lengths)
+        has_capital = np.array([_has_capital(sentence) for sentence in sentences], dtype=np.int32)
+        of_words = word_shapes(words) * np.repeat(has_capital, np.diff(word_offsets))
+        of_pieces = np.repeat(of_words, pieces.lengths)
         shapes = Ragged(of_pieces[ranges(start, stop)], windows.offsets)
         token_type_ids = tokenizer.frame.of_zeros().put_around(shapes)[0]
     return EncodedDataset(
@@ -168,6 +171,10 @@ def word_shapes(words: Sequence[str]) -> np.ndarray:
     """Return the shape of each word, its place in ``SHAPES`` counted from 1, int32."""
     known = {word: _shape(word) for word in set(words)}
     return np.array([known[word] for word in words], dtype=np.int32)
+
+
+def _has_capital(words: Sequence[str]) -> bool:
+    return any(word != word.lower() for word in words)
 
 
 def _shape(word: str) -> int:

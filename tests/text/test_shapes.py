@@ -32,7 +32,7 @@ def test_shape(shape):
 def test_pieces_have_the_shape_of_their_word(tiny_models, family):
     """In each of several windows; special tokens have none."""
     tokenizer = WordTokenizer(tiny_models(family))
-    sentences = [["John", "met", "ANNA", "at", "7"] * 4, [], ["babab", "."]]
+    sentences = [["John", "met", "ANNA", "at", "7"] * 4, [], ["babab", "Q."]]
     plain = encode_words(sentences, tokenizer, 12, 3)
     shaped = encode_words(sentences, tokenizer, 12, 3, with_shapes=True)
     assert len(shaped) > 3
@@ -53,3 +53,11 @@ def test_pieces_have_the_shape_of_their_word(tiny_models, family):
         assert plain.input_ids[window].tolist() == shaped.input_ids[window].tolist()
         seen += len(plain.items[window])
     assert seen == plain.n_items == 22
+
+
+@pytest.mark.parametrize("words", [["in", "oslo", "7"], ["7", "."], ["東京"]])
+def test_sentences_without_a_capital_have_no_shapes(tiny_models, words):
+    tokenizer = WordTokenizer(tiny_models("bert"))
+    both = encode_words([words, ["In", "Oslo", "7"]], tokenizer, 12, 3, with_shapes=True)
+    assert not both.token_type_ids[0].any()
+    assert both.token_type_ids[1].any()
