@@ -193,7 +193,7 @@ def of_study(file: Path) -> pd.DataFrame:
     names = {"draw": "seed", "own": "score", "own, as rare": "as_rare"}
     names["cpu_seconds"] = "fit_seconds"
     done = done.drop(columns="seed").rename(columns=names).replace({"contender": OF_STUDY})
-    return done[[*KEY, "score", "as_rare", "fit_seconds", "predict_seconds"]]
+    return done.reindex(columns=[*KEY, "score", "as_rare", "fit_seconds", "predict_seconds"])
 
 
 def table(runs: pd.DataFrame, task: str) -> str:

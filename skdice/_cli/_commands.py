@@ -28,7 +28,7 @@ TASKS = {
 # Of standard input, so that memory stays flat; what is there sooner is tagged sooner.
 _BLOCK_BYTES = 1 << 16
 DATA = (
-    "CoNLL columns, CoNLL-U, pairs in TSV, labelled texts in TSV or CSV, SQuAD JSON, or JSON lines "
+    "CoNLL columns, CoNLL-U, pairs or labelled texts in TSV or CSV, SQuAD JSON, or JSON lines "
     'of {"tokens": [...], "tags": [...]} or {"text": ..., "label": ...}; plain, .gz or .xz'
 )
 

@@ -78,6 +78,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
+def is_csv(path: str | os.PathLike[str]) -> bool:
+    """Whether a name ends in ``.csv``, also before the suffix of a compressed file."""
+    return Path(path).name.lower().removesuffix(".gz").removesuffix(".xz").endswith(".csv")
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, compressed if its suffix is ``.gz`` or ``.xz``."""
     data = text.encode("utf-8")

@@ -34,6 +34,8 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
         return json_format
     name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
     by_name = _SUFFIXES.get(Path(name).suffix)
+    if by_name == "labeled text" and find_layout(text.partition("\n")[0].rstrip("\r"), ","):
+        return "pairs"
     if by_name is not None:
         return by_name
     lines = [line.removesuffix("\r") for line in text.rstrip().split("\n")]

@@ -4,12 +4,11 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._files import file_error, read_text
+from ._files import file_error, is_csv, read_text
 from ._tables import Record, is_integer, make_labels, split_records
 
 _KNOWN_NAMES = {
@@ -83,9 +82,8 @@ def read_labeled_text(
     _check_parameters(text, label, separator)
     content = read_text(path, encoding=encoding)
     if separator is None:
-        name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
         other = "\t" if "\t" in content.split("\n", 1)[0] else " "
-        separator = "," if name.endswith(".csv") else other
+        separator = "," if is_csv(path) else other
     records = split_records(path, content, separator, is_quoted=separator not in "\t ")
     first = records[0][1]
     is_guess = text is None and label is None

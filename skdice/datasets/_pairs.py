@@ -1,11 +1,12 @@
 """Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
 
+import csv
 import os
 
 import numpy as np
 
 from .._parameters import check_option
-from ._files import file_error, read_text, shorten
+from ._files import file_error, is_csv, read_text, shorten
 from ._tables import is_integer, make_labels, split_records
 
 # Where both texts and the label stand: names in a header, or positions without one.
@@ -17,12 +18,14 @@ _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
     "er": (0, 1, 2),
 }
 _N_COLUMNS = {"bimpm": 4, "er": 3}
+# The csv module refuses longer fields.
+_CSV_LIMIT = 100_000
 
 
 def read_pairs(
     path: str | os.PathLike[str], *, layout: str = "auto", encoding: str = "utf-8"
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
-    r"""Read pairs of texts and their labels from a file with columns separated by TABs.
+    r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
     Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
     before it); blank lines are skipped at the very end of the file only.
@@ -33,7 +36,7 @@ def read_pairs(
         The file, plain or compressed (``.gz``, ``.xz``).
     layout : {"auto", "mrpc", "bimpm", "quora", "glue", "er"}, default="auto"
         Where the texts and the label stand. Quotes are characters like any other, save in
-        ``"quora"``.
+        ``"quora"`` and in CSV files.
 
         - ``"mrpc"``: the Microsoft Research Paraphrase Corpus; the header has ``#1 String``,
           ``#2 String`` and ``Quality``.
@@ -65,25 +68,28 @@ def read_pairs(
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
+    separator, cut_at = (",", "commas") if is_csv(path) else ("\t", "TABs")
     if layout == "auto":
         line = text.split("\n", 1)[0].removesuffix("\r")
-        layout = find_layout(line) or ""
+        layout = find_layout(line, separator) or ""
         if not layout:
             known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
-            problem = f"cannot tell the layout from {shorten(line)}, cut at TABs. Pass layout=..."
-            raise file_error(path, 1, f"{problem}: {known}.")
+            problem = f"cannot tell the layout from {shorten(line)}, cut at {cut_at}. Pass layout="
+            raise file_error(path, 1, f"{problem}...: {known}.")
     n_columns = _N_COLUMNS.get(layout)
-    is_quoted = layout == "quora"
-    records = split_records(path, text, "\t", is_quoted=is_quoted, n_columns=n_columns)
+    is_quoted = layout == "quora" or separator == ","
+    records = split_records(path, text, separator, is_quoted=is_quoted, n_columns=n_columns)
     has_header = n_columns is None
     first, second, label = (_find_column(path, layout, c, records[0][1]) for c in _LAYOUTS[layout])
     X = [(fields[first], fields[second]) for _, fields in records[has_header:]]
     return X, make_labels(path, records, label, has_header=has_header)
 
 
-def find_layout(line: str) -> str | None:
+def find_layout(line: str, separator: str = "\t") -> str | None:
     """Return the layout of which the first line of a file has the columns, if any."""
-    fields = line.split("\t")
+    fields = line.split(separator)
+    if separator == ",":
+        fields = next(csv.reader([line[:_CSV_LIMIT]]), [])
     # The file may quote the names in its header.
     names = {field.removeprefix('"').removesuffix('"') for field in fields}
     for name, columns in _LAYOUTS.items():

@@ -45,7 +45,8 @@ class TextModule(nn.Module):
     (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
     that takes the place of that of the model. If the table of token types has another number of
     rows than ``n_token_types``, all begin as its first one, and are trained with the head; in
-    training some windows have the first one alone. ``frames`` is what the tokenizer puts around texts, for a module that takes them apart.
+    training some windows have the first one alone. ``frames`` is what the tokenizer puts around
+    texts, for a module that takes them apart.
     """
 
     _auto_class: str  # Of transformers.

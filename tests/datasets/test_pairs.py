@@ -1,7 +1,10 @@
+import gzip
+
 import numpy as np
 import pytest
 
 from skdice.datasets import read_pairs
+from skdice.datasets._formats import find_format
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
@@ -37,6 +40,25 @@ class TestReading:
             assert pairs == X
             assert labels.tolist() == y
             assert {type(pair) for pair in pairs} == {tuple}
+
+    @pytest.mark.parametrize(
+        "content, X",
+        [
+            ('sentence1,sentence2,label\n"a, b","c ""d""",1\n', [("a, b", 'c "d"')]),
+            ('"a, b",c,1\nd,"e\nf",0\n', [("a, b", "c"), ("d", "e\nf")]),
+            ('"x","question2","question1","is_duplicate"\r\n1,a,b,0\r\n', [("b", "a")]),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["pairs.csv", "PAIRS.CSV.gz"])
+    def test_csv(self, write, content, X, name):
+        data = content.encode()
+        path = write(gzip.compress(data) if name.endswith("gz") else data, name)
+        assert read_pairs(path)[0] == X
+        assert find_format(path) == "pairs"
+
+    def test_csv_of_no_layout(self, write):
+        with pytest.raises(ValueError, match=r"pairs.csv, line 1: .* cut at commas\. Pass layout="):
+            read_pairs(write("a,b\n", "pairs.csv"))
 
     @pytest.mark.parametrize("labels", [["1", "0", "-1"], [" 1", "0 "], [str(2**63 - 1), "-9"]])
     def test_labels_that_are_integers(self, write, labels):
