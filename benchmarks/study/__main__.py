@@ -18,16 +18,7 @@ import pandas as pd
 
 from .plan import PARTS
 from .report import cost_plot, forest_plot, report
-from .runs import Run, execute
-
-SCORES = Path(__file__).with_name("scores.csv")
-
-
-def read(file: Path) -> pd.DataFrame:
-    """Read finished runs."""
-    if file.exists():
-        return pd.read_csv(file, dtype={"regime": str})
-    return pd.DataFrame(columns=[*Run._fields, "own", "tuned"])
+from .runs import SCORES, Run, execute, read
 
 
 def pending(done: pd.DataFrame, parts: list[str]) -> list[Run]:

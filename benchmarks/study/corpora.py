@@ -17,7 +17,8 @@ from skdice.datasets import (
 
 N_DEV = 500
 N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "texts": 2000, "questions": 500}
-# Draws from this one on are scored on rows that no earlier draw was scored on.
+# Draws from this one on have test rows of their own: they chose nothing, and fits of 250 and 1,000
+# rows were not scored on them before.
 FIRST_NEW_DRAW = 600
 
 
@@ -137,10 +138,10 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
 
 
 def _with_new_test_rows(pools: Parts, n: int) -> Parts:
-    """Return the rows with other test rows, which were not scored before.
+    """Return the rows with other test rows.
 
-    They are further test rows, or training rows that are put aside; of a small corpus the training
-    and the test rows change places.
+    They are further test rows, or training rows that are put aside (sentences of the documents that
+    the others are of); of a small corpus the training and the test rows change places.
     """
     order = np.random.default_rng(0).permutation(len(pools.test.y))
     if len(order) >= 2 * n:

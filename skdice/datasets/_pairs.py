@@ -87,9 +87,8 @@ def read_pairs(
 
 def find_layout(line: str, separator: str = "\t") -> str | None:
     """Return the layout of which the first line of a file has the columns, if any."""
-    fields = line.split(separator)
-    if separator == ",":
-        fields = next(csv.reader([line[:_CSV_LIMIT]]), [])
+    is_quoted = separator == ","
+    fields = next(csv.reader([line[:_CSV_LIMIT]]), []) if is_quoted else line.split(separator)
     # The file may quote the names in its header.
     names = {field.removeprefix('"').removesuffix('"') for field in fields}
     for name, columns in _LAYOUTS.items():
