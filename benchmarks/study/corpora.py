@@ -7,16 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdice.datasets import (
-    read_conll,
-    read_conllu,
-    read_labeled_text,
-    read_pairs,
-    read_squad,
-)
+from skdice.datasets import read_conll, read_labeled_text, read_pairs
 
 N_DEV = 500
-N_TEST = {"entities": 1000, "tags": 1000, "pairs": 2000, "texts": 2000, "questions": 500}
+N_TEST = {"entities": 1000, "pairs": 2000, "texts": 2000}
 # Draws from this one on have test rows of their own: they chose nothing, and fits of 250 and 1,000
 # rows were not scored on them before.
 FIRST_NEW_DRAW = 600
@@ -45,10 +39,10 @@ class Corpus(NamedTuple):
 
     Attributes
     ----------
-    task : {"entities", "tags", "pairs", "texts", "questions"}
+    task : {"entities", "pairs", "texts"}
     read : callable
         ``read(data)``: all rows of the three parts.
-    metric : {"f1", "macro_f1", "accuracy"}
+    metric : {"f1", "accuracy"}
         What is tuned and compared.
     positive : label
         The class that F1 is about; pairs and texts only.
@@ -58,16 +52,6 @@ class Corpus(NamedTuple):
     read: Callable[[Path], Parts]
     metric: str = "f1"
     positive: Any = None
-
-    @property
-    def has_counts(self) -> bool:
-        """Whether the metric is made of what is right, predicted and true in each row."""
-        return self.metric != "macro_f1" and self.task != "questions"
-
-    @property
-    def has_decision(self) -> bool:
-        """Whether there is a bias or threshold to tune; all questions here have an answer."""
-        return self.task in ("entities", "pairs", "texts")
 
 
 class Regime(NamedTuple):
@@ -81,27 +65,20 @@ class Regime(NamedTuple):
     ratio : float or None
         Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are,
         and all test rows are used.
-    n_held_out : int or None
-        Most dev and most test rows, if fewer than usual.
     """
 
     n_rows: int | None
     epochs: int
     ratio: float | None = None
-    n_held_out: int | None = None
 
 
 REGIMES = {
     "250": Regime(250, 12),
     "350": Regime(350, 12),
-    "450": Regime(450, 3),
     "1000": Regime(1000, 5),
-    "ratio-5": Regime(2000, 4, ratio=5),
-    "ratio-20": Regime(2000, 4, ratio=20),
     "ratio-80": Regime(2000, 4, ratio=80),
     "ratio-160": Regime(2000, 4, ratio=160),
     "all": Regime(None, 3),
-    "smoke": Regime(20, 1, n_held_out=40),
 }
 
 
@@ -132,8 +109,8 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
         test = test[:n_test]
     return Parts(
         pools.train.take(np.sort(order[: how.n_rows])),
-        pools.dev.take(np.sort(dev[: how.n_held_out or N_DEV])),
-        pools.test.take(np.sort(test[: how.n_held_out])),
+        pools.dev.take(np.sort(dev[:N_DEV])),
+        pools.test.take(np.sort(test)),
     )
 
 
@@ -236,21 +213,6 @@ def _one_file(
     return Parts(rows.take(train), rows.take(dev), rows.take(test))
 
 
-def _questions(paths: tuple[str, str], data: Path) -> Parts:
-    """Keep a fifth of the contexts of the training file, with their questions, for dev."""
-    train, test = (_squad_part(data / path) for path in paths)
-    contexts = np.array([context for _, context in train.X], dtype=object)
-    names = np.unique(contexts.astype(str))
-    held_out = np.random.default_rng(0).permutation(names)[: len(names) // 5]
-    is_dev = np.isin(contexts.astype(str), held_out)
-    return Parts(train.take(np.flatnonzero(~is_dev)), train.take(np.flatnonzero(is_dev)), test)
-
-
-def _squad_part(path: Path) -> Part:
-    X, y = read_squad(path)
-    return Part(list(zip(X["question"], X["context"])), list(y))
-
-
 def _part(X: Any, y: Any) -> Part:
     return Part(list(X), y.tolist() if isinstance(y, np.ndarray) else list(y))
 
@@ -289,43 +251,9 @@ CORPORA = {
         ),
         positive=1,
     ),
-    "MRPC": Corpus(
-        "pairs",
-        partial(_dev_from_train, read_pairs, ("pair/mrpc/train.txt.xz", "pair/mrpc/test.txt.xz")),
-        positive=1,
-    ),
-    "EWT": Corpus(
-        "tags",
-        partial(_official, read_conllu, _files("pos/ud_english_ewt", "conllu")),
-        metric="macro_f1",
-    ),
-    "tweets": Corpus(
-        "tags",
-        partial(
-            _official,
-            partial(read_conll, separator=" "),
-            _files("pos/ritter_tweets", "txt"),
-        ),
-        metric="macro_f1",
-    ),
     "SST-2": Corpus(
         "texts",
         partial(_official, read_labeled_text, _files("cls/sst2", "txt")),
         metric="accuracy",
-    ),
-    "SST-5": Corpus(
-        "texts",
-        partial(_official, read_labeled_text, _files("cls/sst5", "txt")),
-        metric="accuracy",
-    ),
-    "SQuAD 1.1": Corpus(
-        "questions",
-        partial(_questions, ("mrc/squad_v1.1/train_subset.json.xz", "mrc/squad_v1.1/dev.json.xz")),
-    ),
-    "Quoref": Corpus(
-        "questions",
-        partial(
-            _questions, ("mrc/quoref/dev_part_train.json.xz", "mrc/quoref/dev_part_test.json.xz")
-        ),
     ),
 }

