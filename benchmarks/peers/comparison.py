@@ -46,6 +46,7 @@ CELLS = {
     "SST-2": ("250", "1000"),
     "SMS": ("250", "1000"),
 }
+OURS = "skdice"
 # What the study calls fits of skdice.
 OF_STUDY = {"auto": "skdice", "ce, else auto": "skdice_ce"}
 KEY = ("contender", "corpus", "regime", "seed")
@@ -198,10 +199,12 @@ def of_study(file: Path) -> pd.DataFrame:
 def table(runs: pd.DataFrame, task: str) -> str:
     """Return the scores and seconds of the cells of a task, means over the draws.
 
-    The score of thinned rows is followed by that of test rows weighted as rare; in brackets are the
-    seconds of the fit and of the predictions.
+    The score of thinned rows is followed by that of test rows weighted as rare. Then comes the
+    difference to skdice with nothing set on the draws that both have, with their number; in
+    brackets are the seconds of the fit.
     """
     cells = runs.groupby(["corpus", "regime", "contender"]).mean()
+    by_draw = runs.set_index(["corpus", "regime", "contender", "seed"])["score"].sort_index()
     columns = [
         (corpus, regime)
         for corpus, regimes in CELLS.items()
@@ -218,8 +221,12 @@ def table(runs: pd.DataFrame, task: str) -> str:
             if (*column, name) in cells.index:
                 cell = cells.loc[(*column, name)]
                 rare = "" if pd.isna(cell.get("as_rare")) else f" / {cell.as_rare:.1f}"
-                seconds = f"{cell.fit_seconds:.0f} + {cell.predict_seconds:.0f} s"
-                shown = f"{cell.score:.1f}{rare} ({seconds})"
+                seconds = f"{cell.fit_seconds:.0f} s"
+                apart = ""
+                if name != OURS and (*column, OURS) in cells.index:
+                    shared = (by_draw[(*column, name)] - by_draw[(*column, OURS)]).dropna()
+                    apart = f", {shared.mean():+.1f} of {len(shared)}" if len(shared) else ""
+                shown = f"{cell.score:.1f}{rare}{apart} ({seconds})"
             line.append(shown)
         lines.append(line)
     header = ["library", "settings", "lines", *(", ".join(column) for column in columns)]
