@@ -129,6 +129,15 @@ CASES = {
     ],
     "a parameter out of its range": [lambda model: tag(model, batch_size=0)],
     "a parameter that the loss does not have": [lambda model: tag(model, loss="ce", gamma=1.0)],
+    "`unlabeled` rows that are no rows of X": [
+        lambda model: DiceTokenTagger(model).fit(SENTENCES, TAGS, unlabeled=["john lives"]),
+        lambda model: DiceTextClassifier(model).fit(TEXTS, LABELS, unlabeled=PAIRS),
+        lambda model: DicePairClassifier(model).fit(PAIRS, LABELS, unlabeled=TEXTS),
+    ],
+    "`unlabeled` to an estimator that labels no rows": [
+        lambda model: DiceQueryTagger(model).fit(SENTENCES, TAGS, unlabeled=SENTENCES),
+        lambda model: DiceSpanExtractor(model).fit(QUESTIONS, ANSWERS, unlabeled=QUESTIONS),
+    ],
     "a `model` that is nowhere": [lambda model: tag("no-such-directory/model")],
     "X to predict before `fit`": [
         lambda model: DiceTokenTagger(model).predict(SENTENCES),

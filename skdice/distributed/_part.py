@@ -25,7 +25,13 @@ _BUFFER_BYTES = 1 << 20
 _MADE_OF = b"skdice.made_of"
 UNFINISHED = ".unfinished"
 # What no prediction depends on: what a fit tells of itself, and how it was run.
-_NOT_PREDICTING = ("history_", "best_epoch_", "interrupted_", "_n_training_rows")
+_NOT_PREDICTING = (
+    "history_",
+    "best_epoch_",
+    "interrupted_",
+    "_n_training_rows",
+    "_n_unlabeled_rows",
+)
 _OF_FITS = ("random_state", "callbacks")
 # A network, its memory and its threads are for one prediction at a time.
 _PREDICTING = threading.Lock()

@@ -91,6 +91,10 @@ class Labels:
         """Return the labels of some rows."""
         return Labels(self.values[index], self.names)
 
+    def join(self, other: "Labels") -> "Labels":
+        """Return these labels and those of other rows."""
+        return Labels(np.concatenate([self.values, other.values]), self.names)
+
 
 @parametrised
 class TextClassifier(ClassifierMixin, TextEstimator):
@@ -189,13 +193,23 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         share = float(np.average(is_positive, weights=rows.weight))
         return share if 0 < share < 1 / (1 + Rule().rare) else 0.5
 
+    def _as_given(self, rows: Rows) -> tuple[Any, Any]:
+        X = rows.X if self._task.reads_two_texts else [text for (text,) in rows.X]
+        names, y = rows.y.names, rows.y.values
+        return X, y if names is None else pd.DataFrame(y, columns=names)
+
+    def _label(self, rows: Sequence[Any]) -> tuple[Labels, np.ndarray]:
+        logits = self._row_logits(rows)
+        if self._is_multilabel:
+            sure = expit(np.abs(logits)).min(axis=1)
+            return Labels((logits > 0).astype(np.int64), self.classes_), sure
+        best = logits.argmax(axis=1)
+        return Labels(self.classes_[best], None), softmax(logits, axis=1).max(axis=1)
+
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
         if self.threshold != "cv":
             return
-        X = rows.X if self._task.reads_two_texts else [text for (text,) in rows.X]
-        y = rows.y.values
-        if self._is_multilabel:
-            y = pd.DataFrame(y, columns=rows.y.names)
+        X, y = self._as_given(rows)
         given = (X, y, rows.weight, rows.groups, held_out)
         unseen = partial(out_of_fold_scores, self, *given)
         self._tune_decision(X, y, None, rows.weight, F1, unseen)

@@ -77,6 +77,7 @@ class NetworkEstimator(SavedEstimator):
 
     _task: Task
     _module_class: type[TextModule]
+    _member_name = "member"
 
     tokenizer_: WordTokenizer
     max_length_: int
@@ -251,7 +252,7 @@ class NetworkEstimator(SavedEstimator):
         if lesson.draw is not None:
             name = f"{name}, {int(lesson.draw.n_drawn.sum())} of {len(lesson.draw.group)} texts"
         if self.n_members > 1:
-            name = f"{name}, member {member.number + 1} of {self.n_members}"
+            name = f"{name}, {self._member_name} {member.number + 1} of {self.n_members}"
         return f"{name}, lr {pace.lr:g}" if self.lr == "auto" else name
 
     def _find_checkpoint(

@@ -35,15 +35,9 @@ def out_of_fold_scores(
     """
     n_rows = _num_samples(X)
     rows: list[Any] = [None] * n_rows
-    # A decision that is tuned by "cv" need not be tuned in the fits of the folds.
-    changed = {
-        name: parameter.in_folds
-        for name, parameter in parameters_of(type(estimator)).items()
-        if parameter.in_folds is not None and getattr(estimator, name) == "cv"
-    }
     groups = estimator._groups(X) if groups is None else groups
     for train, test in splits or _splits(estimator, y, groups, n_rows, n_folds):
-        part = clone(estimator).set_params(runtime="torch", **changed)
+        part = clone(estimator).set_params(runtime="torch", **without_folds(estimator))
         extra: dict[str, Any] = {"validation": validation}
         if weight is not None:
             extra["sample_weight"] = weight[train]
@@ -59,6 +53,15 @@ def out_of_fold_scores(
         for i, score in zip(test, scores):
             rows[i] = score
     return rows
+
+
+def without_folds(estimator: Any) -> dict[str, Any]:
+    """Return parameters with which a fit tunes no decision by "cv"."""
+    return {
+        name: parameter.in_folds
+        for name, parameter in parameters_of(type(estimator)).items()
+        if parameter.in_folds is not None and getattr(estimator, name) == "cv"
+    }
 
 
 def _splits(

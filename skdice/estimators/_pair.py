@@ -82,6 +82,7 @@ class DicePairClassifier(TextClassifier):
         row="pair",
         parts=("first", "second"),
         is_classifier=True,
+        self_trains=True,
         read_X=check_pairs,
         read_y=_read_labels,
         find_measure=lambda y: "pairs",

@@ -51,6 +51,7 @@ _SAVED: dict[str, Any] = {
     "max_length_": int,
     "interrupted_": bool,
     "_n_training_rows": int,
+    "_n_unlabeled_rows": int,
     "history_": pd.DataFrame,
     "best_epoch_": int,
     "max_epochs_": int,

@@ -44,6 +44,19 @@ class Rows:
             self.number[index],
         )
 
+    def join(self, other: "Rows") -> "Rows":
+        """Return these rows and others, which are in no group."""
+        weights = [
+            np.ones(len(part)) if part.weight is None else part.weight for part in (self, other)
+        ]
+        return Rows(
+            [*self.X, *other.X],
+            self.y.join(other.y) if hasattr(self.y, "join") else [*self.y, *other.y],
+            np.concatenate(weights).astype(np.float32),
+            None,
+            np.concatenate([self.number, other.number]),
+        )
+
     def used(self, kept: np.ndarray | None = None) -> "Rows":
         """Return the rows with a weight, of those that were kept: weight 0 is absence."""
         kept = np.arange(len(self)) if kept is None else kept

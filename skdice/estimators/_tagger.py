@@ -136,6 +136,7 @@ class DiceTokenTagger(WordTagger):
     _task = Task(
         row="sentence",
         takes_words=True,
+        self_trains=True,
         parts=("words",),
         read_X=check_token_lists,
         read_y=check_tags,
@@ -241,6 +242,14 @@ class DiceTokenTagger(WordTagger):
     def _validator(self, rows: Rows) -> Callable[[], float]:
         dataset = self._encode(rows.X)
         return lambda: self._score(rows.y, self._predict(dataset))
+
+    def _label(self, rows: Sequence[Any]) -> tuple[list[list[str]], np.ndarray]:
+        dataset, decoder = self._encode(rows), self._decoder()
+        logits = self._predict_logits(dataset)
+        p = decoder.probabilities(logits, dataset.item_offsets)
+        # A sentence without words says nothing.
+        sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
+        return decoder.tags(logits, dataset.item_offsets), sure
 
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
         if not isinstance(self.background_bias, str) or self._background() is None:

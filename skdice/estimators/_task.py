@@ -26,6 +26,7 @@ class Task:
     card: CardTexts
     takes_words: bool = False
     is_classifier: bool = False
+    self_trains: bool = False  # Whether it learns from rows without labels.
     # From X to what rows have in common that have to be in the same part of a split.
     find_groups: Callable[[Any], Sequence[Any]] | None = None
 

@@ -69,6 +69,7 @@ class DiceTextClassifier(TextClassifier):
         row="text",
         parts=("text",),
         is_classifier=True,
+        self_trains=True,
         read_X=_read_texts,
         read_y=_read_labels,
         find_measure=lambda y: "texts",

@@ -162,7 +162,7 @@ def _training(run: Run) -> str:
     facts = {
         "Loss": _code(loss) + (f" ({reason})" if (reason := state["loss_reason_"]) else ""),
         "Precision": network["precision"],
-        "Training rows": f"{state['_n_training_rows']:,}{_of_epoch(state)}",
+        "Training rows": f"{state['_n_training_rows']:,}{_unlabeled(state)}{_of_epoch(state)}",
         "Epochs": epochs,
         "Learning rate": f"{state['lr_']:g}",
         "Validation score": score,
@@ -171,6 +171,15 @@ def _training(run: Run) -> str:
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items()]
     return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def _unlabeled(state: dict[str, Any]) -> str:
+    n_rows = state["_n_unlabeled_rows"]
+    return (
+        f", and {n_rows:,} without labels, which networks fitted on these labelled"
+        if n_rows
+        else ""
+    )
 
 
 def _of_epoch(state: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ MANIFEST = Manifest(
         "history_": [{}] * 5,
         "interrupted_": False,
         "_n_training_rows": 14041,
+        "_n_unlabeled_rows": 0,
         "lr_": 2e-4,
         "loss_reason_": None,
         "negative_ratio_": None,

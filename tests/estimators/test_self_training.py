@@ -1,0 +1,150 @@
+"""Fits that learn from rows without labels as well."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+
+from skdice import DicePairClassifier, DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+
+PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
+X = [["john", "lives", "in", "rome"], ["mary", "met", "peter", "today"]] * 8
+Y = [["O", "O", "O", "B-X"], ["O", "O", "O", "O"]] * 8
+UNLABELED = [["anna", "lives", "in", "oslo"], [], ["peter", "works", "near", "paris", "today"]]
+
+
+@pytest.fixture
+def tagger(quick_bert):
+    return DiceTokenTagger(quick_bert, max_epochs=3, **PARAMETERS)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The training rows of every fit, in order."""
+    rows = []
+    for estimator in (DiceTokenTagger, DiceTextClassifier, DicePairClassifier):
+        prepare = estimator._prepare
+
+        def record(self, training, rng, prepare=prepare):
+            rows.append(training)
+            return prepare(self, training, rng)
+
+        monkeypatch.setattr(estimator, "_prepare", record)
+    return rows
+
+
+def weights(estimator):
+    return np.concatenate([p.detach().numpy().ravel() for p in estimator.net_.module_.parameters()])
+
+
+def test_three_networks_label_what_one_learns_from(tagger, seen):
+    weight = np.linspace(1, 2, len(X), dtype=np.float32)
+    tagger.fit(X, Y, weight, unlabeled=UNLABELED)
+    taught, labelled = seen.pop(), seen.pop()
+    assert not seen
+    assert len(labelled) == len(X)
+    assert not tagger.net_.module_.members
+    teacher = clone(tagger).set_params(n_members=3).fit(X, Y, weight)
+    # A sentence without words says nothing.
+    assert [*X, *X, UNLABELED[0], UNLABELED[2]] == taught.X
+    assert [*Y, *Y, *teacher.predict(UNLABELED)[[0, 2]]] == taught.y
+    sure = [p.max(1).min() for p in teacher.predict_proba([UNLABELED[0], UNLABELED[2]])]
+    np.testing.assert_allclose(taught.weight, [*weight, *weight, *sure], rtol=1e-5)
+
+
+def test_a_fit_can_be_repeated(tagger):
+    first = clone(tagger).fit(X, Y, unlabeled=UNLABELED)
+    second = clone(tagger).fit(X, Y, unlabeled=np.array([*UNLABELED, None], dtype=object)[:3])
+    assert np.array_equal(weights(first), weights(second))
+    assert not np.array_equal(weights(first), weights(clone(tagger).fit(X, Y)))
+    assert first.history_["n_texts"].tolist() == [2 * len(X) + 2] * 3
+
+
+def test_rows_to_validate_on_are_taught_by_nobody(tagger, seen):
+    tagger.set_params(validation_fraction=0.25, patience=1, background_bias="auto")
+    tagger.fit(X, Y, groups=[i // 4 for i in range(len(X))], unlabeled=UNLABELED)
+    labelled, taught = seen
+    assert len(labelled) == 12
+    first = taught.number[:12].tolist()
+    assert taught.number.tolist() == [*first, *first, 16, 18]
+    assert labelled.X == [X[i] for i in first]
+    assert "valid_score" in tagger.history_
+
+
+def test_decisions_out_of_fold_are_tuned_once(tagger, seen):
+    tagger.set_params(background_bias="cv").fit(X, Y, unlabeled=UNLABELED)
+    # The teacher, the fit, five folds.
+    sizes = [len(rows) for rows in seen]
+    assert sizes == [16, 34, 12, 13, 13, 13, 13]
+
+
+TEXTS = ["john met mary", "rome is old", "peter saw anna", "paris is large"] * 4
+LABELS = ["person", "city", "person", "city"] * 4
+
+
+def test_texts(quick_bert, seen):
+    classifier = DiceTextClassifier(quick_bert, max_epochs=3, **PARAMETERS)
+    classifier.fit(TEXTS, LABELS, unlabeled=pd.Series(["anna met peter", "oslo is new"]))
+    teacher = clone(classifier).set_params(n_members=3).fit(TEXTS, LABELS)
+    p = teacher.predict_proba(["anna met peter", "oslo is new"])
+    taught = seen[1]
+    assert taught.X[-2:] == [("anna met peter",), ("oslo is new",)]
+    assert taught.y.values[-2:].tolist() == teacher.classes_[p.argmax(1)].tolist()
+    np.testing.assert_allclose(taught.weight[-2:], p.max(1), rtol=1e-5)
+
+
+def test_several_labels(quick_bert, seen):
+    y = pd.DataFrame({"person": [1, 0] * 8, "city": [0, 1] * 8})
+    classifier = DiceTextClassifier(quick_bert, max_epochs=3, **PARAMETERS)
+    classifier.fit(TEXTS, y, unlabeled=["anna met peter"])
+    p = clone(classifier).set_params(n_members=3).fit(TEXTS, y).predict_proba(["anna met peter"])
+    taught = seen[1]
+    assert taught.y.values.shape == (33, 2)
+    assert taught.y.names.tolist() == ["person", "city"]
+    assert taught.y.values[-1].tolist() == (p[0] > 0.5).astype(int).tolist()
+    assert taught.weight[-1] == pytest.approx(np.maximum(p, 1 - p).min(), rel=1e-5)
+
+
+def test_pairs_of_a_table(quick_bert, seen):
+    pairs = pd.DataFrame({"a": TEXTS, "b": TEXTS[::-1]})
+    classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+    classifier.fit(pairs, LABELS, unlabeled=pairs[:3])
+    assert len(seen[1]) == 2 * len(pairs) + 3
+    with pytest.raises(ValueError, match="columns of X must be those of the fit"):
+        classifier.fit(pairs, LABELS, unlabeled=pairs.rename(columns={"a": "c"}))
+
+
+def test_with_scikit_learn(tagger):
+    scores = cross_validate(tagger, X, Y, cv=2, params={"unlabeled": UNLABELED})
+    assert len(scores["test_score"]) == 2
+    pipeline = make_pipeline(tagger).fit(X, Y, dicetokentagger__unlabeled=UNLABELED)
+    assert pipeline[-1].history_["n_texts"].iloc[0] == 2 * len(X) + 2
+
+
+def test_progress_and_card_tell_of_teachers(tagger, capsys, tmp_path):
+    tagger.set_params(verbose=1).fit(X, Y, unlabeled=UNLABELED)
+    assert "teacher 3 of 3" in "".join(capsys.readouterr())
+    tagger.save_pretrained(tmp_path)
+    assert "16, and 3 without labels" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert DiceTokenTagger.from_pretrained(tmp_path).score(X, Y) == tagger.score(X, Y)
+
+
+@pytest.mark.parametrize(
+    "unlabeled, error, message",
+    [
+        ([], ValueError, "unlabeled must have a row; got none"),
+        ([["a"], "john"], ValueError, "unlabeled is read as X is. Each row of X must be a list"),
+        ("john", TypeError, "unlabeled is read as X is. X must be a list"),
+    ],
+)
+def test_bad_rows(unlabeled, error, message, tagger):
+    with pytest.raises(error, match=message):
+        tagger.fit(X, Y, unlabeled=unlabeled)
+    assert not hasattr(tagger, "net_")
+
+
+def test_not_of_every_estimator(quick_bert):
+    with pytest.raises(TypeError, match="DiceQueryTagger does not learn from rows without labels"):
+        DiceQueryTagger(quick_bert, **PARAMETERS).fit(X, Y, unlabeled=UNLABELED)
