@@ -1,6 +1,6 @@
 """The corpora of the study, and what is drawn from them: training rows, dev rows, test rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from skdice.datasets import read_conll, read_labeled_text, read_pairs
 
 N_DEV = 500
+N_UNLABELED = 2000
 N_TEST = {"entities": 1000, "pairs": 2000, "texts": 2000}
 # Draws from this one on have test rows of their own: they chose nothing, and fits of 250 and 1,000
 # rows were not scored on them before.
@@ -27,11 +28,12 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Rows to train on, to tune on and to test on."""
+    """Rows to train on, to tune on and to test on, and further ones, whose labels are not used."""
 
     train: Part
     dev: Part
     test: Part
+    unlabeled: Sequence[Any] = ()
 
 
 class Corpus(NamedTuple):
@@ -107,10 +109,12 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     test = fixed.permutation(len(pools.test.y))
     if how.ratio is None:  # Rare positives need all that there are.
         test = test[:n_test]
+    n_rows = len(order) if how.n_rows is None else how.n_rows
     return Parts(
-        pools.train.take(np.sort(order[: how.n_rows])),
+        pools.train.take(np.sort(order[:n_rows])),
         pools.dev.take(np.sort(dev[:N_DEV])),
         pools.test.take(np.sort(test)),
+        pools.train.take(np.sort(order[n_rows : n_rows + N_UNLABELED])).X,
     )
 
 

@@ -81,7 +81,7 @@ def few_rows(done: pd.DataFrame) -> list[Run]:
             runs += _as_called(corpus, "250", draw, "auto", "ce, else auto")
             if tuned is not None:
                 runs.append(Run(corpus, "250", "ce", *tuned, draw, draw))
-            if corpus != "BC5CDR":  # Its entities are not capitalised.
+            if corpus in ("CoNLL03", "WikiGold"):  # The others' entities are not capitalised.
                 runs += _as_called(corpus, "250", draw, "auto, no shapes")
     return runs
 
@@ -119,6 +119,16 @@ def rare(done: pd.DataFrame) -> list[Run]:
     ]
 
 
+def without_labels(done: pd.DataFrame) -> list[Run]:
+    """250 rows, and 2,000 without labels (WikiGold has 446); the contrast is to nothing set."""
+    return [
+        run
+        for draw in draws(2)
+        for corpus in (*ENTITIES, "WikiGold", "SST-2", "SMS")
+        for run in _as_called(corpus, "250", draw, "auto, unlabeled", "auto")
+    ]
+
+
 def decisions(done: pd.DataFrame) -> list[Run]:
     """As many labels for three decisions: as fitted, out of fold, and tuned on spare rows.
 
@@ -143,4 +153,5 @@ PARTS: dict[str, Callable[[pd.DataFrame], list[Run]]] = {
     "B": rare,
     "C": decisions,
     "D": more_rows,
+    "E": without_labels,
 }

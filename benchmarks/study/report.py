@@ -15,6 +15,7 @@ TITLES = {
     "A": "250 sentences",
     "B": "Rare entities",
     "D": "1,000 sentences and all",
+    "E": "Rows without labels",
 }
 COMPARED = "auto"
 BASELINES = {"ce": "tuned cross-entropy", "ce, else auto": "loss='ce', else equal"}

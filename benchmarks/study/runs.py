@@ -47,10 +47,13 @@ class Contender(NamedTuple):
     as_called : bool
         Whether nothing else is set that is learned with (the ``lr`` and ``epochs`` of the run are
         0), so that the estimator's own recipe is measured.
+    has_unlabeled : bool
+        Whether ``fit`` gets rows without labels as well.
     """
 
     parameters: Mapping[str, Any]
     as_called: bool = False
+    has_unlabeled: bool = False
 
 
 CONTENDERS = {
@@ -59,6 +62,7 @@ CONTENDERS = {
     "dice": Contender({"loss": "dice", "memory": 0, "negative_ratio": None, "word_shapes": False}),
     "auto": Contender({}, as_called=True),
     "ce, else auto": Contender({"loss": "ce"}, as_called=True),
+    "auto, unlabeled": Contender({}, as_called=True, has_unlabeled=True),
     "auto, no shapes": Contender({"word_shapes": False}, as_called=True),
     **{
         f"{loss}, sampled": Contender({"loss": loss, "word_shapes": False}, as_called=True)
@@ -126,7 +130,8 @@ def execute(run: Run, data: Path, precision: str, rows: Path | None = None) -> d
         warnings.simplefilter("ignore", UserWarning)
         estimator = make_estimator(run, precision)
         start, cpu = time.perf_counter(), time.process_time()
-        estimator.fit(parts.train.X, parts.train.y)
+        more = {"unlabeled": parts.unlabeled} if CONTENDERS[run.contender].has_unlabeled else {}
+        estimator.fit(parts.train.X, parts.train.y, **more)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     row = run._asdict() | {"precision": precision, "device": _device_name()}
     row |= {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1)}

@@ -69,7 +69,7 @@ def test_rows_to_validate_on_are_taught_by_nobody(tagger, seen):
     assert len(labelled) == 12
     first = taught.number[:12].tolist()
     assert taught.number.tolist() == [*first, *first, 16, 18]
-    assert labelled.X == [X[i] for i in first]
+    assert [X[i] for i in first] == labelled.X
     assert "valid_score" in tagger.history_
 
 

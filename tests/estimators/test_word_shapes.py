@@ -37,6 +37,8 @@ def test_only_the_shapes_tell(quick_bert, fitted):
 
 CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
 LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
+HALF = CAPITALISED[0] + LOWER[0], CAPITALISED[1] + LOWER[1]
+THREE_IN_FOUR = CAPITALISED[0] * 2 + HALF[0], CAPITALISED[1] * 2 + HALF[1]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,8 @@ LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
     [
         ("bert", CAPITALISED, {}, True),
         ("bert", LOWER, {}, False),
+        ("bert", HALF, {}, False),
+        ("bert", THREE_IN_FOUR, {}, True),
         ("bert", (CAPITALISED[0], [["NOUN", "NAME", "NOUN"]] * 8), {}, False),
         ("bert", CAPITALISED, {"n_frozen_layers": 1}, False),
         ("bert", CAPITALISED, {"word_shapes": False}, False),
