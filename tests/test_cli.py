@@ -441,13 +441,20 @@ class TestShell:
         assert done.stdout == "line\tstart\tend\tlabel\tscore\ttext\n"
         assert done.stderr == ""
 
-    def test_a_pipe_is_read_once(self, folder):
-        plain = run_process("skdice report train.conll", folder)
-        piped = run_process("cat train.conll | skdice report /dev/stdin --task tagging", folder)
-        assert (piped.returncode, piped.stdout) == (0, plain.stdout)
-        guessed = run_process("cat train.conll | skdice report /dev/stdin", folder)
-        assert guessed.returncode == 2
-        assert "Say it with --task" in guessed.stderr
+    def test_a_pipe_is_read_as_the_file_is(self, folder):
+        (folder / "lines.jsonl").write_text('{"tokens": ["Anna", "ran"], "tags": ["B-PER", "O"]}\n')
+        for name in ("train.conll", "lines.jsonl"):
+            plain = run_process(f"skdice report {name}", folder)
+            piped = run_process(f"cat {name} | skdice report /dev/stdin", folder)
+            assert (piped.returncode, piped.stdout) == (0, plain.stdout)
+            assert piped.stderr == plain.stderr.replace(name, "/dev/stdin")
+
+    def test_errors_name_the_pipe(self, folder):
+        line = '{"tokens": ["Anna"], "tags": ["O", "O"]}'
+        done = run_process(f"echo '{line}' | skdice report /dev/stdin", folder)
+        assert done.returncode == 2
+        assert "/dev/stdin" in done.stderr
+        assert "/piped" not in done.stderr
 
 
 def test_help_imports_nothing_heavy():

@@ -4,7 +4,9 @@ import argparse
 import csv
 import inspect
 import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -139,13 +141,26 @@ def _make_estimator(arguments: argparse.Namespace, task: str) -> Any:
 
 def _read_data(arguments: argparse.Namespace, path: str) -> tuple[str, Any, Any]:
     """Return the task of a file, its rows and their labels, and say what was taken."""
+    if not Path(path).is_fifo():
+        return _read_file(arguments, path, path)
+    # A pipe can be read once only, and what it holds is seen by a first look.
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "piped"))
+        with open(path, "rb") as pipe, open(file, "wb") as copy:
+            shutil.copyfileobj(pipe, copy)
+        try:
+            return _read_file(arguments, path, file)
+        except ValueError as error:
+            raise ValueError(str(error).replace(file, path)) from error
+
+
+def _read_file(arguments: argparse.Namespace, path: str, file: str) -> tuple[str, Any, Any]:
+    """Return the same of a file that can be read twice; ``path`` is what it is called."""
     from .. import datasets
     from ..datasets._formats import find_format
 
     options = dict(arguments.read)
-    # A pipe can be read once only.
-    is_pipe = Path(path).is_fifo()
-    found = None if is_pipe else find_format(path, encoding=options.get("encoding", "utf-8"))
+    found = find_format(file, encoding=options.get("encoding", "utf-8"))
     task = arguments.task
     if task is None:
         task = next((name for name, task in TASKS.items() if found in task.formats), None)
@@ -164,7 +179,7 @@ def _read_data(arguments: argparse.Namespace, path: str) -> tuple[str, Any, Any]
             f"--read {unknown[0]}=...: {reader.__name__} has no such option; it has "
             f"{', '.join(known) or 'none'}."
         )
-    X, y = reader(path, **options)
+    X, y = reader(file, **options)
     rows = TASKS[task].rows.removesuffix("s" if len(X) == 1 else "")
     guessed = "" if arguments.task else " (guessed)"
     note(
