@@ -1,7 +1,5 @@
 """Digests of values, estimators and data, alike in every process."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os
@@ -28,20 +26,7 @@ def digest(value: Any) -> str:
     are not said never to (``verbose``, ``n_jobs``, ``device``, ...); of a function or class its
     name and, if it cannot be imported by that (a lambda, a local one, one of ``__main__``), its
     code; of other objects what pickle would keep.
-
-    Raises
-    ------
-    ValueError
-        If an object has nothing to tell it from others of its class in another process, as locks
-        and open files.
-
-    Examples
-    --------
-    >>> from skdice._digest import digest
-    >>> digest([["a", "b"], ["c"]]) == digest((("a", "b"), ("c",)))
-    True
-    >>> digest([["a", "b"], ["c"]]) == digest([["a"], ["b", "c"]])
-    False
+    A lock or open file, which nothing tells from others in another process, is a ValueError.
     """
     blake = _Blake(digest_size=8)
     _feed(blake, value)

@@ -132,17 +132,7 @@ def _check_all_str(texts: Sequence[Any], where: Callable[[int], str]) -> None:
 
 def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return tags as lists of str, one tag per word."""
-    if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: y must be a list of lists of tags, "
-            "one tag per word of X."
-        )
-    rows = check_rows(y, "y", "lists of tags")
-    if len(rows) != len(sentences):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {len(sentences)} sentences and "
-            f"{len(rows)} rows of tags."
-        )
+    rows = check_y(y, len(sentences), "lists of tags, one per word of X")
     tags = [_check_strings(row, "y", i, "tags") for i, row in enumerate(rows)]
     for i, (sentence, row) in enumerate(zip(sentences, tags)):
         if len(sentence) != len(row):
@@ -150,6 +140,20 @@ def check_tags(y: Any, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
                 f"Every word needs one tag; row {i} has {len(sentence)} words and {len(row)} tags."
             )
     return tags
+
+
+def check_y(y: Any, n_rows: int, what: str, X: str = "X", name: str = "y") -> list[Any]:
+    """Return the rows of y as a list, as many as those of X; ``what`` says what one should be."""
+    if y is None:
+        raise ValueError(
+            f"requires {name} to be passed, but the target {name} is None: it must be {what}."
+        )
+    rows = check_rows(y, name, what)
+    if len(rows) != n_rows:
+        raise ValueError(
+            f"{X} and {name} must have the same number of rows; got {n_rows} and {len(rows)}."
+        )
+    return rows
 
 
 def list_spans(row: Any, name: str, i: int) -> list[Any]:

@@ -14,6 +14,7 @@ import numbers
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
@@ -52,22 +53,15 @@ def number(
     **more: Any,
 ) -> Parameter:
     """Return a parameter that is a number in a range, as :func:`check_number` has it."""
-
-    def check(owner: str, name: str, value: Any) -> None:
-        check_number(owner, name, value, low, high, closed, integer, optional, words)
-
+    bounds: dict[str, Any] = {"low": low, "high": high, "closed": closed, "integer": integer}
+    check = partial(check_number, **bounds, optional=optional, words=words)
     kinds = ["int" if integer else "float", *(f'"{word}"' for word in words)]
     return Parameter(_in_words(kinds), doc, check, **more)
 
 
-def option(doc: str, *options: str, **more: Any) -> Parameter:
-    """Return a parameter that is one of some names, by default those of its ``Literal``."""
-
-    def check(owner: str, name: str, value: Any) -> None:
-        check_option(owner, name, value, options)
-
-    shown = ", ".join(f'"{name}"' for name in options)
-    return Parameter(f"{{{shown}}}", doc, check, **more)
+def option(doc: str, **more: Any) -> Parameter:
+    """Return a parameter that is one of the names of its ``Literal``."""
+    return Parameter("", doc, **more)
 
 
 def flag(doc: str) -> Parameter:
@@ -92,21 +86,19 @@ def parameters_of(cls: Any) -> dict[str, Parameter]:
 
 
 def _with_options(parameter: Parameter, kind: Any) -> Parameter:
-    """Return an option without names with those of its type, a Literal; any other as it is."""
-    if parameter.kind != option("").kind:
+    """Return an option with the names of its type, a Literal; any other parameter as it is."""
+    if parameter.kind:
         return parameter
-    named = option("", *get_args(kind))
-    return replace(parameter, kind=named.kind, check=named.check)
+    shown = ", ".join(f'"{name}"' for name in get_args(kind))
+    check = partial(check_option, options=get_args(kind))
+    return replace(parameter, kind=f"{{{shown}}}", check=check)
 
 
-def check_parameters(instance: Any, owner: str | None = None) -> None:
-    """Raise a ValueError unless every parameter of an object is allowed, each by itself.
-
-    The error says that they are parameters of ``owner``, by default the object's class.
-    """
+def check_parameters(instance: Any) -> None:
+    """Raise a ValueError unless every parameter of an object is allowed, each by itself."""
     for name, parameter in parameters_of(type(instance)).items():
         if parameter.check is not None:
-            parameter.check(owner or type(instance).__name__, name, getattr(instance, name))
+            parameter.check(type(instance).__name__, name, getattr(instance, name))
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -176,6 +168,13 @@ def check_number(
         f"The {name!r} parameter of {owner} must be {what} in the range {'[' if with_low else '('}"
         f"{low}, {high}{']' if with_high else ')'}. Got {value!r} instead."
     )
+
+
+def not_allowed(
+    owner: str, name: str, allowed: str, got: Any, error: type[Exception] = ValueError
+) -> Exception:
+    """Return the error for a parameter, which is to be what is allowed, in scikit-learn's words."""
+    return error(f"The {name!r} parameter of {owner} must be {allowed}. Got {got!r} instead.")
 
 
 def _in_words(names: Sequence[str]) -> str:

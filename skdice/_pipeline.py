@@ -1,7 +1,5 @@
 """Estimators as searches and comparisons take them: perhaps at the end of a pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

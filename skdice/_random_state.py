@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ._parameters import not_allowed
+
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
@@ -24,7 +26,5 @@ def make_rng(random_state: RandomState, owner: str) -> random.Random:
     is_int = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if is_int and random_state >= 0:
         return random.Random(int(random_state))
-    raise ValueError(
-        f"The 'random_state' parameter of {owner} must be an int >= 0, a numpy RandomState, a "
-        f"numpy Generator or None. Got {random_state!r} instead."
-    )
+    allowed = "an int >= 0, a numpy RandomState, a numpy Generator or None"
+    raise not_allowed(owner, "random_state", allowed, random_state)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 
 from .._inputs import check_tags, check_token_lists
+from .._parameters import not_allowed
 from .._typing import TagSequences, TokenLists
 from ._files import count_columns, file_error, read_lines, write_text
 from ._spans import check_encodable
@@ -65,16 +66,11 @@ def read_conll(
     """
     is_pair = isinstance(columns, list | tuple) and len(set(columns)) == len(columns) == 2
     if not is_pair or not all(isinstance(c, Integral) and type(c) is not bool for c in columns):
-        raise ValueError(
-            "The 'columns' parameter of read_conll must be two different ints, the columns of the "
-            f"word and of the tag. Got {columns!r} instead."
-        )
+        allowed = "two different ints, the columns of the word and of the tag"
+        raise not_allowed("read_conll", "columns", allowed, columns)
     word_column, tag_column = columns
     if separator is not None and (not isinstance(separator, str) or separator == ""):
-        raise ValueError(
-            "The 'separator' parameter of read_conll must be a non-empty str or None. "
-            f"Got {separator!r} instead."
-        )
+        raise not_allowed("read_conll", "separator", "a non-empty str or None", separator)
     lines = read_lines(path, encoding=encoding)
     if separator is None:
         separator = find_separator(lines)

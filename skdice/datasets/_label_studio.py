@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._inputs import Span
-from .._parameters import check_bool, check_option
+from .._parameters import check_bool, check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, find_spans
@@ -130,10 +130,7 @@ def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) ->
     are_names = all(isinstance(key, str) and key for key in keys)
     if not are_names or len(keys) != n_keys or len(set(keys)) != n_keys:
         allowed = "two different str" if n_keys == 2 else "a str"
-        raise ValueError(
-            f"The 'text' parameter of {owner} must be {allowed} for task={task!r}, or None. Got "
-            f"{text!r} instead."
-        )
+        raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
     return keys
 
 
@@ -290,10 +287,7 @@ def write_label_studio(
     check_option("write_label_studio", "task", task, _TASKS)
     for name, value in (("from_name", from_name), ("model_version", model_version)):
         if not isinstance(value, str | None) or value == "" or (value is None and name[0] == "f"):
-            raise ValueError(
-                f"The {name!r} parameter of write_label_studio must be a str that is not empty. "
-                f"Got {value!r} instead."
-            )
+            raise not_allowed("write_label_studio", name, "a str that is not empty", value)
     keys = _check_text_keys("write_label_studio", task, text)
     keys = keys or (["text1", "text2"] if task == "pairs" else ["text"])
     X, y = check_annotated(X, y, task)

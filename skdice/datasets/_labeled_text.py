@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._parameters import not_allowed
 from ._files import file_error, is_csv, read_text
 from ._tables import Record, is_integer, make_labels, split_records
 
@@ -122,10 +123,8 @@ def _check_parameters(text: Any, label: Any, separator: Any) -> None:
         )
     is_character = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
     if separator is not None and not is_character:
-        raise ValueError(
-            f"The 'separator' parameter of {owner} must be one character, no quote or line end, or "
-            f"None. Got {separator!r} instead."
-        )
+        allowed = "one character, no quote or line end, or None"
+        raise not_allowed(owner, "separator", allowed, separator)
 
 
 def find_known(name: str, header: list[str]) -> list[int]:

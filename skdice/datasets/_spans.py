@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._inputs import Span, check_pairs, check_rows, check_span, check_texts, describe, list_rows
+from .._inputs import (
+    Span,
+    check_pairs,
+    check_rows,
+    check_span,
+    check_texts,
+    check_y,
+    describe,
+    list_rows,
+)
 from ._files import shorten
 from ._json import get_field, show
 from ._tables import is_integer
@@ -153,7 +162,7 @@ class Annotated:
         if not self._X:
             raise ValueError(f"{self._path}: the file has no {what}. {left_out}")
         if left_out:
-            warnings.warn(f"{self._path}: left out {left_out}.", UserWarning, stacklevel=3)
+            warnings.warn(f"{self._path}: left out {left_out}.", stacklevel=3)
         if self._multilabel is not False:
             return self._X, self._y
         labels = [label for (label,) in self._y]
@@ -166,11 +175,7 @@ def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], 
     for i, row in enumerate(rows):
         check_encodable("".join(row), f"row {i} of X")
     what = "lists of (start, end, label)" if task == "entities" else "labels, or of lists of labels"
-    y = check_rows(y, "y", what)
-    if len(rows) != len(y):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {len(rows)} and {len(y)} rows."
-        )
+    y = check_y(y, len(rows), what)
     if task == "entities":
         return rows, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(rows, y))]
     return rows, [_check_labels(labels, i) for i, labels in enumerate(y)]

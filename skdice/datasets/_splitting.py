@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._inputs import check_tags, check_token_lists
+from .._parameters import not_allowed
 
 Splitter = Callable[[str], Sequence[tuple[int, int]]]
 
@@ -65,10 +66,11 @@ def find_splitter(owner: str, splitter: str | Splitter) -> Splitter:
     if isinstance(splitter, str) and splitter in SPLITTERS:
         return SPLITTERS[splitter]
     if not callable(splitter):
-        raise ValueError(
-            f"The 'splitter' parameter of {owner} must be one of {', '.join(map(repr, SPLITTERS))} "
-            f"or a callable from a text to (start, end) offsets. Got {splitter!r} instead."
+        allowed = (
+            f"one of {', '.join(map(repr, SPLITTERS))} or a callable from a text to (start, end) "
+            "offsets"
         )
+        raise not_allowed(owner, "splitter", allowed, splitter)
     return splitter
 
 

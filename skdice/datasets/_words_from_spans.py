@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._inputs import Span, check_rows, check_texts, list_rows, list_spans, read_span
+from .._inputs import Span, check_texts, check_y, list_rows, list_spans, read_span
 from .._parameters import check_option
 from ._splitting import Splitter, check_spaced, checked_split, find_splitter
 
@@ -77,11 +77,7 @@ def words_from_spans(
     if splitter is None:
         for i, text in enumerate(texts):
             check_spaced(text, i, "Pass splitter='characters', or one that finds the words.")
-    rows = check_rows(spans, "spans", "lists of (start, end, label)")
-    if len(rows) != len(texts):
-        raise ValueError(
-            f"texts and spans must have the same number of rows; got {len(texts)} and {len(rows)}."
-        )
+    rows = check_y(spans, len(texts), "lists of (start, end, label)", "texts", "spans")
     kept = ("white space", "cut", "outside") if on_misaligned == "expand" else ("white space",)
     misfits: dict[str, list[int]] = {}
     X: list[list[str]] = []
@@ -115,7 +111,7 @@ def words_from_spans(
             f"({list_rows(sorted(set(rows)))})"
             for kind, rows in misfits.items()
         ]
-        warnings.warn(f"Of {n_spans} spans {'; '.join(kinds)}.", UserWarning, stacklevel=2)
+        warnings.warn(f"Of {n_spans} spans {'; '.join(kinds)}.", stacklevel=2)
     return X, y
 
 

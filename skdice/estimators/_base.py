@@ -183,15 +183,7 @@ class TextEstimator(NetworkEstimator):
         self.loss_reason_ = None
         if name == "auto":
             name, self.loss_reason_ = self._choose_loss(training, lesson)
-        self.loss_ = make_training_loss(
-            self,
-            name,
-            lesson.labels,
-            lesson.counts,
-            lesson.background,
-            binary=lesson.binary,
-            n_steps=self._count_steps(lesson),
-        )
+        self.loss_ = make_training_loss(self, name, lesson, self._count_steps(lesson))
         if lesson.draw is not None:
             # A ratio forgives the weights of what was drawn; a mean of single losses does not.
             is_mean = self.loss_.separable
@@ -256,7 +248,6 @@ class TextEstimator(NetworkEstimator):
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
                 f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",
-                UserWarning,
                 stacklevel=3,
             )
 

@@ -13,7 +13,7 @@ from scipy.special import expit, logit, softmax
 from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
-from .._parameters import Parameter, number, parametrised
+from .._parameters import Parameter, not_allowed, number, parametrised
 from .._typing import Indicators, Pairs, Texts, Weights
 from .._typing import Labels as LabelsLike
 from ..exceptions import TruncationWarning
@@ -75,17 +75,10 @@ def count_labelled(estimator: Any, measure: str, y_true: Any, y_pred: Any) -> Ro
 
 @dataclass(frozen=True)
 class Labels:
-    """Checked labels of rows.
+    """Checked labels of rows."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows,), or (n_rows, n_labels) of 0 and 1
-    names : ndarray of shape (n_labels,), or None
-        Of the labels of a 0/1 matrix.
-    """
-
-    values: np.ndarray
-    names: np.ndarray | None
+    values: np.ndarray  # (n_rows,), or (n_rows, n_labels) of 0 and 1
+    names: np.ndarray | None  # of the labels of a 0/1 matrix
 
     def take(self, index: np.ndarray) -> "Labels":
         """Return the labels of some rows."""
@@ -139,10 +132,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         labels, names = rows.y.values, rows.y.names
         if names is not None:
             if self.pos_label is not None:
-                raise ValueError(
-                    f"The 'pos_label' parameter of {owner} must be None with a multi-label y, "
-                    f"where every label is looked for. Got {self.pos_label!r} instead."
-                )
+                allowed = "None with a multi-label y, where every label is looked for"
+                raise not_allowed(owner, "pos_label", allowed, self.pos_label)
             if not labels.any():
                 raise ValueError(
                     f"{owner} needs a row with a label; got {len(labels)} rows and no 1 in y."
@@ -156,22 +147,16 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             )
         check_loss_classes(self.loss, len(classes))
         if len(classes) > 2 and not isinstance(self.threshold, str):
-            raise ValueError(
-                f"The 'threshold' parameter of {owner} must be 'auto' or 'cv' with more than two "
-                f"classes; y has {list_some(classes)}. Got {self.threshold!r} instead."
-            )
+            allowed = f"'auto' or 'cv' with more than two classes; y has {list_some(classes)}"
+            raise not_allowed(owner, "threshold", allowed, self.threshold)
         if self.pos_label is None:
             return
         if len(classes) > 2:
-            raise ValueError(
-                f"The 'pos_label' parameter of {owner} must be None with more than two classes; y "
-                f"has {list_some(classes)}. Got {self.pos_label!r} instead."
-            )
+            allowed = f"None with more than two classes; y has {list_some(classes)}"
+            raise not_allowed(owner, "pos_label", allowed, self.pos_label)
         if self.pos_label not in classes:
-            raise ValueError(
-                f"The 'pos_label' parameter of {owner} must be a label of y: {list_some(classes)}. "
-                f"Got {self.pos_label!r} instead."
-            )
+            allowed = f"a label of y: {list_some(classes)}"
+            raise not_allowed(owner, "pos_label", allowed, self.pos_label)
 
     def _learn(self, rows: Rows) -> None:
         self._is_multilabel = rows.y.names is not None

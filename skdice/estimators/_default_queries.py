@@ -3,6 +3,8 @@
 import warnings
 from typing import Any
 
+from .._parameters import not_allowed
+
 _QUERIES = {
     "person": "Which people are mentioned by their name, be they real or invented?",
     "location": "Which places are mentioned: countries, cities, regions, mountains, rivers, roads?",
@@ -64,7 +66,6 @@ def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str,
         warnings.warn(
             f"queries has no query for {', '.join(map(repr, missing))}; asked is "
             f"{', '.join(repr(queries[label]) for label in missing)}.",
-            UserWarning,
             stacklevel=3,
         )
     return queries
@@ -73,10 +74,7 @@ def choose_queries(labels: list[str], given: dict[str, str] | None) -> dict[str,
 def check_queries(owner: str, name: str, queries: Any) -> None:
     """Raise a ValueError unless queries is None or a dict of label to text."""
     if queries is not None and not isinstance(queries, dict):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be None or a dict of label to text. Got "
-            f"{queries!r} instead."
-        )
+        raise not_allowed(owner, name, "None or a dict of label to text", queries)
     for label, query in (queries or {}).items():
         if not isinstance(label, str) or not isinstance(query, str) or not query.strip():
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._inputs import Span, check_rows, check_span, check_tags, list_items, list_spans
+from .._inputs import Span, check_span, check_tags, check_y, list_items, list_spans
 from ..metrics import get_entities
 from ..text._tags import are_chunk_tags, infer_scheme
 from ._rows import take
@@ -31,12 +31,7 @@ class EntityRows:
 
 def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
     """Return the entities of chunk tags, or of rows of (start, end, label), scored or not."""
-    if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: y must be a list of lists of tags, "
-            "or of lists of (start, end, label)."
-        )
-    rows = check_rows(y, "y", "lists of tags or of (start, end, label)")
+    rows = check_y(y, len(sentences), "lists of tags or of (start, end, label)")
     if _are_tags(rows, sentences):
         return _read_tags(check_tags(rows, sentences))
     return _check_spans(rows, sentences)
@@ -68,11 +63,6 @@ def _read_tags(tags: list[list[str]]) -> EntityRows:
 
 
 def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityRows:
-    if len(rows) != len(sentences):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {len(sentences)} sentences and "
-            f"{len(rows)} rows of spans."
-        )
     spans = [
         list(
             dict.fromkeys(

@@ -13,21 +13,9 @@ from ..io._manifest import installed_versions
 def fit_digests(
     estimator: Any, *, settings: Any, training_data: Any, held_out_data: Any
 ) -> dict[str, str]:
-    """Return digests of all that a fit depends on, alike for the same fit in every process.
+    """Return digests of all that a fit depends on, alike in every process, by what they are of.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its class and parameters count, but those that do not change what is learned; of the base
-        model the files, which are on this machine.
-    settings : object
-        What was made of the parameters: the seed, the precision.
-    training_data, held_out_data : object
-
-    Returns
-    -------
-    dict of str to str
-        By what they are of, as an error can name it.
+    ``settings`` is what was made of the parameters: the seed, the precision.
     """
     stated = parameters_of(type(estimator))
     # Nothing is kept of the fit: the first of several processes may have callbacks of its own.

@@ -21,17 +21,10 @@ _STEP = 4
 
 @dataclass(frozen=True)
 class Goal:
-    """What a decision is tuned for.
+    """What a decision is tuned for."""
 
-    Attributes
-    ----------
-    per_label : bool
-        Whether each label has a bias or threshold of its own.
-    min_precision, min_recall : float or None
-        A floor: the other one is maximised. F1 is, if there is none.
-    """
-
-    per_label: bool = False
+    per_label: bool = False  # Whether each label has a bias or threshold of its own.
+    # A floor: the other one is maximised. F1 is, if there is none.
     min_precision: float | None = None
     min_recall: float | None = None
 
@@ -61,13 +54,7 @@ class Goal:
         return self.min_precision is not None or self.min_recall is not None
 
     def value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
-        """Return what is maximised: above 1 where a floor is reached.
-
-        Parameters
-        ----------
-        correct, predicted, actual : array-like of one shape
-            Counts of items; nothing predicted is a precision of 0.
-        """
+        """Return what is maximised, of counts: above 1 where a floor is reached."""
         precision, recall = _divide(correct, predicted), _divide(correct, actual)
         if self.min_precision is not None:
             return np.where(precision >= self.min_precision, 1 + recall, precision)
@@ -81,10 +68,6 @@ class Goal:
         The margin is a standard error (the lower end of Wilson's interval, 1927, for one): of many
         decisions those that just reach a floor are those that were lucky. What reaches it without
         is above 1, the more surely the higher; of what does not, the nearest is the best.
-
-        Parameters
-        ----------
-        correct, predicted, actual : array-like of one shape
         """
         if not self.has_floor:
             return self.value(correct, predicted, actual)
@@ -99,12 +82,7 @@ class Goal:
         """Return what is maximised for all labels together: F1, or the mean of safe values.
 
         A label must not take words from another one that is short for more than its floor: what it
-        has beyond that is compared last.
-
-        Parameters
-        ----------
-        totals : ndarray of shape (3, n_labels)
-            Correct, predicted and actual entities.
+        has beyond that is compared last. The totals are of shape (3, n_labels).
         """
         if self.has_floor:
             values = self.safe_value(*totals)
@@ -119,7 +97,6 @@ class Goal:
             warnings.warn(
                 f"{name}={getattr(self, name)} is not reached{what} on these rows; the decision "
                 f"taken reaches {value:.3f}.",
-                UserWarning,
                 stacklevel=4,
             )
 
@@ -133,12 +110,11 @@ def choose_decision(
     candidates: Sequence[float],
     labels: Sequence[str],
     goal: Goal,
-    neutral: float = 0.0,
 ) -> float | dict[str, float]:
     """Return the bias or threshold that serves the goal best, or one for each label.
 
     For the best F1, that of all labels is the mean of those that are best without a fifth of the
-    rows, drawn to ``neutral``, if that finds anything, the less the more entities there are to tell
+    rows, drawn to 0, if that finds anything, the less the more entities there are to tell
     from. Labels compete for words, so theirs are changed one after the other as long as that serves
     all of them; that of a label with few entities is drawn to the one of all labels.
 
@@ -146,20 +122,11 @@ def choose_decision(
     of those that reach it with a margin of a standard error, the one with the most of the other is
     taken; if there is none, the one that reaches it most surely, or comes nearest, with a warning.
 
-    Parameters
-    ----------
-    gold : sequence of n_rows sequences of (start, end, label)
-    decide : callable
-        From a candidate, or one for each label, to what is found, as ``gold`` is.
-    candidates : sequence of float
-        Of equally good ones the first is taken.
-    labels : sequence of n_labels str
-    goal : Goal
-    neutral : float
-        The candidate that is the decision without tuning.
+    ``gold`` has the (start, end, label) of each row, and ``decide`` gives the same from a candidate
+    or one for each label. Of equally good candidates the first is taken.
     """
     counts = np.array([count_by_label(gold, decide(value), labels) for value in candidates])
-    shared = _shared_decision(counts.sum(-1), candidates, goal, neutral)
+    shared = _shared_decision(counts.sum(-1), candidates, goal)
     if not goal.per_label:
         if goal.has_floor:
             goal.warn_if_missed(float(goal.value(*counts[candidates.index(shared)].sum((0, 2)))))
@@ -193,14 +160,7 @@ def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
 
 
 def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
-    """Return the correct, predicted and actual entities, (n_rows, 3, n_labels) of int32.
-
-    Parameters
-    ----------
-    gold, found : sequence of n_rows sequences of (start, end, label)
-    labels : sequence of n_labels str
-        Others do not count.
-    """
+    """Return the correct, predicted and actual entities of labels, (n_rows, 3, n_labels)."""
     number = {label: k for k, label in enumerate(labels)}
     counts = np.zeros((len(gold), 3, len(labels)), dtype=np.int32)
     for row, actual, predicted in zip(counts, map(set, gold), map(set, found)):
@@ -216,9 +176,7 @@ def _trust(n_entities: np.ndarray) -> np.ndarray:
     return n_entities / (n_entities + _HALF_TRUSTED)
 
 
-def _shared_decision(
-    counts: np.ndarray, candidates: Sequence[float], goal: Goal, neutral: float
-) -> float:
+def _shared_decision(counts: np.ndarray, candidates: Sequence[float], goal: Goal) -> float:
     """Return one decision for all labels from counts of shape (n_candidates, n_rows, 3)."""
     total = counts.sum(1)
     if goal.has_floor:
@@ -226,8 +184,8 @@ def _shared_decision(
     parts = [counts[:, k::_N_FOLDS].sum(1) for k in range(_N_FOLDS)]
     best = [int(np.argmax(goal.value(*(total - part).T))) for part in parts]
     shared = float(np.mean([candidates[i] for i in best]))
-    n_found, _, n_actual = total[candidates.index(neutral)]
-    return neutral + float(_trust(n_actual)) * (shared - neutral) if n_found else shared
+    n_found, _, n_actual = total[candidates.index(0)]
+    return float(_trust(n_actual)) * shared if n_found else shared
 
 
 def _lower_bound(hits: Any, total: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
 from .._inputs import (
-    check_rows,
+    check_y,
     column_names,
     describe,
     is_table,
@@ -36,16 +36,13 @@ def check_labels(y: Any, n_rows: int) -> np.ndarray:
     It is a ValueError, with the row, if a label is missing, no class (0.5), or of another type than
     the first one.
     """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: one label per row.")
     if is_table(y):
         if sparse.issparse(y) or y.shape[1] != 1:
             raise ValueError(
                 f"y must have one label per row; got {describe(y)} and of shape {y.shape}."
             )
         y = column_or_1d(table_cells(y), warn=True)
-    labels = check_rows(y, "y", "labels")
-    _check_length(len(labels), n_rows)
+    labels = check_y(y, n_rows, "labels")
     missing = [i for i, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise ValueError(
@@ -92,7 +89,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             "A multi-label y must have two columns or more; got one. One label a row needs no list."
         )
-    _check_length(len(matrix), n_rows)
+    check_y(matrix, n_rows, "rows of 0 and 1")
     bad = np.argwhere(~_is_zero_or_one(matrix))
     if len(bad):
         row, column = bad[0]
@@ -157,11 +154,3 @@ def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
         return (matrix == 0) | (matrix == 1)
     is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.flat]
     return np.array(is_good, dtype=bool).reshape(matrix.shape)
-
-
-def _check_length(n_labels: int, n_rows: int) -> None:
-    if n_labels != n_rows:
-        raise ValueError(
-            f"X and y must have the same number of rows; got {n_rows} rows of X and {n_labels} of "
-            f"y."
-        )

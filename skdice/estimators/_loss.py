@@ -14,6 +14,7 @@ from .._parameters import check_number
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
 from ..losses._named import check_named
 from ..losses._set import SetLoss
+from ._lesson import Lesson
 
 LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
@@ -124,34 +125,24 @@ def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False
     loss(torch.zeros(1, n_classes), target)
 
 
-def make_training_loss(
-    estimator: Any,
-    name: str,
-    labels: list[Any],
-    counts: np.ndarray,
-    background: int | None,
-    *,
-    binary: bool,
-    n_steps: int,
-) -> Loss:
+def make_training_loss(estimator: Any, name: str, lesson: Lesson, n_steps: int) -> Loss:
     """Return the loss of one fit, on a private copy.
 
     ``name`` is the loss by name, "auto" replaced by what was chosen; it is unused for a loss
-    object. ``counts`` are training items of each class, (n_classes,), or without and with each
-    label, (n_classes, 2); ``background`` is what ``background="auto"`` means here, and ``binary``
-    whether one class is searched among the rest. ``n_steps`` are those of an epoch.
+    object. ``n_steps`` are those of an epoch.
     """
+    counts, background = lesson.counts, lesson.background
     kind = estimator.class_weight
     if kind is None and (estimator.K is not None or name == "wce"):
         kind = "log"
-    weights = None if kind is None else _class_weights(kind, estimator.K, labels, counts)
+    weights = None if kind is None else _class_weights(kind, estimator.K, lesson.labels, counts)
     if isinstance(estimator.loss, Loss):
         # What counts in training is the estimator's to say, and it marks the rest by -100.
         loss = clone(estimator.loss).set_params(ignore_index=_IGNORED)
         if weights is not None:
             loss.set_params(class_weight=weights)
     else:
-        loss = make_loss(name, **_given(estimator), binary=binary, class_weight=weights)
+        loss = make_loss(name, **_given(estimator), binary=lesson.binary, class_weight=weights)
     if isinstance(getattr(loss, "background", None), str):
         loss.set_params(background=background)
     if isinstance(loss.memory, str):
@@ -161,7 +152,7 @@ def make_training_loss(
         loss.set_params(memory=memory)
     reason = loss.known_collapse()
     if reason:
-        warnings.warn(f"loss={estimator.loss!r}: {reason}", UserWarning, stacklevel=3)
+        warnings.warn(f"loss={estimator.loss!r}: {reason}", stacklevel=3)
     return loss
 
 
@@ -182,7 +173,6 @@ def warn_of_collapse(estimator: Any, what: str) -> None:
     warnings.warn(
         f"This fit {what} in its training rows ({named}, {estimator.max_epochs_} epochs). What "
         f"helps: {', '.join(helps)}.",
-        UserWarning,
         stacklevel=3,
     )
 

@@ -284,7 +284,6 @@ class NetworkEstimator(SavedEstimator):
                 f"{type(net.module_.transformer).__name__} scores a text differently if it is "
                 f"padded, so batches have texts of the same length only. That takes longer; the "
                 f"scores are those of each text by itself.",
-                UserWarning,
                 stacklevel=5,
             )
         return is_masked
@@ -298,7 +297,6 @@ class NetworkEstimator(SavedEstimator):
         warnings.warn(
             f"model={os.fspath(self.model)!r} was trained for the classes {list_some(trained)}; "
             f"those of this fit are {list_some(own)}. It starts from {goes_on}.",
-            UserWarning,
             stacklevel=5,
         )
 

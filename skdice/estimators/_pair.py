@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -97,7 +97,7 @@ class DicePairClassifier(TextClassifier):
         ),
     )
 
-    truncation: Annotated[str, option(_TRUNCATION, "longest_first", "second", "error")] = (
+    truncation: Annotated[Literal["longest_first", "second", "error"], option(_TRUNCATION)] = (
         "longest_first"
     )
 

@@ -253,7 +253,6 @@ def _saved_parameters(estimator: Any) -> dict[str, Any]:
         warnings.warn(
             f"The parameter {name} is not saved ({type(parameters[name]).__name__}); it will be "
             f"None in the loaded estimator.",
-            UserWarning,
             stacklevel=4,
         )
     return {**parameters, "model": os.fspath(parameters["model"]), **dict.fromkeys(left_out)}

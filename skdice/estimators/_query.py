@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import Span, check_tags, check_token_lists
-from .._parameters import Parameter, check_number, number, option, parametrised
+from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
 from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..datasets._words_from_spans import write_tags
 from ..io._model_card import CardTexts
@@ -60,10 +60,8 @@ above the threshold. ``predict`` always gives flat tags.
 
 def _check_span_weights(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, tuple | list) or len(value) != 3 or not any(value):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be three numbers that are not all 0: of "
-            f"starts, ends and matches. Got {value!r} instead."
-        )
+        allowed = "three numbers that are not all 0: of starts, ends and matches"
+        raise not_allowed(owner, name, allowed, value)
     for weight in value:
         check_number(owner, name, weight, low=0)
 
@@ -202,7 +200,6 @@ class DiceQueryTagger(WordTagger):
                 f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
                 f"and lie in no window as a whole, so their start and end are learned, but not "
                 f"that they belong together. A larger stride or max_length helps.",
-                UserWarning,
                 stacklevel=3,
             )
         counts = _count(encoded, spans)

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from .._inputs import (
     check_rows,
+    check_y,
     column_names,
     describe,
     describe_with_length,
@@ -100,17 +101,7 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
     Where the context has another text at an ``answer_start``, "repair" takes the nearest place that
     has it, "raise" raises, and "skip" leaves the answer out.
     """
-    if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: y must be a list, Series or "
-            "object array of answers, one for each question of X."
-        )
-    rows = check_rows(y, "y", "answers (SQuAD dicts or str)")
-    if len(rows) != len(contexts):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {len(contexts)} questions and "
-            f"{len(rows)} answers."
-        )
+    rows = check_y(y, len(contexts), "answers (SQuAD dicts or str)")
     first: list[Span | None] = []
     kept, misaligned, n_left_out = [], [], 0
     for i, (row, context) in enumerate(zip(rows, contexts)):
@@ -137,7 +128,6 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
             f"text, {n_left_out} were left out, {len(rows) - len(kept)} questions without "
             f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
             f"{list_rows(list(dict.fromkeys(misaligned)))}.",
-            UserWarning,
             stacklevel=4,
         )
     return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), len(misaligned))

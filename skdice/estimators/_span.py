@@ -177,7 +177,6 @@ class DiceSpanExtractor(TextEstimator):
                 f"The answers of {len(encoded.uncovered)} questions are longer than what "
                 f"neighbouring windows share and lie in no window as a whole, so they are not "
                 f"learned; a larger stride or max_length helps: {uncovered}.",
-                UserWarning,
                 stacklevel=3,
             )
         group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)

@@ -11,7 +11,15 @@ import numpy as np
 from torch import Tensor
 
 from .._inputs import Span, check_tags, check_token_lists, list_some
-from .._parameters import Parameter, check_bool, check_number, flag, number, option, parametrised
+from .._parameters import (
+    Parameter,
+    check_bool,
+    flag,
+    not_allowed,
+    number,
+    option,
+    parametrised,
+)
 from .._typing import ObjectArray, TagSequences, TokenLists, Weights
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
@@ -73,11 +81,6 @@ times as long.
 
 def _find_measure(y: Any) -> str:
     return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
-
-
-def _check_background_bias(owner: str, name: str, value: Any) -> None:
-    if not (isinstance(value, str) and value in ("auto", "cv")):
-        check_number(owner, name, value, closed="neither")
 
 
 @parametrised
@@ -172,7 +175,7 @@ class DiceTokenTagger(WordTagger):
     ] = "auto"
     background_bias: Annotated[
         float | Literal["auto", "cv"],
-        Parameter('float, "auto" or "cv"', _BIAS, _check_background_bias, in_folds=0.0),
+        number(_BIAS, closed="neither", words=("auto", "cv"), in_folds=0.0),
     ] = 0.0
 
     def _check_learnable(self, rows: Rows) -> None:
@@ -398,11 +401,11 @@ class DiceTokenTagger(WordTagger):
             value = getattr(self, name)
             is_asked_for = self.word_shapes and self.word_shapes != "auto"
             if is_asked_for and value is not None and value != 0:
-                raise ValueError(
-                    f"The {name!r} parameter of {type(self).__name__} must be {others} with "
-                    f"word_shapes=True, whose table lies below all layers and is trained. Got "
-                    f"{value!r} instead."
+                allowed = (
+                    f"{others} with word_shapes=True, whose table lies below all layers and is "
+                    "trained"
                 )
+                raise not_allowed(type(self).__name__, name, allowed, value)
 
     def _chain(self, dataset: EncodedDataset) -> TagChain | None:
         if not self.crf_:

@@ -1,7 +1,7 @@
 """Text classification, with one label or several."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
@@ -84,7 +84,7 @@ class DiceTextClassifier(TextClassifier):
         ),
     )
 
-    truncation: Annotated[str, option(_TRUNCATION, "longest_first", "error")] = "longest_first"
+    truncation: Annotated[Literal["longest_first", "error"], option(_TRUNCATION)] = "longest_first"
 
     def _metric_name(self) -> str:
         return "F1" if self._is_multilabel else "accuracy"

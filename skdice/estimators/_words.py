@@ -136,7 +136,6 @@ class WordTagger(TextEstimator):
                     f"splitter='words' cuts what the training sentences had as one word, for "
                     f"example {list_some(self.cut_words_)}. splitter='whitespace' does not, and a "
                     f"callable splits as you like; pass the name to keep it without this warning.",
-                    UserWarning,
                     stacklevel=2,
                 )
         offsets = [checked_split(split, text, i) for i, text in enumerate(texts)]

@@ -264,7 +264,6 @@ def save_exported(directory: Path, module: TextModule, runtime: str, max_length:
         warnings.warn(
             f"The estimator is saved without its network for runtime={runtime!r}, so each process "
             f"that loads it exports it: {error}",
-            UserWarning,
             stacklevel=6,
         )
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 from torch.utils.checkpoint import checkpoint
 
-from .._parameters import flag, number, option, parametrised
+from .._parameters import flag, not_allowed, number, option, parametrised
 from ._base import Items, Loss, accumulator, against_rest
 
 # Cells that are computed together; of more of them only the logits are kept for the gradient.
@@ -192,10 +192,8 @@ class SetLoss(Loss):
         if n_classes == 1 or not 0 <= self.background < n_classes:
             of_column = "0 for one binary column, which scores class 1 alone"
             allowed = of_column if n_classes == 1 else f"a class index in 0..{n_classes - 1}"
-            raise ValueError(
-                f"The 'background' parameter of {type(self).__name__} must be None, 'auto' or "
-                f"{allowed}. Got {self.background!r} instead."
-            )
+            allowed = f"None, 'auto' or {allowed}"
+            raise not_allowed(type(self).__name__, "background", allowed, self.background)
         keep[self.background] = False
         return keep
 
@@ -208,10 +206,8 @@ class SetLoss(Loss):
                 f"has one loss. Got 'none' instead; level='example' has one loss per item."
             )
         if self.level == "example" and self.ohem_ratio:
-            raise ValueError(
-                f"The 'ohem_ratio' parameter of {owner} must be 0 with level='example': hard "
-                f"examples are chosen within a batch. Got {self.ohem_ratio!r} instead."
-            )
+            allowed = "0 with level='example': hard examples are chosen within a batch"
+            raise not_allowed(owner, "ohem_ratio", allowed, self.ohem_ratio)
 
 
 def _in_blocks(

@@ -1,7 +1,5 @@
 """Sums of counts over resamples of the rows, and percentiles of what follows from them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

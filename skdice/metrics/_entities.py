@@ -1,7 +1,5 @@
 """Tags as users pass them, and the entities that they write down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain

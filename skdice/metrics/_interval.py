@@ -1,7 +1,5 @@
 """How sure a score is: an interval over test rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

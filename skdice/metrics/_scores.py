@@ -1,7 +1,5 @@
 """Precision, recall and F1 of whole entities, and of single tags."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain

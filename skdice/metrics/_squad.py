@@ -1,7 +1,5 @@
 """Scores of extractive question answering, counted as the official SQuAD scripts count them."""
 
-from __future__ import annotations
-
 import math
 import re
 import string

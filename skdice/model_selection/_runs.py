@@ -168,7 +168,6 @@ class RunCache:
             except Exception as error:  # A damaged file fails in many ways.
                 warnings.warn(
                     f"{path} is damaged, so that its run is done again ({error}).",
-                    UserWarning,
                     stacklevel=4,
                 )
         return found

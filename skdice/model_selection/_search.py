@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import indexable_rows
-from .._parameters import check_bool, check_number, check_option
+from .._parameters import check_bool, check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, weight_parameter, with_parameters
 from ..nn._ranks import count_processes
 from ._space import default_space
@@ -262,31 +262,27 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"start each as a program of its own, with the same storage and study_name."
             )
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise TypeError(
-                f"The 'estimator' parameter of {owner} must be an estimator with a method 'fit'. "
-                f"Got {self.estimator!r} instead."
-            )
+            allowed = "an estimator with a method 'fit'"
+            raise not_allowed(owner, "estimator", allowed, self.estimator, TypeError)
         if self.space is not None and not callable(self.space):
-            raise TypeError(
-                f"The 'space' parameter of {owner} must be None or a callable that takes an Optuna "
-                f"trial and returns a dict of parameters. Got {self.space!r} instead."
+            allowed = (
+                "None or a callable that takes an Optuna trial and returns a dict of parameters"
             )
+            raise not_allowed(owner, "space", allowed, self.space, TypeError)
         check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
         check_number(owner, "n_jobs", self.n_jobs, integer=True, optional=True)
         check_bool(owner, "refit", self.refit)
         if isinstance(self.scoring, list | tuple | set | dict):
-            raise ValueError(
-                f"The 'scoring' parameter of {owner} must be one score: None, a str or a callable. "
-                f"Got {self.scoring!r} instead."
-            )
+            allowed = "one score: None, a str or a callable"
+            raise not_allowed(owner, "scoring", allowed, self.scoring)
         task = getattr(final_step(self.estimator)[1], "_task", None)
         if isinstance(self.scoring, str) and getattr(task, "takes_words", False):
-            raise ValueError(
-                f"The 'scoring' parameter of {owner} must be None (its score) or a callable for a "
-                f"tagger, such as entity_f1_scorer or tag_f1_scorer of skdice.metrics: those of "
-                f"scikit-learn take one label a row. Got {self.scoring!r} instead."
+            allowed = (
+                "None (its score) or a callable for a tagger, such as entity_f1_scorer or "
+                "tag_f1_scorer of skdice.metrics: those of scikit-learn take one label a row"
             )
+            raise not_allowed(owner, "scoring", allowed, self.scoring)
         if not isinstance(self.error_score, int | float | np.number):
             check_option(owner, "error_score", self.error_score, ("raise", "a float"))
 

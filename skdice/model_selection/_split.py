@@ -149,7 +149,6 @@ class StratifiedTagKFold(KFold):
         warnings.warn(
             f"Some tags of y occur in fewer sentences than n_splits={self.n_splits}, so that some "
             f"test parts lack them: {listed}{more}.",
-            UserWarning,
             stacklevel=2,
         )
 

@@ -1,7 +1,5 @@
 """Where a study is kept: in memory, in a journal file or in a database."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator
@@ -18,6 +16,8 @@ from optuna.storages import (
     RetryHeartbeatStaleTrialCallback,
 )
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+from .._parameters import not_allowed
 
 # A worker gives a database a sign of life this often ...
 _HEARTBEAT_SECONDS = 60
@@ -41,20 +41,7 @@ def quiet_optuna() -> Iterator[None]:
 
 
 def open_storage(storage: Any) -> BaseStorage:
-    """Return an Optuna storage.
-
-    Parameters
-    ----------
-    storage : None, str, PathLike or optuna.storages.BaseStorage
-        None keeps the study in memory, a path in a journal file, a URL (with "://") in a database.
-
-    Raises
-    ------
-    TypeError
-        If it is of another kind.
-    ValueError
-        If a file is no journal.
-    """
+    """Return an Optuna storage: None in memory, a path a journal file, a URL a database."""
     if storage is None:
         return InMemoryStorage()
     if isinstance(storage, BaseStorage):
@@ -63,10 +50,11 @@ def open_storage(storage: Any) -> BaseStorage:
         return _open_database(storage)
     if isinstance(storage, str | os.PathLike) and os.fspath(storage):
         return _open_journal(os.path.abspath(os.fspath(storage)))
-    raise TypeError(
-        f"The 'storage' parameter of DiceSearchCV must be None, the path of a journal file (str or "
-        f"PathLike), the URL of a database or an Optuna storage. Got {storage!r} instead."
+    allowed = (
+        "None, the path of a journal file (str or PathLike), the URL of a database or an "
+        "Optuna storage"
     )
+    raise not_allowed("DiceSearchCV", "storage", allowed, storage, TypeError)
 
 
 def _open_database(url: str) -> BaseStorage:
@@ -131,6 +119,5 @@ def _drop_torn_line(path: str) -> None:
     warnings.warn(
         f"The last line of the journal {path!r} was not written to its end, as when a process is "
         f"killed. It was dropped; all records before it are kept.",
-        UserWarning,
         stacklevel=2,
     )

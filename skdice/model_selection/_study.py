@@ -1,7 +1,5 @@
 """A study: opened, checked, run in this process or in several, and its table."""
 
-from __future__ import annotations
-
 import os
 import threading
 import warnings
@@ -9,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import optuna
@@ -18,21 +16,18 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.storages import InMemoryStorage
-from optuna.study import StudyDirection
-from optuna.trial import TrialState
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._base_model import base_model_digests
 from .._digest import digest, relevant_parameters
+from .._parameters import not_allowed
 from .._random_state import make_rng
 from ..estimators._reuse import active_reuse, reuse_work
 from ._storage import open_storage, quiet_optuna
 from ._trials import ERROR, FOLDS, Objective, make_cv_results
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
 
 _POLL_SECONDS = 0.5
 # Complete trials before the first one is stopped.
@@ -305,7 +300,4 @@ def _make_pruner(pruner: Any) -> BasePruner:
         return NopPruner()
     if isinstance(pruner, str) and pruner == "auto":
         return _MeanPruner()
-    raise ValueError(
-        f"The 'pruner' parameter of DiceSearchCV must be 'auto', None or a pruner of Optuna. Got "
-        f"{pruner!r} instead."
-    )
+    raise not_allowed("DiceSearchCV", "pruner", "'auto', None or a pruner of Optuna", pruner)

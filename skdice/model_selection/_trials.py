@@ -1,7 +1,5 @@
 """The trials of a search: parameters evaluated fold by fold, and the table of what came of them."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import os
@@ -10,20 +8,17 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.exceptions import TrialPruned
-from optuna.trial import FixedTrial
+from optuna.trial import FixedTrial, FrozenTrial, Trial
 from scipy.stats import rankdata
 from sklearn.utils import _safe_indexing
 
 from .._digest import digest
 from .._pipeline import with_parameters
 from ._space import Space, draw_parameters
-
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial, Trial
 
 # User attributes of a trial.
 FOLDS = "folds"

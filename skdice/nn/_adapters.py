@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from .._extras import not_installed
+from .._parameters import not_allowed
 from .._pretrained import quiet_transformers
 
 # The files of peft.
@@ -28,10 +29,8 @@ def check_peft_config(owner: str, name: str, value: Any) -> None:
         return
     peft = _peft(f"{name}={type(value).__name__}(...)")
     if not isinstance(value, peft.PeftConfig):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be None or a configuration of peft, such as "
-            f"peft.LoraConfig(r=8). Got {value!r} instead."
-        )
+        allowed = "None or a configuration of peft, such as peft.LoraConfig(r=8)"
+        raise not_allowed(owner, name, allowed, value)
     tuner = peft.mapping.PEFT_TYPE_TO_TUNER_MAPPING.get(value.peft_type)
     is_refused = tuner is None or value.peft_type in _REFUSED
     if is_refused or value.is_prompt_learning or getattr(tuner, "uses_shared_state", False):

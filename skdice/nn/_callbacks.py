@@ -54,14 +54,7 @@ _REFUSED = {
 
 
 def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
-    """Raise a ValueError for a callback that could not do its work here.
-
-    Parameters
-    ----------
-    callbacks : sequence of Callback or (str, Callback), or None
-    validates : bool
-        Whether the fit has validation rows.
-    """
+    """Raise a ValueError for a callback that could not do its work here."""
     if callbacks is not None and not isinstance(callbacks, list | tuple):
         raise ValueError(
             f"callbacks must be None or a list of callbacks. Got {callbacks!r} instead."
@@ -109,12 +102,8 @@ def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
 def digests_of_trainers(callbacks: Any) -> list[str]:
     """Return digests of the callbacks that may change what is learned.
 
-    All may but skorch's loggers and those whose class says ``only_watches = True``.
-
-    Raises
-    ------
-    ValueError
-        If one has a state that means nothing in another process.
+    All may but skorch's loggers and those whose class says ``only_watches = True``. A state that
+    means nothing in another process is a ValueError.
     """
     digests = []
     for name, callback in named_callbacks(callbacks):

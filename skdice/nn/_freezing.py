@@ -47,7 +47,6 @@ def freeze(module: Any, n_layers: int) -> list[nn.Module]:
             f"{type(transformer).__name__} applies dropout below layer {n_layers} in a way that "
             f"cannot be turned off there alone: its n_frozen_layers={n_layers} frozen layers get "
             f"no gradient, but are trained upon with that dropout.",
-            UserWarning,
             stacklevel=2,
         )
     return frozen

@@ -24,14 +24,7 @@ TRANSFORMER = "transformer."
 
 
 class Frames(NamedTuple):
-    """What a tokenizer puts around texts.
-
-    Attributes
-    ----------
-    one, two : Frame
-        The special tokens around one text, and around two.
-    pad_id : int
-    """
+    """What a tokenizer puts around one text and around two, and pads with."""
 
     one: Frame
     two: Frame
@@ -263,12 +256,7 @@ class PairModule(SequenceModule):
         return logits
 
     def compare(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return what the two texts of each row have in common.
-
-        Returns
-        -------
-        Tensor of shape (n_rows, 2 * hidden_size), float32
-        """
+        """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
         alone = [
             self._alone(input_ids, *place) for place in self._places(input_ids, attention_mask)
         ]

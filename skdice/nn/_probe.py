@@ -41,17 +41,7 @@ def unchanged(module: nn.Module) -> Iterator[None]:
 
 
 def probe_dataset(pieces: np.ndarray, frame: Frame, max_length: int) -> EncodedDataset:
-    """Return two short windows of the same length and a longer one, all positions of them scored.
-
-    Parameters
-    ----------
-    pieces : ndarray of int
-        Ids to make the texts of.
-    frame : Frame
-        The special tokens around them.
-    max_length : int
-        Longest window.
-    """
+    """Return two short windows of one length and a longer one, all positions of them scored."""
     n_texts = len(frame.text_types)
     lengths = np.minimum(_LENGTHS, max_length - frame.n_special - (n_texts - 1))
     first = [Ragged(pieces[:1].repeat(len(lengths)), np.arange(len(lengths) + 1))] * (n_texts - 1)
@@ -69,11 +59,7 @@ def probe_dataset(pieces: np.ndarray, frame: Frame, max_length: int) -> EncodedD
 
 def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
     """Whether the scores of a text are the same beside a longer one, which it is padded to.
-
-    Raises
-    ------
-    ValueError
-        If they are not even the same beside a text as long, or the model cannot be run.
+    If not even beside a text as long, or if the model cannot be run, it is a ValueError.
     """
     name = type(module.transformer).__name__
     try:

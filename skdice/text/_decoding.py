@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from ..metrics import get_entities
 from ._entities import Entity, keep_above
@@ -47,14 +47,14 @@ class TagDecoder:
 
     def probabilities(self, logits: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
         """Return the softmax for each sentence, of shape (n_words, n_classes)."""
-        p = _softmax(self._shifted(logits))
+        p = softmax(self._shifted(logits).astype(np.float64), axis=1)
         return [p[start:stop] for start, stop in pairwise(offsets)]
 
     def entities(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
         logits = self._shifted(logits)
         best = self._best(logits, offsets)
-        p = _softmax(logits)[np.arange(len(best)), best]
+        p = softmax(logits.astype(np.float64), axis=1)[np.arange(len(best)), best]
         tags = self.classes[best].tolist()
         rows = [
             [
@@ -93,12 +93,6 @@ class TagDecoder:
         else:
             logits[:, self.background] += self.bias
         return logits
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    p: np.ndarray = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64)
-    p /= p.sum(1, keepdims=True)
-    return p
 
 
 def find_spans(

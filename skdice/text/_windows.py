@@ -12,11 +12,6 @@ def cut_windows(
 
     A window has up to ``capacity`` pieces, special ones not counted, and shares ``stride`` or more
     with its neighbour; all windows of a cut text are full (the last one overlaps more).
-
-    Examples
-    --------
-    >>> cut_windows(np.array([10, 3]), capacity=6, stride=2)
-    (array([0, 0, 1]), array([0, 4, 0]), array([ 6, 10,  3]))
     """
     n_pieces, capacity, stride = np.broadcast_arrays(n_pieces, capacity, stride)
     too_many = np.maximum(n_pieces - capacity, 0)
