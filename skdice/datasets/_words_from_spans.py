@@ -134,7 +134,7 @@ def _place(span: Span, text: str, words: list[tuple[int, int]]) -> tuple[Span | 
 
 
 def write_tags(
-    spans: Sequence[Span], n_words: int, scheme: str, roles: Mapping[str, str] | None = None
+    spans: Sequence[Any], n_words: int, scheme: str, roles: Mapping[str, str] | None = None
 ) -> list[str]:
     """Return the tags of a sentence of `n_words` with disjoint entities, in order.
 
@@ -143,7 +143,7 @@ def write_tags(
     tags = ["O"] * n_words
     roles = roles or {}
     end_of_label: dict[str, int] = {}
-    for start, end, label in spans:
+    for start, end, label, *_ in spans:
         names = ["I"] * (end - start)
         if scheme == "IOB2" or (scheme == "IOB1" and end_of_label.get(label) == start):
             names[0] = "B"

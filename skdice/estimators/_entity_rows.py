@@ -83,9 +83,10 @@ def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
     return None
 
 
-def span_f1_score(y_true: Sequence[Sequence[Span]], y_pred: Sequence[Sequence[Span]]) -> float:
+def span_f1_score(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]) -> float:
     """Return the micro F1 of spans, which may overlap; 0 if there is none in both."""
-    n_both = sum(len(set(true) & set(pred)) for true, pred in zip(y_true, y_pred))
+    found = [{span[:3] for span in row} for row in y_pred]
+    n_both = sum(len(pred.intersection(true)) for true, pred in zip(y_true, found))
     n_all = sum(map(len, y_true)) + sum(map(len, y_pred))
     return 2 * n_both / n_all if n_all else 0.0
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._parameters import check_bool, check_number
+from ..metrics._scores import count_by_label, divide
 
 # Parts of the held-out rows: a bias is the mean of what is best without each of them.
 _N_FOLDS = 5
@@ -55,12 +56,12 @@ class Goal:
 
     def value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
         """Return what is maximised, of counts: above 1 where a floor is reached."""
-        precision, recall = _divide(correct, predicted), _divide(correct, actual)
+        precision, recall = divide(correct, predicted), divide(correct, actual)
         if self.min_precision is not None:
             return np.where(precision >= self.min_precision, 1 + recall, precision)
         if self.min_recall is not None:
             return np.where(recall >= self.min_recall, 1 + precision, recall)
-        return _divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
+        return divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
 
     def safe_value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
         """Return what is maximised of entities: above 2 where a floor is reached with a margin.
@@ -71,12 +72,13 @@ class Goal:
         """
         if not self.has_floor:
             return self.value(correct, predicted, actual)
-        floor, total, other = self.min_precision, predicted, actual
+        floor: Any = self.min_precision
+        total, other = predicted, actual
         if floor is None:
             floor, total, other = self.min_recall, actual, predicted
-        share, lower = _divide(correct, total), _lower_bound(correct, total)
+        share, lower = divide(correct, total), _lower_bound(correct, total)
         reached = np.where(share >= floor, 1 + lower, share)
-        return np.where(lower >= floor, 2 + _divide(correct, other), reached)
+        return np.where(lower >= floor, 2 + divide(correct, other), reached)
 
     def value_of_labels(self, totals: np.ndarray) -> tuple[float, ...]:
         """Return what is maximised for all labels together: F1, or the mean of safe values.
@@ -125,7 +127,7 @@ def choose_decision(
     ``gold`` has the (start, end, label) of each row, and ``decide`` gives the same from a candidate
     or one for each label. Of equally good candidates the first is taken.
     """
-    counts = np.array([count_by_label(gold, decide(value), labels) for value in candidates])
+    counts = np.array([_count(gold, decide(value), labels) for value in candidates])
     shared = _shared_decision(counts.sum(-1), candidates, goal)
     if not goal.per_label:
         if goal.has_floor:
@@ -138,7 +140,7 @@ def choose_decision(
 
             def serve(value: float, label: str = label) -> tuple[float, ...]:
                 found = decide({**best, label: value})
-                return goal.value_of_labels(count_by_label(gold, found, labels).sum(0))
+                return goal.value_of_labels(_count(gold, found, labels).sum(0))
 
             best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=serve)
         if best == before:
@@ -146,7 +148,7 @@ def choose_decision(
     if not goal.has_floor:
         trust = dict(zip(labels, _trust(counts[0, :, 2].sum(0)).tolist()))
         return {label: shared + trust[label] * (best[label] - shared) for label in labels}
-    reached = goal.value(*count_by_label(gold, decide(best), labels).sum(0))
+    reached = goal.value(*_count(gold, decide(best), labels).sum(0))
     for label, value in zip(labels, reached):
         goal.warn_if_missed(float(value), f" for {label!r}")
     return best
@@ -159,16 +161,9 @@ def score_candidates(scored: Sequence[Sequence[Any]]) -> list[float]:
     return list(np.unique([0.0, *steps]).tolist())
 
 
-def count_by_label(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
-    """Return the correct, predicted and actual entities of labels, (n_rows, 3, n_labels)."""
-    number = {label: k for k, label in enumerate(labels)}
-    counts = np.zeros((len(gold), 3, len(labels)), dtype=np.int32)
-    for row, actual, predicted in zip(counts, map(set, gold), map(set, found)):
-        for part, entities in zip(row, (actual & predicted, predicted, actual)):
-            for _, _, label in entities:
-                if label in number:
-                    part[number[label]] += 1
-    return counts
+def _count(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
+    rows = [({e[:3] for e in a}, {e[:3] for e in b}) for a, b in zip(gold, found)]
+    return count_by_label(rows, labels)
 
 
 def _trust(n_entities: np.ndarray) -> np.ndarray:
@@ -191,13 +186,6 @@ def _shared_decision(counts: np.ndarray, candidates: Sequence[float], goal: Goal
 def _lower_bound(hits: Any, total: Any) -> np.ndarray:
     """Return a share of hits less a standard error, by Wilson's interval."""
     hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
-    share = _divide(hits, total)
+    share = divide(hits, total)
     spread = np.sqrt(total * share * (1 - share) + 0.25)
     return (hits + 0.5 - spread) / (total + 1)
-
-
-def _divide(numerator: Any, denominator: Any) -> np.ndarray:
-    numerator = np.asarray(numerator, dtype=np.float64)
-    shares = np.zeros(numerator.shape)
-    np.divide(numerator, denominator, out=shares, where=np.asarray(denominator) > 0)
-    return shares

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from torch import Tensor
 
-from .._inputs import Span, check_tags, check_token_lists
+from .._inputs import check_tags, check_token_lists
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
 from .._typing import Spans, TagSequences, TokenLists, Weights
 from ..datasets._words_from_spans import write_tags
@@ -229,7 +229,7 @@ class DiceQueryTagger(WordTagger):
         return 2 + 2 * _MATCH_SIZE
 
     def _validator(self, rows: Rows) -> Callable[[], float]:
-        return lambda: span_f1_score(rows.y.spans, _plain(self._decide(self._find(rows.X))))
+        return lambda: span_f1_score(rows.y.spans, self._decide(self._find(rows.X)))
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         return predicted_entities(logits, target)
@@ -239,7 +239,7 @@ class DiceQueryTagger(WordTagger):
 
     def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
         gold = check_entities(y, sentences)
-        return span_f1_score(gold.spans, _plain(self._find_entities(sentences)))
+        return span_f1_score(gold.spans, self._find_entities(sentences))
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         return self._tags_of(self._find(sentences), sentences)
@@ -247,7 +247,7 @@ class DiceQueryTagger(WordTagger):
     def _tags_of(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         return [
             write_tags(row, len(sentence), self.scheme_, self._roles)
-            for row, sentence in zip(_plain(_entities(map(best_disjoint, found))), sentences)
+            for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
         ]
 
     def _entity_labels(self) -> list[str]:
@@ -299,11 +299,14 @@ class DiceQueryTagger(WordTagger):
             lowest = by_label(threshold, self.labels_)
             return [[span for span in spans if span[0] > lowest[span[1].label]] for spans in found]
 
-        def decide(threshold: Any) -> list[list[Span]]:
-            return _plain(self._decide(above(threshold)))
-
         if metric is None:
-            self.threshold_ = choose_decision(gold.spans, decide, _THRESHOLDS, self.labels_, goal)
+            self.threshold_ = choose_decision(
+                gold.spans,
+                lambda threshold: self._decide(above(threshold)),
+                _THRESHOLDS,
+                self.labels_,
+                goal,
+            )
             return
 
         def score(threshold: float) -> float:
@@ -352,10 +355,6 @@ class DiceQueryTagger(WordTagger):
 
 def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:
     return [[entity for _, entity in spans] for spans in found]
-
-
-def _plain(rows: Sequence[Sequence[Entity]]) -> list[list[tuple[int, int, str]]]:
-    return [[(start, end, label) for start, end, label, _ in row] for row in rows]
 
 
 def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from torch import Tensor
 
-from .._inputs import Span, check_tags, check_token_lists, list_some
+from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import (
     Parameter,
     check_bool,
@@ -337,9 +337,8 @@ class DiceTokenTagger(WordTagger):
             # A large bias breaks borders before it drops an entity, so that precision falls.
             scored = decoder.entities(logits, offsets)
 
-            def keep(lowest: Any) -> list[list[Span]]:
-                kept = (keep_above(row, by_label(lowest, labels)) for row in scored)
-                return [[(start, end, label) for start, end, label, _ in row] for row in kept]
+            def keep(lowest: Any) -> list[list[Entity]]:
+                return [keep_above(row, by_label(lowest, labels)) for row in scored]
 
             candidates = score_candidates(scored)
             self.threshold_ = choose_decision(gold, keep, candidates, labels, goal)

@@ -1,12 +1,12 @@
 """Precision, recall and F1 of whole entities, and of single tags."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer
 
 from .._parameters import check_number, check_option
@@ -16,8 +16,6 @@ from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entit
 
 Score = float | NDArray[np.float64]
 Support = int | NDArray[np.int64]
-# Correct, predicted and actual items of each label.
-Counters = tuple[Counter[str], Counter[str], Counter[str]]
 # The actual and the predicted entities of a sentence.
 _Row = tuple[set[EntitySpan], set[EntitySpan]]
 
@@ -123,8 +121,9 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    counters = _count_entities(entities_of_rows(y_true, y_pred, mode, scheme))
-    return _average(_align(counters)[1], average, zero_division)
+    rows = list(entities_of_rows(y_true, y_pred, mode, scheme))
+    counts = count_by_label(rows, _labels_of(rows)).sum(0)
+    return _average(counts, average, zero_division)
 
 
 def entity_classification_report(
@@ -181,10 +180,11 @@ def entity_classification_report(
     bounds: dict[str, Any] = {"low": 0, "high": 1, "closed": "neither"}
     check_number(owner, "confidence_level", confidence_level, optional=True, **bounds)
     rows = list(entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
-    labels, counts = _align(_count_entities(rows))
-    report = _tabulate(labels, counts, zero_division)
+    labels = _labels_of(rows)
+    counts = count_by_label(rows, labels)
+    report = _tabulate(labels, counts.sum(0), zero_division)
     if confidence_level is not None:
-        lows, highs = _f1_intervals(rows, labels, zero_division, confidence_level)
+        lows, highs = _f1_intervals(counts, labels, zero_division, confidence_level)
         for name, low, high in zip(report, lows.tolist(), highs.tolist()):
             report[name] |= {"f1-score low": low, "f1-score high": high}
     if output_dict:
@@ -246,17 +246,18 @@ def tag_f1_score(
     _check_options("tag_f1_score", average, zero_division)
     true_rows, pred_rows = check_tag_sequences(y_true, y_pred)
     true, pred = list(chain.from_iterable(true_rows)), list(chain.from_iterable(pred_rows))
-    correct = Counter(tag for tag, other in zip(true, pred) if tag == other)
-    counts = _align((correct, Counter(pred), Counter(true)))[1]
-    return _average(counts, average, zero_division)[2]
+    both = [tag for tag, other in zip(true, pred) if tag == other]
+    labels = sorted({*true, *pred})
+    counts = [[tags[label] for label in labels] for tags in map(Counter, (both, pred, true))]
+    return _average(np.array(counts, dtype=np.int64), average, zero_division)[2]
 
 
 def divide(
-    numerator: NDArray[Any], denominator: NDArray[Any], zero_division: float = 0
+    numerator: ArrayLike, denominator: ArrayLike, zero_division: float = 0
 ) -> NDArray[np.float64]:
     """Return the ratios, `zero_division` where the denominator is 0."""
-    ratio = np.full(numerator.shape, float(zero_division))
-    denominator = np.broadcast_to(denominator, numerator.shape)
+    ratio = np.full(np.shape(numerator), float(zero_division))
+    denominator = np.broadcast_to(denominator, ratio.shape)
     np.divide(numerator, denominator, out=ratio, where=denominator > 0)
     return ratio
 
@@ -278,21 +279,20 @@ def entities_of_rows(
         )
 
 
-def _count_entities(rows: Iterable[_Row]) -> Counters:
-    counters: Counters = (Counter(), Counter(), Counter())
-    for true, pred in rows:
-        for counter, entities in zip(counters, (true & pred, pred, true)):
-            counter.update(entity.label for entity in entities)
-    return counters
+def _labels_of(rows: Iterable[_Row]) -> list[str]:
+    return sorted({entity.label for both in rows for entity in both[0] | both[1]})
 
 
-def _align(
-    counters: Counters, labels: list[str] | None = None
-) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the labels, sorted unless given, and their counts, (3, n_labels)."""
-    labels = sorted(set().union(*counters)) if labels is None else labels
-    counts = [[counter[label] for label in labels] for counter in counters]
-    return labels, np.array(counts, dtype=np.int64)
+def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
+    """Return correct, predicted and actual entities, (n_rows, 3, n_labels); others do not count."""
+    number = {label: k for k, label in enumerate(labels)}
+    counts = np.zeros((len(rows), 3, len(labels)), dtype=np.int64)
+    for row, (true, pred) in zip(counts, rows):
+        for part, entities in zip(row, (true & pred, pred, true)):
+            for _, _, label in entities:
+                if label in number:
+                    part[number[label]] += 1
+    return counts
 
 
 def _average(
@@ -332,11 +332,10 @@ def _tabulate(
 
 
 def _f1_intervals(
-    rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
+    counts: NDArray[np.int64], labels: list[str], zero_division: float, confidence_level: float
 ) -> NDArray[np.float64]:
     """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
-    counts = np.array([_align(_count_entities([row]), labels)[1].ravel() for row in rows])
-    sums = resampled_sums(counts, _N_RESAMPLES, 0).astype(np.int64)
+    sums = resampled_sums(counts.reshape(len(counts), -1), _N_RESAMPLES, 0).astype(np.int64)
     tables = (_tabulate(labels, sum_, zero_division) for sum_ in sums.reshape(len(sums), 3, -1))
     scores = [[row["f1-score"] for row in table.values()] for table in tables]
     return interval(np.array(scores), confidence_level)
