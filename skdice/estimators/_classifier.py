@@ -35,7 +35,6 @@ from ._sklearn import ClassifierMixin
 from ._thresholds import tune_thresholds
 
 TextRows = Texts | Pairs
-Metric = Callable[..., float]
 
 CLASSIFIER_STATE = {
     "_is_multilabel": bool,
@@ -197,7 +196,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         X, y = self._as_given(rows)
         given = (X, y, rows.weight, rows.groups, held_out)
         unseen = partial(out_of_fold_scores, self, *given)
-        self._tune_decision(X, y, None, rows.weight, F1, unseen)
+        self._tune_decision(rows, scores=unseen)
 
     def _strata(self, rows: Rows) -> np.ndarray | None:
         return None if self._is_multilabel else np.searchsorted(self.classes_, rows.y.values)
@@ -414,21 +413,10 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """Return the logits of each row, of shape (n_classes,)."""
         return list(self._logits(X))
 
-    def _tune_decision(
-        self,
-        X: TextRows,
-        y: LabelsLike | Indicators,
-        metric: Metric | None,
-        sample_weight: Weights,
-        goal: Goal,
-        scores: Callable[[], list[np.ndarray]] | None,
-    ) -> None:
+    def _tune_decision(self, rows: Rows, goal: Goal = F1, scores: Any = None) -> None:
         """Set ``threshold_`` to what is best on held-out rows."""
-        self._check_feature_names(X)
-        rows = list(self._task.read_X(X))
-        labels = self._known_labels(y, rows)
-        weight = check_sample_weight(sample_weight, len(rows))
-        logits = self._row_logits(rows) if scores is None else np.stack(scores())
+        labels, weight = self._known(rows.y), rows.weight
+        logits = self._row_logits(rows.X) if scores is None else np.stack(scores())
         decision = self._decision(logits)
 
         if goal.has_floor and decision.ndim == 2 and not self._is_multilabel:
@@ -453,11 +441,9 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             if goal.has_floor:
                 return float(values(threshold).mean())
             predicted = self._labels_of(decision, threshold)
-            if metric is None:
-                return self._metric(labels, predicted, weight)
-            return metric(
-                labels, predicted, **({} if weight is None else {"sample_weight": weight})
-            )
+            if goal.metric is not None:
+                return goal.metric(predicted)
+            return self._metric(labels, predicted, weight)
 
         self.threshold_ = tune_thresholds(decision, score, is_multilabel=self._is_multilabel)
         if goal.has_floor:

@@ -28,22 +28,23 @@ class Goal:
     # A floor: the other one is maximised. F1 is, if there is none.
     min_precision: float | None = None
     min_recall: float | None = None
+    metric: Any = None  # of predictions, in place of all this
 
-    def check(self, metric: Any) -> None:
+    def check(self) -> None:
         """Raise a ValueError unless the parts go together."""
         check_bool("tune_decision", "per_label", self.per_label)
         for name in ("min_precision", "min_recall"):
             value = getattr(self, name)
             check_number("tune_decision", name, value, low=0, high=1, closed="both", optional=True)
         given = {
-            "metric": metric,
+            "metric": self.metric,
             "min_precision": self.min_precision,
             "min_recall": self.min_recall,
         }
         names = [name for name, value in given.items() if value is not None]
         if len(names) > 1:
             raise ValueError(f"tune_decision takes one of {', '.join(given)}; got {names}.")
-        if self.per_label and metric is not None:
+        if self.per_label and self.metric is not None:
             raise ValueError(
                 "per_label=True needs metric=None: a label's bias is tuned by its own precision "
                 "and recall."

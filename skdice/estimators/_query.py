@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._inputs import check_tags, check_token_lists
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
-from .._typing import Spans, TagSequences, TokenLists, Weights
+from .._typing import TokenLists
 from ..datasets._words_from_spans import write_tags
 from ..io._model_card import CardTexts
 from ..losses._query import Candidates, QueryLoss
@@ -279,27 +279,15 @@ class DiceQueryTagger(WordTagger):
         """Return the spans of each sentence that a threshold may keep, with their logits."""
         return self._find(check_token_lists(X), min(_THRESHOLDS))
 
-    def _tune_decision(
-        self,
-        X: TokenLists,
-        y: TagSequences | Spans,
-        metric: Callable[..., float] | None,
-        sample_weight: Weights,
-        goal: Goal,
-        scores: Callable[[], Found] | None,
-    ) -> None:
+    def _tune_decision(self, rows: Rows, goal: Goal, scores: Any = None) -> None:
         """Set ``threshold_`` to what is best on held-out sentences."""
-        if sample_weight is not None:
-            raise ValueError("sample_weight must be None for a tagger: it is scored by entities.")
-        sentences = check_token_lists(X)
-        gold = check_entities(y, sentences)
-        found = self._decision_scores(sentences) if scores is None else scores()
+        gold, found = rows.y, self._decision_scores(rows.X) if scores is None else scores()
 
         def above(threshold: Any) -> Found:
             lowest = by_label(threshold, self.labels_)
             return [[span for span in spans if span[0] > lowest[span[1].label]] for spans in found]
 
-        if metric is None:
+        if goal.metric is None:
             self.threshold_ = choose_decision(
                 gold.spans,
                 lambda threshold: self._decide(above(threshold)),
@@ -310,11 +298,11 @@ class DiceQueryTagger(WordTagger):
             return
 
         def score(threshold: float) -> float:
-            if gold.scheme is None:
-                return float(metric(gold.spans, self._decide(above(threshold))))
-            return float(metric(y, self._tags_of(above(threshold), sentences)))
+            kept = above(threshold)
+            has_tags = gold.scheme is not None
+            return goal.metric(self._tags_of(kept, rows.X) if has_tags else self._decide(kept))
 
-        self.threshold_ = float(max(_THRESHOLDS, key=score))
+        self.threshold_ = max(_THRESHOLDS, key=score)
 
     def _encode(
         self,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._inputs import check_rows, column_names, list_rows
 from .._parameters import check_number, number, option, parametrised
-from .._typing import Answers, ObjectArray, Questions, Weights
+from .._typing import Answers, ObjectArray, Questions
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
 from ..losses._span import SpanLoss
@@ -212,7 +212,7 @@ class DiceSpanExtractor(TextEstimator):
         def validate() -> float:
             found = self._find(encoded, n_best=1)
             if self._tunes():
-                self._tune_decision(rows.X, answers, scores=lambda: found)
+                self._tune_decision(rows, scores=lambda: found)
             return self._metric(answers, pick_answers(found, contexts, self.null_threshold_))
 
         return validate
@@ -224,7 +224,7 @@ class DiceSpanExtractor(TextEstimator):
             answers = rows.y.answers
             given = (rows.X, answers, rows.weight, rows.groups, held_out)
             unseen = partial(out_of_fold_scores, self, *given)
-            self._tune_decision(rows.X, answers, scores=unseen)
+            self._tune_decision(rows, scores=unseen)
         elif len(valid):
             self._validator(valid)()  # Sets the threshold of the weights that were kept.
 
@@ -335,20 +335,10 @@ class DiceSpanExtractor(TextEstimator):
         """Return the best span of each question, and by how much no answer exceeds it."""
         return self._find(self._encode(_read_questions(X)), n_best=1)
 
-    def _tune_decision(
-        self,
-        X: Questions,
-        y: Answers,
-        metric: Callable[..., float] | None = None,
-        sample_weight: Weights = None,
-        goal: Goal = F1,
-        scores: Callable[[], list[Candidates]] | None = None,
-    ) -> None:
+    def _tune_decision(self, rows: Rows, goal: Goal = F1, scores: Any = None) -> None:
         """Set ``null_threshold_`` to what is best on held-out questions."""
-        if sample_weight is not None:
-            raise ValueError("sample_weight must be None for an extractor: its scores take none.")
-        contexts = _contexts(_read_questions(X))
-        found = self._decision_scores(X) if scores is None else scores()
+        y, contexts = rows.y.answers, _contexts(rows.X)
+        found = self._decision_scores(rows.X) if scores is None else scores()
         no_answer = np.array([candidates.no_answer for candidates in found])
         if goal.has_floor:
             answers = pick_answers(found, contexts, math.inf)
@@ -359,7 +349,7 @@ class DiceSpanExtractor(TextEstimator):
             def score(threshold: float) -> float:
                 is_answered = can_answer & (no_answer <= threshold)
                 return float(goal.value(f1[is_answered].sum(), is_answered.sum(), n_actual))
-        elif metric is None:
+        elif goal.metric is None:
             answered = score_rows(y, pick_answers(found, contexts, math.inf), "2.0").f1
             silent = score_rows(y, [""] * len(found), "2.0").f1
 
@@ -368,7 +358,7 @@ class DiceSpanExtractor(TextEstimator):
         else:
 
             def score(threshold: float) -> float:
-                return float(metric(y, pick_answers(found, contexts, threshold)))
+                return goal.metric(pick_answers(found, contexts, threshold))
 
         finite = no_answer[np.isfinite(no_answer)]
         self.null_threshold_ = float(tune_thresholds(finite, score, is_multilabel=False))

@@ -20,7 +20,7 @@ from .._parameters import (
     option,
     parametrised,
 )
-from .._typing import ObjectArray, TagSequences, TokenLists, Weights
+from .._typing import ObjectArray, TokenLists
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ..io._network import label_config
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
@@ -259,11 +259,11 @@ class DiceTokenTagger(WordTagger):
         if not isinstance(self.background_bias, str) or self._background() is None:
             return
         if self.background_bias == "auto":
-            self._tune_decision(valid.X, valid.y)
+            self._tune_decision(valid)
         else:
             given = (rows.X, rows.y, rows.weight, rows.groups, held_out)
             unseen = partial(out_of_fold_scores, self, *given)
-            self._tune_decision(rows.X, rows.y, scores=unseen)
+            self._tune_decision(rows, scores=unseen)
 
     def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
         background, bias = self._background(), self.background_bias_
@@ -308,29 +308,17 @@ class DiceTokenTagger(WordTagger):
         dataset = self._encode(check_token_lists(X))
         return np.split(self._predict_logits(dataset), dataset.item_offsets[1:-1])
 
-    def _tune_decision(
-        self,
-        X: TokenLists,
-        y: TagSequences,
-        metric: Callable[..., float] | None = None,
-        sample_weight: Weights = None,
-        goal: Goal = F1,
-        scores: Callable[[], list[np.ndarray]] | None = None,
-    ) -> None:
+    def _tune_decision(self, rows: Rows, goal: Goal = F1, scores: Any = None) -> None:
         """Set ``background_bias_`` or ``threshold_`` to what is best on held-out sentences."""
-        if sample_weight is not None:
-            raise ValueError("sample_weight must be None for a tagger: it is scored by entities.")
         if self._background() is None:
             raise TypeError(
                 f"The decision of a tagger is the bias of 'O' among chunk tags; the tags of this "
                 f"one are {list_some(self.classes_.tolist())}."
             )
-        sentences = check_token_lists(X)
-        tags = check_tags(y, sentences)
-        rows = self._decision_scores(sentences) if scores is None else scores()
-        logits = np.concatenate([np.empty((0, len(self.classes_)), np.float32), *rows])
-        offsets = np.cumsum([0, *map(len, sentences)])
-        labels, gold = self._entity_labels(), [get_entities(row) for row in tags]
+        found = self._decision_scores(rows.X) if scores is None else scores()
+        logits = np.concatenate([np.empty((0, len(self.classes_)), np.float32), *found])
+        offsets = np.cumsum([0, *map(len, rows.X)])
+        labels, gold = self._entity_labels(), [get_entities(row) for row in rows.y]
         self.threshold_ = 0.0
         decoder = self._decoder()
         if goal.min_precision is not None:
@@ -348,12 +336,12 @@ class DiceTokenTagger(WordTagger):
         def tag(bias: Any) -> list[list[str]]:
             return replace(decoder, bias=bias).tags(logits, offsets)
 
-        if metric is None:
+        if goal.metric is None:
             self.background_bias_ = choose_decision(
                 gold, lambda bias: [get_entities(row) for row in tag(bias)], biases, labels, goal
             )
         else:
-            self.background_bias_ = max(biases, key=lambda bias: float(metric(tags, tag(bias))))
+            self.background_bias_ = max(biases, key=lambda bias: goal.metric(tag(bias)))
 
     def _tunes_on_validation(self) -> str | None:
         tunes = self.background_bias == "auto"

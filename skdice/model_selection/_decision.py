@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -12,6 +13,7 @@ from .._inputs import check_sample_weight, indexable_rows
 from .._parameters import check_number
 from ..estimators._goal import Goal
 from ..estimators._out_of_fold import out_of_fold_scores
+from ..estimators._rows import Rows
 
 _Estimator = TypeVar("_Estimator")
 
@@ -124,14 +126,23 @@ def tune_decision(
             f"For other classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
     check_is_fitted(estimator, "net_")
-    goal = Goal(per_label, min_precision, min_recall)
-    goal.check(metric)
+    tuned: Any = copy.copy(estimator)
     X, y = indexable_rows(X), indexable_rows(y)
+    weight = check_sample_weight(sample_weight, _num_samples(X))
+    if weight is not None and not tuned._task.is_classifier:
+        raise ValueError(
+            "sample_weight must be None for a tagger or extractor, whose scores take none."
+        )
+    weights = {} if weight is None else {"sample_weight": weight}
+    of_y = None if metric is None else lambda predicted: float(metric(y, predicted, **weights))
+    goal = Goal(per_label, min_precision, min_recall, of_y)
+    goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
+    tuned._check_feature_names(X)
+    X_read, y_read = tuned._read_labelled(X, y)
+    rows = Rows(X_read, y_read, weight, None, np.arange(len(X_read)))
     scores = None
     if cv is not None:
-        weight = check_sample_weight(sample_weight, _num_samples(X))
         scores = partial(out_of_fold_scores, estimator, X, y, weight, groups, n_folds=cv)
-    tuned: Any = copy.copy(estimator)
-    tuned._tune_decision(X, y, metric, sample_weight, goal, scores)
+    tuned._tune_decision(rows, goal, scores)
     return tuned
