@@ -80,7 +80,7 @@ class DicePairClassifier(TextClassifier):
     _module_class = PairModule
     _task = Task(
         row="pair",
-        parts=("first", "second"),
+        reads_two_texts=True,
         is_classifier=True,
         self_trains=True,
         read_X=check_pairs,

@@ -89,7 +89,7 @@ def save_estimator(
         config=estimator._model_config(),
         max_length=estimator.max_length_,
         # Where transformers gives a model raw text and skdice gives it words.
-        splits_words=estimator._task.takes_words and not estimator._task.reads_two_texts,
+        splits_words=estimator._task.row == "sentence" and not estimator._task.reads_two_texts,
         adapter_config=module.adapter_config(parameters["model"]) if has_adapters else None,
         runtime="torch" if estimator.interrupted_ else parameters["runtime"],
     )

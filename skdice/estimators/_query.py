@@ -127,8 +127,7 @@ class DiceQueryTagger(WordTagger):
     _module_class = QueryModule
     _task = Task(
         row="sentence",
-        takes_words=True,
-        parts=("query", "words"),
+        reads_two_texts=True,
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=lambda y: "entities",

@@ -15,7 +15,7 @@ from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, ObjectArray, Questions
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
-from ..losses._span import SpanLoss
+from ..losses._span import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..metrics._row_counts import count_rows
 from ..metrics._squad import read_answers, score_rows
@@ -119,7 +119,7 @@ class DiceSpanExtractor(TextEstimator):
     _module_class = SpanModule
     _task = Task(
         row="question",
-        parts=("question", "context"),
+        reads_two_texts=True,
         read_X=_read_questions,
         read_y=_read_answers,
         find_measure=lambda y: "questions",
@@ -191,7 +191,7 @@ class DiceSpanExtractor(TextEstimator):
         weight, share = lesson.item_weight, lesson.item_share
         others = np.delete(np.arange(len(target)), first)
         # Of one softmax over a window, the odds of "no answer" say all.
-        for items in (first,) if self.loss_.is_over_positions else (first, others):
+        for items in (first,) if is_over_positions(self.loss_) else (first, others):
             shift[items] = prior_shift(target[items, :2], 2, weight[items], share[items])
         return shift
 
@@ -367,8 +367,7 @@ class DiceSpanExtractor(TextEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         owner = type(self).__name__
-        is_ce = self.loss in ("ce", "auto")
-        if is_ce or (isinstance(self.loss, Loss) and self.loss.is_over_positions):
+        if self.loss in ("ce", "auto") or is_over_positions(self.loss):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight

@@ -138,9 +138,7 @@ class DiceTokenTagger(WordTagger):
     _module_class = TokenModule
     _task = Task(
         row="sentence",
-        takes_words=True,
         self_trains=True,
-        parts=("words",),
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=_find_measure,

@@ -13,7 +13,6 @@ class Task:
     """What an estimator is about."""
 
     row: str  # What a row of X is called: "sentence", "text", "pair" or "question".
-    parts: tuple[str, ...]  # What a row is made of: in a table each is a column.
     read_X: Callable[[Any], Any]  # From X to a list of checked rows.
     # From y and the rows to checked labels; a ValueError names the row. Of rows that are not known
     # their number is enough, and of sentences y itself.
@@ -24,13 +23,8 @@ class Task:
     count_rows: Callable[[Any, str, Any, Any], RowCounts]
     state: Mapping[str, Any]  # What a fit sets and of which types, to check saved directories by.
     card: CardTexts
-    takes_words: bool = False
+    reads_two_texts: bool = False  # Together.
     is_classifier: bool = False
     self_trains: bool = False  # Whether it learns from rows without labels.
     # From X to what rows have in common that have to be in the same part of a split.
     find_groups: Callable[[Any], Sequence[Any]] | None = None
-
-    @property
-    def reads_two_texts(self) -> bool:
-        """Whether the model reads two texts together."""
-        return len(self.parts) > 1

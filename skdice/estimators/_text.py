@@ -67,7 +67,6 @@ class DiceTextClassifier(TextClassifier):
 
     _task = Task(
         row="text",
-        parts=("text",),
         is_classifier=True,
         self_trains=True,
         read_X=_read_texts,

@@ -49,7 +49,7 @@ def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
     """
     check_is_fitted(estimator, "net_")
     rows = estimator._task.read_X(X)
-    if estimator._task.takes_words:
+    if estimator._task.row == "sentence":
         n_words = sum(map(len, rows))
     else:
         n_words = sum(len(text.split()) for row in rows for text in row)

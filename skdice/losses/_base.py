@@ -109,12 +109,6 @@ class Loss(BaseEstimator, nn.Module):
     memory = 0.0  # type: float | str
     get_params: ClassVar[Callable[..., dict[str, Any]]]
     set_params: ClassVar[Callable[..., Any]]
-    # Whether an extractor takes it over the positions of a window: that is no trait of subclasses.
-    is_over_positions: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.is_over_positions = cls.__dict__.get("is_over_positions", False)
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,8 +36,6 @@ class CrossEntropyLoss(Loss):
     >>> CrossEntropyLoss()(logits, torch.tensor([0, 0]))
     tensor(0.7201)
     """
-
-    is_over_positions: ClassVar[bool] = True
 
     def item_losses(self, items: Items) -> Tensor:
         return items.cross_entropy

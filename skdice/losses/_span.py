@@ -1,9 +1,17 @@
 """Where an answer starts and where it ends: two losses over the positions of a window, averaged."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from ._base import CombinedLoss, accumulator
+from ._cross_entropy import CrossEntropyLoss
+
+
+def is_over_positions(loss: Any) -> bool:
+    """Whether a loss is taken over the positions of a window; no subclass of cross-entropy is."""
+    return type(loss) is CrossEntropyLoss
 
 
 class SpanLoss(CombinedLoss):
@@ -19,7 +27,7 @@ class SpanLoss(CombinedLoss):
     """
 
     def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        if self.loss.is_over_positions:
+        if is_over_positions(self.loss):
             start, end = (
                 self._softmax_sums(logits[:, i], target[:, i], target[:, 2], sample_weight)
                 for i in (0, 1)
@@ -40,7 +48,7 @@ class SpanLoss(CombinedLoss):
     def total_weight(self, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """Return what the mean over some windows is divided by, a scalar tensor; it adds up."""
         start = target[:, 0]
-        if self.loss.is_over_positions:
+        if is_over_positions(self.loss):
             right = (start == 1).float()
             return (right if sample_weight is None else right * sample_weight).sum()
         return self.loss.total_weight(start, sample_weight)

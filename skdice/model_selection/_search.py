@@ -277,7 +277,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             allowed = "one score: None, a str or a callable"
             raise not_allowed(owner, "scoring", allowed, self.scoring)
         task = getattr(final_step(self.estimator)[1], "_task", None)
-        if isinstance(self.scoring, str) and getattr(task, "takes_words", False):
+        if isinstance(self.scoring, str) and getattr(task, "row", "") == "sentence":
             allowed = (
                 "None (its score) or a callable for a tagger, such as entity_f1_scorer or "
                 "tag_f1_scorer of skdice.metrics: those of scikit-learn take one label a row"
