@@ -313,18 +313,18 @@ class CombinedLoss(BaseEstimator, nn.Module):
         """Compute the loss; weights are the same for all items of a window."""
         return self.value(self.sums(logits, target, sample_weight))
 
-    def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """Compute what the loss needs to know of some windows, additive over windows."""
-        raise NotImplementedError
-
-    def value(self, sums: Tensor) -> Tensor:
-        """Turn (added up) ``sums`` into the loss, a scalar tensor."""
-        raise NotImplementedError
+    sums: ClassVar[Callable[..., Tensor]]
+    value: ClassVar[Callable[..., Tensor]]
 
     @property
     def additive(self) -> bool:
         """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
         return self.loss.additive
+
+    @property
+    def memory(self) -> float | str:
+        """About how many steps the sums are formed over in training."""
+        return 0.0 if self.loss.separable else self.loss.memory
 
 
 def against_rest(logits: Tensor) -> Tensor:

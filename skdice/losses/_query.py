@@ -52,11 +52,6 @@ class QueryLoss(CombinedLoss):
         parts = zip(self.span_weights, sums.chunk(3))
         return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
 
-    @property
-    def memory(self) -> float | str:
-        """About how many steps the sums are formed over in training."""
-        return 0.0 if self.loss.separable else self.loss.memory
-
     def _matches(
         self, logits: Tensor, target: Tensor, sample_weight: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:

@@ -54,11 +54,6 @@ class SpanLoss(CombinedLoss):
         return self.loss.total_weight(start, sample_weight)
 
     @property
-    def memory(self) -> float | str:
-        """About how many steps the sums are formed over in training."""
-        return self.loss.memory
-
-    @property
     def separable(self) -> bool:
         """Whether the loss is a weighted mean, divided by ``sums[1]``."""
         return self.loss.separable

@@ -130,7 +130,7 @@ class TextModule(nn.Module):
 
     def _add_adapters(self, peft_config: Any) -> None:
         """Put adapters into the encoder, and leave its frozen weights out of the state."""
-        head = TextModule.head_parameters(self)
+        head = self.head_parameters()
         named = self.transformer.state_dict(keep_vars=True)
         base = {name: weight for name, weight in named.items() if weight not in head}
         self.base_digest = weights_digest(base.items())
@@ -160,7 +160,7 @@ class TextModule(nn.Module):
 
     def adapter_config(self, model: str) -> dict[str, Any]:
         """Return what a file of peft says of the adapters; their base model goes by this name."""
-        return saved_config(self.transformer, TextModule.head_parameters(self), model)
+        return saved_config(self.transformer, self.head_parameters(), model)
 
     def _add_head(self, model: str) -> None:
         """Make a head, where transformers has none."""
@@ -192,9 +192,10 @@ class TextModule(nn.Module):
 
     def head_parameters(self) -> set[nn.Parameter]:
         """Return the parameters that are not part of the pretrained encoder."""
-        named = dict(self.transformer.named_parameters())
+        named, of_all = dict(self.transformer.named_parameters()), self.named_parameters()
         encoder = set(self.transformer.base_model.parameters())
-        return set(named.values()) - encoder | {named[name] for name in self._new_in_encoder}
+        own = {w for name, w in of_all if not name.startswith((TRANSFORMER, "members."))}
+        return own | set(named.values()) - encoder | {named[key] for key in self._new_in_encoder}
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embedding of the pieces."""
@@ -239,13 +240,6 @@ class PairModule(SequenceModule):
         nn.init.normal_(self.comparison.weight, std=0.02)
         nn.init.zeros_(self.comparison.bias)
         self._load_saved_head(model)
-
-    def head_parameters(self) -> set[nn.Parameter]:
-        """Return the parameters that are not part of the pretrained encoder."""
-        named = dict(self.named_parameters())
-        return super().head_parameters() | {
-            weight for name, weight in named.items() if name.startswith("comparison.")
-        }
 
     def row_logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor | None:
         """Return the logits of the comparison, if it can be seen where the second text begins."""
@@ -337,10 +331,6 @@ class QueryModule(TextModule):
         self.dropout = self._make_dropout()
         self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
         self._load_saved_head(model)
-
-    def head_parameters(self) -> set[nn.Parameter]:
-        """Return the parameters that are not part of the pretrained encoder."""
-        return super().head_parameters() | set(self.head.parameters())
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
