@@ -15,6 +15,7 @@ from .._extras import not_installed
 from .._pipeline import final_step
 from ..estimators import load_pretrained
 from ..estimators._base import TextEstimator
+from ..io._replace import as_path
 from ._part import UNFINISHED, Job, Part, estimator_fingerprint
 
 _COLUMNS = {
@@ -190,10 +191,7 @@ def _output_type(estimator: Any, final: Any) -> pa.DataType:
 
 def _find_parts(source: Any, destination: Any) -> list[Part]:
     """Return the parts, sorted by name."""
-    for name, path in (("source", source), ("destination", destination)):
-        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-            raise TypeError(f"{name} must be a path (str or PathLike); got {path!r}.")
-    place, out = Path(os.path.realpath(source)), Path(os.path.realpath(destination))
+    place, out = as_path(source, "source"), as_path(destination, "destination")
     if place == out or place in out.parents or out in place.parents:
         raise ValueError(
             f"destination must lie beside the source, not in it or around it; got source="

@@ -268,10 +268,8 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     def _count(self, dataset: EncodedDataset) -> np.ndarray:
         """Return how many training rows each class has; a weight counts as repetition."""
-        target, n_classes = dataset.target, len(self.classes_)
+        target, weight, n_classes = dataset.target, dataset.text_weight, len(self.classes_)
         assert target is not None
-        weight = np.ones(len(target)) if dataset.weight is None else dataset.weight
-        weight = weight.astype(np.float64)
         if not self._is_multilabel:
             return np.bincount(target, weight, minlength=n_classes)
         return np.stack([weight @ (1 - target), weight @ target], axis=1)

@@ -59,17 +59,12 @@ class Lesson:
     @property
     def item_weight(self) -> np.ndarray:
         """The weight of the text of each item."""
-        return np.repeat(self._weight, np.diff(self.dataset.item_offsets))
-
-    @property
-    def _weight(self) -> np.ndarray:
-        weight = self.dataset.weight
-        return np.ones(self.dataset.n_texts) if weight is None else weight.astype(np.float64)
+        return np.repeat(self.dataset.text_weight, np.diff(self.dataset.item_offsets))
 
     def weighted(self) -> "Lesson":
         """Return the same with weights by which the texts of an epoch stand for all texts."""
         assert self.draw is not None
-        weight = (self._weight / self.draw.share).astype(np.float32)
+        weight = (self.dataset.text_weight / self.draw.share).astype(np.float32)
         return replace(self, dataset=replace(self.dataset, weight=weight))
 
 

@@ -91,9 +91,21 @@ def _with_all_classes(scores: list[np.ndarray], known: Any, classes: Any) -> lis
     if len(known) == len(classes):
         return scores
     lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
-    columns = [classes.tolist().index(name) for name in known.tolist()]
-    whole = []
-    for row in scores:
-        whole.append(np.full((*row.shape[:-1], len(classes)), lowest, dtype=row.dtype))
-        whole[-1][..., columns] = row
+    return [in_columns(row, known.tolist(), classes.tolist(), lowest) for row in scores]
+
+
+def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: float) -> np.ndarray:
+    """Return scores of some classes among those of all, which are filled up."""
+    whole = np.full((*row.shape[:-1], len(classes)), fill, dtype=row.dtype)
+    whole[..., [classes.index(name) for name in known]] = row
     return whole
+
+
+def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:
+    """Raise a ValueError unless each row is in one test part."""
+    counts = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_rows)
+    for row in np.flatnonzero(counts != 1)[:1]:
+        raise ValueError(
+            f"{owner} only works for partitions: every row in exactly one test part of cv; row "
+            f"{row} is in {counts[row]}."
+        )

@@ -140,9 +140,7 @@ class DicePairClassifier(TextClassifier):
         order = np.random.default_rng(0).permutation(dataset.n_texts)
         by_class = (order[dataset.target[order] == c] for c in range(len(self.classes_)))
         rows = np.sort(np.concatenate([part[:_MOST_ROWS] for part in by_class]))
-        target, weight = dataset.target[rows], np.ones(len(rows))
-        if dataset.weight is not None:
-            weight = dataset.weight[rows].astype(np.float64)
+        target, weight = dataset.target[rows], dataset.text_weight[rows]
         share = np.bincount(target, weight, len(self.classes_)) / weight.sum()
         features = self._compared(net, dataset.take(rows))
         # Without rows of a class there is nothing to tell; training says what is not finite.

@@ -354,6 +354,6 @@ def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> 
     sentence, query = data.text[window], encoded.query[window]
     words = np.unique(np.stack([sentence, query, encoded.word], axis=1), axis=0)
     starts = {(i, start, label) for i, row in enumerate(spans) for start, _, label in row}
-    weight = np.ones(data.n_texts) if data.weight is None else data.weight.astype(np.float64)
+    weight = data.text_weight
     n_starts = sum(weight[i] for i, _, _ in starts)
     return np.array([weight[words[:, 0]].sum() - n_starts, n_starts])

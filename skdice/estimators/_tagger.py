@@ -370,9 +370,7 @@ class DiceTokenTagger(WordTagger):
     def _count(self, dataset: EncodedDataset) -> np.ndarray:
         """Return how many training words each tag has; a weight counts as repetition."""
         assert dataset.target is not None
-        weight = None
-        if dataset.weight is not None:
-            weight = np.repeat(dataset.weight, np.diff(dataset.item_offsets)).astype(np.float64)
+        weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         return np.bincount(dataset.target, weight, minlength=len(self.classes_))
 
     def _background(self) -> int | None:

@@ -8,7 +8,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Labels
-from ._out_of_fold import out_of_fold_scores
+from ._out_of_fold import check_partition, out_of_fold_scores
 
 
 class DiceTextEncoder(TransformerMixin, BaseEstimator):
@@ -91,13 +91,7 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
         """
         self.fit(X, y)
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        counts = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
-        if (counts != 1).any():
-            row = int((counts != 1).argmax())
-            raise ValueError(
-                f"cv must put each row in one test part; got {self.cv!r}, which puts row {row} in "
-                f"{counts[row]}."
-            )
+        check_partition(splits, len(y), "fit_transform")
         scores = out_of_fold_scores(self.estimator_, X, y, splits=splits)
         return _columns(self.estimator_._decision(np.stack(scores)))
 

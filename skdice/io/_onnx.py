@@ -65,9 +65,7 @@ def export(
     the graph holds for any number of rows and pieces. Of ``metadata`` str is written as it is, all
     else as JSON.
     """
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise TypeError(f"path must be a path (str or PathLike); got {path!r}.")
-    target = as_path(path)
+    target = as_path(path, "path")
     if target.suffix != ".onnx" or target.is_dir():
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
     _check_installed("export_onnx", "onnx", "onnxscript")

@@ -17,10 +17,10 @@ T = TypeVar("T")
 _READ_ATTEMPTS = 100
 
 
-def as_path(directory: str | os.PathLike[str]) -> Path:
+def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
     """Return an absolute path without symbolic links."""
     if not isinstance(directory, str | os.PathLike) or not os.fspath(directory):
-        raise TypeError(f"directory must be a path (str or PathLike); got {directory!r}.")
+        raise TypeError(f"{name} must be a path (str or PathLike); got {directory!r}.")
     return Path(os.path.realpath(os.fspath(directory)))
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_sample_weight, indexable_rows, list_some
 from .._pipeline import weight_parameter
+from ..estimators._out_of_fold import check_partition, in_columns
 from ..estimators._rows import object_array
 
 
@@ -84,13 +85,7 @@ def cross_val_predict_proba(
     parts = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     # Parts may be masks or lists.
     splits = [tuple(np.arange(n_rows)[part] for part in split) for split in parts]
-    counts = np.bincount([row for _, test in splits for row in test], minlength=n_rows)
-    if (counts != 1).any():
-        row = int((counts != 1).argmax())
-        raise ValueError(
-            f"cross_val_predict_proba only works for partitions: every row in exactly one test "
-            f"part of cv; row {row} is in {counts[row]}."
-        )
+    check_partition(splits, n_rows, "cross_val_predict_proba")
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)
         for train, test in splits
@@ -103,10 +98,8 @@ def cross_val_predict_proba(
     for fold, ((classes, found), (_, test)) in enumerate(zip(results, splits)):
         if len(classes) < len(every):
             lacking[fold] = list_some([name for name in every if name not in classes])
-        columns = [every.index(name) for name in classes]
         for i, known in zip(test, found):
-            rows[i] = np.zeros((*known.shape[:-1], len(every)), dtype=known.dtype)
-            rows[i][..., columns] = known
+            rows[i] = in_columns(known, classes, every, 0.0)
     if lacking:
         fold, names = next(iter(lacking.items()))
         warnings.warn(

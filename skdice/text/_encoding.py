@@ -54,6 +54,11 @@ class EncodedDataset:
         """Number of items of all texts."""
         return int(self.item_offsets[-1])
 
+    @property
+    def text_weight(self) -> np.ndarray:
+        """The weight of each text, float64; 1 where none is given."""
+        return np.ones(self.n_texts) if self.weight is None else self.weight.astype(np.float64)
+
     def take(self, texts: np.ndarray) -> "EncodedDataset":
         """Return the data set of the given texts, in that order."""
         first = np.searchsorted(self.text, np.arange(self.n_texts + 1))

@@ -59,7 +59,7 @@ class EncodedQuestions:
         data = self.dataset
         last_window = np.searchsorted(data.text, np.arange(data.n_texts), side="right") - 1
         n_positions = self.window_stop[last_window] + 1
-        weight = np.ones(data.n_texts) if data.weight is None else data.weight.astype(np.float64)
+        weight = data.text_weight
         n_answers = weight.sum()
         return np.array([weight @ n_positions - n_answers, n_answers])
 
