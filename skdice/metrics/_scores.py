@@ -121,8 +121,7 @@ def entity_precision_recall_fscore_support(
     (0.5, 0.5, 0.5, 2)
     """
     _check_options("entity metrics", average, zero_division)
-    rows = list(entities_of_rows(y_true, y_pred, mode, scheme))
-    counts = count_by_label(rows, _labels_of(rows)).sum(0)
+    _, counts = _count_all(entities_of_rows(y_true, y_pred, mode, scheme))
     return _average(counts, average, zero_division)
 
 
@@ -180,11 +179,10 @@ def entity_classification_report(
     bounds: dict[str, Any] = {"low": 0, "high": 1, "closed": "neither"}
     check_number(owner, "confidence_level", confidence_level, optional=True, **bounds)
     rows = list(entities_of_rows(y_true, y_pred, mode, scheme)) or [(set(), set())]
-    labels = _labels_of(rows)
-    counts = count_by_label(rows, labels)
-    report = _tabulate(labels, counts.sum(0), zero_division)
+    labels, counts = _count_all(rows)
+    report = _tabulate(labels, counts, zero_division)
     if confidence_level is not None:
-        lows, highs = _f1_intervals(counts, labels, zero_division, confidence_level)
+        lows, highs = _f1_intervals(rows, labels, zero_division, confidence_level)
         for name, low, high in zip(report, lows.tolist(), highs.tolist()):
             report[name] |= {"f1-score low": low, "f1-score high": high}
     if output_dict:
@@ -279,8 +277,15 @@ def entities_of_rows(
         )
 
 
-def _labels_of(rows: Iterable[_Row]) -> list[str]:
-    return sorted({entity.label for both in rows for entity in both[0] | both[1]})
+def _count_all(rows: Iterable[_Row]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the labels, sorted, and their counts in all rows, (3, n_labels)."""
+    counters: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
+    for true, pred in rows:
+        for counter, entities in zip(counters, (true & pred, pred, true)):
+            counter.update(entity.label for entity in entities)
+    labels = sorted(set().union(*counters))
+    counts = [[counter[label] for label in labels] for counter in counters]
+    return labels, np.array(counts, dtype=np.int64)
 
 
 def count_by_label(rows: Sequence[Any], labels: Sequence[str]) -> NDArray[np.int64]:
@@ -332,10 +337,11 @@ def _tabulate(
 
 
 def _f1_intervals(
-    counts: NDArray[np.int64], labels: list[str], zero_division: float, confidence_level: float
+    rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
 ) -> NDArray[np.float64]:
     """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
-    sums = resampled_sums(counts.reshape(len(counts), -1), _N_RESAMPLES, 0).astype(np.int64)
+    counts = count_by_label(rows, labels).reshape(len(rows), -1)
+    sums = resampled_sums(counts, _N_RESAMPLES, 0).astype(np.int64)
     tables = (_tabulate(labels, sum_, zero_division) for sum_ in sums.reshape(len(sums), 3, -1))
     scores = [[row["f1-score"] for row in table.values()] for table in tables]
     return interval(np.array(scores), confidence_level)
