@@ -344,11 +344,6 @@ def peak_memory(loss, n_windows, n_words, size=64):
     return int(np.cumsum(sizes).max())
 
 
-def test_means_of_items_are_not_remembered():
-    assert QueryLoss(DiceLoss(memory=10)).memory == 10
-    assert QueryLoss(DiceLoss(level="example", memory=10)).memory == 0
-
-
 @pytest.mark.parametrize("name", ["ce", "dice ohem", "dsc example"])
 def test_memory_of_all_pairs(name):
     """No pair has a vector: 8 windows of 512 words would need 1 GB for those of size 64 alone."""
