@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib import Parallel, delayed
 
 from skdice.nn._batching import StepSampler
 from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
@@ -103,10 +102,3 @@ def test_what_the_launcher_says(environment, is_first, monkeypatch):
     if environment.get("WORLD_SIZE") != "4" or "RANK" not in environment:
         assert current_ranks("cpu") is ALONE
     assert not torch.distributed.is_initialized()
-
-
-def test_a_worker_of_joblib_is_alone(monkeypatch):
-    monkeypatch.setenv("RANK", "3")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    found = Parallel(2, "threading")(delayed(current_ranks)("cpu") for _ in range(2))
-    assert found == [ALONE, ALONE]
