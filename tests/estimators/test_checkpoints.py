@@ -133,17 +133,21 @@ PARAMETERS = {
     "bf16": {"precision": "bf16", "background_bias": "auto", "validation_fraction": 0.25},
     "loss object": {"loss": DiceLoss(gamma=0.5), "class_weight": "balanced"},
     "numpy's seed": {"random_state": np.random.RandomState(3)},
+    "sampled": {"negative_ratio": 1},
 }
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_with_parameters(name, tiny_bert, tmp_path):
-    plain, X, y = make("tagger", tiny_bert, **{**DROPOUT_MATTERS, **PARAMETERS[name]})
+    case = "pairs" if name == "sampled" else "tagger"
+    plain, X, y = make(case, tiny_bert, **{**DROPOUT_MATTERS, **PARAMETERS[name]})
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     plain.fit(X, y)
     killed(kept, X, y, epoch=2)
     again, _ = continued(kept, X, y)
     assert_same_fit(again, plain)
+    if name == "sampled":
+        assert plain.history_["n_texts"].tolist() == [8] * EPOCHS
     if name == "patience":  # A fit that ended early has ended.
         assert len(plain.history_) < 9
         assert continued(kept, X, y)[1] == 0

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 from scipy.special import logit
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -262,10 +262,6 @@ class TestPrediction:
         np.testing.assert_allclose(p.sum(1), 1)
         np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), decision)
         np.testing.assert_array_equal(texts.predict(X), texts.classes_[(decision > 0).astype(int)])
-
-    def test_is_classifier(self):
-        assert is_classifier(DicePairClassifier())
-        assert is_classifier(DiceTextClassifier())
 
 
 class TestTables:

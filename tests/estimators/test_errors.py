@@ -3,14 +3,11 @@
 Rows of junk are in test_bad_input, and the words that users are promised in test_bad_input_table.
 """
 
-import signal
 import warnings
 
 import numpy as np
 import pytest
-import torch
 from sklearn.exceptions import NotFittedError
-from skorch.callbacks import Callback
 
 from skdice import (
     DicePairClassifier,
@@ -250,6 +247,7 @@ def test_a_class_without_weight_is_absent(tiny_bert):
     "change, part",
     [
         (lambda weight: weight[:-1], "sample_weight"),
+        (lambda weight: [1, 1, -1, *weight[3:]], "row 2"),
         (lambda weight: [*weight[:-1], np.nan], "has nan"),
         (lambda weight: [0.0] * len(weight), "zero"),
     ],
@@ -322,42 +320,6 @@ class TestTruncation:
 
 
 # -- fits that fail --------------------------------------------------------------------------------
-
-
-class At(Callback):
-    """Calls a function in one batch of a fit."""
-
-    def __init__(self, batch, function):
-        self.batch = batch
-        self.function = function
-        self.n_batches = 0
-
-    def on_batch_begin(self, net, **kwargs):
-        self.n_batches += 1
-        if self.n_batches == self.batch:
-            self.function(net)
-
-
-def test_a_loss_that_is_not_finite_keeps_the_weights(tiny_bert):
-    kept = []
-
-    def poison(net):
-        kept.append(net.module_.transformer.classifier.bias.detach().clone())
-        value = net.criterion_.value
-        net.criterion_.value = lambda sums: value(sums) * float("nan")
-
-    tagger = make(DiceTokenTagger, tiny_bert, max_epochs=3, callbacks=[At(4, poison)])
-    refuses(["loss", "epoch 2, batch 2 of 2", "nan"], lambda: tagger.fit(X, Y))
-    assert torch.equal(tagger.net_.module_.transformer.classifier.bias, kept[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        assert np.isfinite(np.concatenate(tagger.predict_proba(X))).all()
-
-
-def test_ctrl_c_is_not_swallowed(tiny_bert):
-    press = At(2, lambda net: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        make(DiceTokenTagger, tiny_bert, callbacks=[press]).fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -254,24 +254,6 @@ class TestExact:
         assert tagger.negative_ratio_ == 2
         assert len(tagger.predict(X)) == 48
 
-    def test_a_killed_fit_goes_on(self, tiny_bert, tmp_path):
-        class Stop(Callback):
-            only_watches = True
-
-            def on_epoch_end(self, net, **kwargs):
-                if len(net.history) == 2:
-                    raise RuntimeError
-
-        X, y = rare_entities()
-        params = {**FAST, "max_epochs": 4, "negative_ratio": 2}
-        whole = DiceTokenTagger(tiny_bert, **params).fit(X, y)
-        tagger = DiceTokenTagger(tiny_bert, checkpoint_dir=tmp_path, callbacks=[Stop()], **params)
-        with pytest.raises(RuntimeError):
-            tagger.fit(X, y)
-        assert torch.equal(
-            weights_of(tagger.set_params(callbacks=None).fit(X, y)), weights_of(whole)
-        )
-
 
 def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
     X, y = rare_entities()
