@@ -21,7 +21,7 @@ from skdice.estimators import load_pretrained
 from skdice.io._values import from_json, to_json
 
 from ..corpora import easy_corpus
-from ..io.conftest import CASES, FAST, make
+from ..io.conftest import CASES, FAST, make, scores
 from ..io.test_load_errors import change, content_of, sign
 from ..tiny_models import change_weights
 
@@ -54,14 +54,6 @@ class Begin(Callback):
     def on_train_begin(self, net, **kwargs):
         named = net.module_.named_parameters()
         self.weights_ = {name: weight.detach().clone() for name, weight in named}
-
-
-def scores(estimator, X):
-    """Return what an estimator computes of rows, as one array."""
-    if hasattr(estimator, "predict_proba"):
-        return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
-    dataset = estimator._encode(X)
-    return estimator._predict_logits(dataset.dataset).ravel()
 
 
 @pytest.fixture(scope="module")

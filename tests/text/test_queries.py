@@ -11,11 +11,6 @@ from skdice.text._queries import encode_queries
 from skdice.text._windows import cut_windows
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
-SENTENCES = [
-    ["john", "saw", "oslo"],
-    ["mary"],
-    ["the", "small", "company", "near", "rome", "umbrella"],
-]
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "babababa", "", "\u200b", LONG_WORD]
 
