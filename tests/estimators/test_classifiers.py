@@ -411,8 +411,7 @@ class TestThreshold:
 
     def test_what_it_finds_is_found(self, tiny_bert):
         # Of 36 pairs that are others and 4 that are the same, none has a probability of a half.
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             pairs = self.fitted(tiny_bert)
         assert pairs.predict(self.X).any()
         with pytest.warns(UserWarning, match="never predicted 1"):

@@ -41,6 +41,7 @@ SKLEARN_CHECKS = [
     "check_get_params_invariance",
     "check_set_params",
 ]
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Tiny fits find nothing.
 OUTPUTS = ("predict", "predict_proba", "decision_function", "no_answer_score")
 
 
@@ -81,9 +82,7 @@ class Case:
 
     def fit(self, X=None, y=None, **options):
         X, y = (self.X, self.y) if X is None else (X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # Tiny fits find nothing.
-            return clone(self.estimator).fit(X, y, **options)
+        return clone(self.estimator).fit(X, y, **options)
 
 
 @pytest.fixture(scope="module", params=DATA, ids=lambda cls: cls.__name__)
@@ -158,9 +157,7 @@ def test_a_fit_leaves_parameters_and_data_alone(case):
     estimator = clone(case.estimator)
     X, y = copy.deepcopy((case.X, case.y))
     before, params = joblib.hash((X, y)), joblib.hash(estimator.get_params())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        assert estimator.fit(X, y) is estimator
+    assert estimator.fit(X, y) is estimator
     estimator.predict(X), estimator.score(X, y)
     assert joblib.hash((X, y)) == before
     assert joblib.hash(estimator.get_params()) == params
@@ -259,9 +256,7 @@ def test_classes(case):
 def test_one_seed_gives_one_estimator(case):
     check_same(outputs(case.fit(), case.X), case.outputs)
     other = case.fit(take(case.X, np.arange(8, 16)), take(case.y, np.arange(8, 16)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        other.set_params(**case.estimator.get_params(deep=False)).fit(case.X, case.y)
+    other.set_params(**case.estimator.get_params(deep=False)).fit(case.X, case.y)
     check_same(outputs(other, case.X), case.outputs)
     weights = case.fitted.net_.module_.head_parameters()
     others = clone(case.estimator).set_params(random_state=1).fit(case.X, case.y)

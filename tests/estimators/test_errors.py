@@ -283,8 +283,7 @@ class TestQuestions:
         extractor = make(DiceSpanExtractor, tiny_bert, max_length=20, stride=2)
         with pytest.warns(UserWarning, match=r"1 questions .*: row 0\."):
             extractor.fit(long, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
+        with warnings.catch_warnings(action="error", category=UserWarning):
             extractor.set_params(max_length=32, stride=24).fit(long, y)
 
 

@@ -27,8 +27,7 @@ def squad(*answers):
 
 def read(row, on_misaligned="repair", context=CONTEXT):
     """Return the gold answers of one row; it must warn if, and only if, it counts something."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         gold = align_answers([row], [context], on_misaligned)
     assert len(caught) == (gold.n_misaligned > 0)
     return gold
@@ -222,8 +221,7 @@ def test_all_wrong_offsets_of_published_corpora_are_counted(name, n_misaligned, 
         pytest.skip(f"needs the corpus mrc/{name}.json.xz in ../shared/data")
     X, y = read_squad(path)
     contexts = X["context"].tolist()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         gold = align_answers(y, contexts, on_misaligned)
     assert gold.n_misaligned == n_misaligned
     assert len(caught) == (n_misaligned > 0)

@@ -253,8 +253,7 @@ class TestQueries:
     def fit(self, model, labels, queries):
         """Return what is asked for the labels, and the warnings."""
         y = [[(i, i + 1, label) for i, label in enumerate(labels)]] * 4
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             tagger = make(model, queries=queries, max_epochs=1).fit([["a", "b", "c"]] * 4, y)
         return tagger.queries_, [str(w.message) for w in caught if "quer" in str(w.message)]
 

@@ -131,8 +131,7 @@ class TestMissedGold:
         tagger = DiceQueryTagger(tiny_bert, max_length=16, **{**FAST, "max_epochs": 1})
         with pytest.warns(UserWarning, match=r"^1 entities are longer .* larger stride or max_le"):
             tagger.fit(X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             tagger.score(X, y)
             tagger.set_params(max_length=None).fit(X, y)
 

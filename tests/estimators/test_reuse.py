@@ -83,11 +83,9 @@ def test_another_tokenizer_at_the_same_path_does_not_meet_old_pieces(own_bert):
 def test_cut_texts_are_said_once(tiny_bert):
     X, y = easy_texts(12)
     fast = {"max_epochs": 1, "max_length": 4, "random_state": 0, "verbose": 0}
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
-        with reuse_work():
-            for _ in range(2):
-                DiceTextClassifier(tiny_bert, **fast).fit(X, y).predict(X)
+    with warnings.catch_warnings(record=True, action="always") as record, reuse_work():
+        for _ in range(2):
+            DiceTextClassifier(tiny_bert, **fast).fit(X, y).predict(X)
     cut = [str(w.message) for w in record if w.category is TruncationWarning]
     assert len(cut) == 1
     assert cut[0].endswith("Other fits that share their work do not say so.")

@@ -64,8 +64,7 @@ def exported(fitted_shallow, tmp_path_factory):
         path = tmp_path_factory.mktemp("onnx") / "model.onnx"
         estimator.net_.module_.train()  # To see that dropout is off in the file, and on after it.
         before = state_of(estimator)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             estimator.export_onnx(path)
         assert state_of(estimator) == before
         assert os.listdir(path.parent) == ["model.onnx"]

@@ -244,8 +244,7 @@ class TestLabels:
     @pytest.mark.parametrize("per_label", [False, True])
     def test_precision_that_is_asked_for(self, tagger, per_label):
         X, y = easy_corpus(200, seed=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             low = tune_decision(tagger, X, y, min_recall=0.97, per_label=per_label)
             high = tune_decision(tagger, X, y, min_precision=0.97, per_label=per_label)
         scores = [

@@ -29,8 +29,7 @@ LOSSES = [
 
 @pytest.fixture(autouse=True)
 def short_trainings_may_collapse():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         yield
 
 
