@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from skorch.callbacks import Callback
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
@@ -19,6 +18,7 @@ from skdice.nn._net import TextNet
 from skdice.nn._runtime import seeded
 from skdice.nn._train import FiniteGuard, make_schedule, train
 
+from ..spies import Spy
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 
 LENGTHS = [2 + i % 5 for i in range(20)]
@@ -35,24 +35,6 @@ def test_a_clone_has_the_same_parameters():
     assert again.optimizer is torch.optim.AdamW
     assert again.initialize().criterion_.gamma == 2.0
     assert net.criterion_ is not loss, "a fit has a copy of its own"
-
-
-class Spy(Callback):
-    """Calls a function on an event, with the net and how often the event has happened."""
-
-    def __init__(self, event, function):
-        self.event = event
-        self.function = function
-        self.count = 0
-
-    def __getattribute__(self, name):
-        if name.startswith("on_") and name == self.event:
-            return self._call
-        return super().__getattribute__(name)
-
-    def _call(self, net, **kwargs):
-        self.count += 1
-        self.function(net, self.count)
 
 
 def make_net(module=ToyModule, criterion=CrossEntropyLoss, callbacks=(), **kwargs):
