@@ -11,7 +11,7 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.losses import DiceLoss, make_loss
+from skdice.losses import DiceLoss
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
@@ -83,15 +83,3 @@ def test_class_weights_are_those_of_the_user(tiny_bert):
     assert weights[0] is None
     assert not np.array_equal(weights[1], weights[2])
     assert sorted(weights[3]) == [0.5, 1]
-
-
-def test_takes_no_weights_where_it_is_cross_entropy(tiny_bert):
-    with pytest.raises(ValueError, match=r"K=2\.0 cannot be used with cross-entropy"):
-        DiceSpanExtractor(tiny_bert, K=2.0).fit(*easy_questions(8))
-
-
-def test_has_no_parameters_to_set(tiny_bert):
-    with pytest.raises(ValueError, match=r"gamma=2\.0 cannot be used with loss='auto'"):
-        DiceTokenTagger(tiny_bert, gamma=2.0).fit(*easy_corpus(8))
-    with pytest.raises(ValueError, match="chosen by an estimator"):
-        make_loss("auto")

@@ -442,10 +442,6 @@ class TestThreshold:
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
         np.testing.assert_allclose(labels.threshold_, logit(0.3))
 
-    def test_several_classes_have_none_that_is_given(self, tiny_bert):
-        with pytest.raises(ValueError, match=r"'threshold' .* more than two classes"):
-            make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_texts(18, n_classes=3))
-
     @pytest.mark.parametrize("kind", ["pairs", "texts", "classes", "labels"])
     def test_it_is_tuned_out_of_fold(self, quick_bert, kind):
         make = make_pairs if kind == "pairs" else make_texts

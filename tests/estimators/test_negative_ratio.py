@@ -271,12 +271,6 @@ def test_progress_says_what_was_drawn(tiny_bert, capsys):
     assert "18 of 48 texts" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("value", [0, -1, "all", True, np.nan])
-def test_not_allowed(value, tiny_bert):
-    with pytest.raises(ValueError, match="'negative_ratio'"):
-        DiceTokenTagger(tiny_bert, negative_ratio=value).fit(*rare_entities())
-
-
 def test_query_tagger_learns_from_fewer_questions(quick_bert):
     queries = {"PER": "john mary", "LOC": "oslo paris"}
     params = {**FAST, "loss": "dice", "max_epochs": 10, "lr": 5e-3, "queries": queries}

@@ -81,14 +81,6 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     assert one.fit(X, y).max_epochs_ == 10  # 5 steps
 
 
-@pytest.mark.parametrize("name", ["lr", "max_epochs"])
-@pytest.mark.parametrize("value", ["fast", 0, -1, None, "AUTO"])
-def test_not_allowed(tiny_models, name, value):
-    tagger, X, y = make("tagger", tiny_models("bert"), **{name: value})
-    with pytest.raises(ValueError, match=f"'{name}'"):
-        tagger.fit(X, y)
-
-
 def test_tools_that_ask_for_the_numbers(tiny_models):
     X, y = easy_corpus(24)
     tagger = DiceTokenTagger(

@@ -142,7 +142,6 @@ class TestGroups:
 
 ERRORS = {
     "both": ({"validation_fraction": 0.2}, {"validation": ([], [])}, "takes the place of"),
-    "nothing": ({"patience": 2}, {}, "patience=2 needs rows to validate on"),
     "no rows": ({}, {"validation": ([], [])}, "must have a row to validate on"),
     "no numbers": ({}, {"validation": []}, "must be a tuple"),
     "other things": ({}, {"validation": "dev"}, "must be a tuple"),

@@ -198,6 +198,11 @@ def test_unknown_name(function, name):
         function(name)
 
 
+def test_auto_is_of_estimators():
+    with raises(["chosen by an estimator"]):
+        make_loss("auto")
+
+
 @pytest.mark.parametrize("name, parameter", [("ce", "gamma"), ("focal", "alpha"), ("dice", "beta")])
 def test_parameters_that_a_loss_does_not_have(name, parameter):
     with pytest.raises(TypeError, match=parameter):
