@@ -3,7 +3,6 @@
 That they work at all is in test_sklearn_table.
 """
 
-import joblib
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -108,14 +107,6 @@ class TestExtractor:
         predicted = cross_val_predict(extractor, X, y, cv=2)
         # Folds of equal size: the mean of their means is that of all rows.
         assert scores.mean() == pytest.approx(squad_f1_score(y, predicted))
-
-    def test_frozen_and_dumped(self, extractor, rows, tmp_path):
-        X, y = rows
-        frozen = FrozenEstimator(extractor.fit(X, y))
-        expected = extractor.predict(X).tolist()
-        assert frozen.fit(X[:2], y[:2]).predict(X).tolist() == expected
-        joblib.dump(frozen, tmp_path / "frozen")
-        assert joblib.load(tmp_path / "frozen").predict(X).tolist() == expected
 
     def test_weights_are_routed(self, extractor, rows):
         X, y = rows

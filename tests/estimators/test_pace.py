@@ -87,8 +87,8 @@ def test_tools_that_ask_for_the_numbers(tiny_models):
         tiny_models("bert"), verbose=0, random_state=0, batch_size=12, lr="auto", max_epochs=1
     )
     search = DiceSearchCV(tagger, n_trials=2, cv=2, random_state=0).fit(X, y)
-    rates = search.results_["lr"] if hasattr(search, "results_") else search.cv_results_["param_lr"]
-    assert np.all((np.asarray(rates, float) >= 5e-4 / 4) & (np.asarray(rates, float) <= 5e-4 * 4))
+    rates = np.asarray(search.cv_results_["param_lr"], float)
+    assert np.all((rates >= 5e-4 / 4) & (rates <= 5e-4 * 4))
     tagger.set_params(max_epochs="auto")
     table = compare_losses(tagger, X, y, X, y, losses=["ce"], seeds=[0])
     assert "'auto' epochs" in table.to_markdown()

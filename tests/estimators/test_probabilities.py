@@ -133,11 +133,6 @@ class TestValues:
         estimator, X = fitted("labels")
         assert np.abs(estimator.predict_proba(X).sum(axis=1) - 1).max() > 1e-3
 
-    def test_tagger_gives_probabilities_of_every_word(self, fitted):
-        estimator, X = fitted("tagger")
-        shapes = [p.shape for p in estimator.predict_proba(X)]
-        assert shapes == [(len(words), len(estimator.classes_)) for words in X]
-
     @pytest.mark.parametrize("scale", [1, 1e9])
     def test_scores_of_spans(self, with_spans, scale):
         estimator, X = with_spans

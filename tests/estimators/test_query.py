@@ -150,12 +150,6 @@ class TestPrediction:
             tagger.fit(X, y)
         assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
 
-    def test_spans_agree_with_the_tags(self, fitted, corpus):
-        X = corpus[0]
-        assert plain(fitted.predict_spans(X)) == spans_of(fitted.predict(X))
-        scores = [entity.score for row in fitted.predict_spans(X) for entity in row]
-        assert 0.5 < min(scores) <= max(scores) <= 1
-
     def test_flat_decoding_has_no_overlap(self, tiny_bert, corpus):
         tagger = make(tiny_bert, max_epochs=1).fit(*corpus)
         tagger.threshold_ = -4.0

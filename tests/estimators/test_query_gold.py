@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from skdice import DiceQueryTagger
-from skdice.metrics import entity_f1_score, get_entities
+from skdice.metrics import entity_f1_score
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus
+from .test_query import plain, spans_of
 
 FAST = {
     "loss": "dice",
@@ -34,10 +35,6 @@ def fitted(tiny_bert):
 def hasty(tiny_bert):
     """Trained for too short a time: its best threshold is not 0."""
     return DiceQueryTagger(tiny_bert, **{**FAST, "max_epochs": 3}).fit(*easy_corpus(40))
-
-
-def plain(rows):
-    return [[tuple(entity)[:3] for entity in row] for row in rows]
 
 
 def joined(n_sentences, seed=3):
@@ -102,10 +99,6 @@ def perfect_logits(target, size=64):
         number = 1 + n % (size - 1)
         start[item, number] = end[item + target[item, 3 + column] - 1, number] = 4
     return logits
-
-
-def spans_of(y):
-    return [[tuple(span) for span in get_entities(row)] for row in y]
 
 
 class TestMissedGold:

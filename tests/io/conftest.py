@@ -1,6 +1,7 @@
 """Fitted estimators of every class, and the directories they are saved in."""
 
 import functools
+import importlib.util
 import shutil
 
 import numpy as np
@@ -43,6 +44,14 @@ def scores(estimator, X):
     if hasattr(estimator, "predict_proba"):
         return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
     return estimator._predict_logits(estimator._encode(X).dataset).ravel()
+
+
+def without(monkeypatch, package):
+    """Let a package be missing."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if package in name else find(name)
+    )
 
 
 def fit_once(models):

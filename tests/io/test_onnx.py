@@ -3,7 +3,6 @@
 import copy
 import errno
 import functools
-import importlib.util
 import json
 import logging
 import math
@@ -21,7 +20,7 @@ from transformers import AutoTokenizer
 import skdice
 from skdice.text._encoding import EncodedDataset
 
-from .conftest import make
+from .conftest import make, without
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -248,13 +247,6 @@ def quick(exported, monkeypatch):
     program = SimpleNamespace(model=SimpleNamespace(metadata_props={}), save=save)
     monkeypatch.setattr(torch.onnx, "export", lambda *args, **kwargs: program)
     return estimator, program
-
-
-def without(monkeypatch, package):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if package in name else find(name)
-    )
 
 
 class TestRefused:

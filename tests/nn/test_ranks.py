@@ -68,21 +68,6 @@ def test_a_broken_connection(monkeypatch):
     assert "Connection closed" in str(caught.value.__cause__)
 
 
-def test_alone_nothing_is_sent(monkeypatch):
-    monkeypatch.setattr(torch, "distributed", None)
-    tensor = torch.arange(3)
-    assert ALONE.sum(tensor) is tensor
-    assert ALONE.join(tensor, slice(0, 3), 3) is tensor
-    assert ALONE.own(np.arange(4)).tolist() == [0, 1, 2, 3]
-    assert ALONE.stack(tensor).tolist() == [[0, 1, 2]]
-    assert ALONE.place(5) == (slice(0, 5), 5)
-    assert ALONE.is_first
-    ALONE.copy_first([tensor])
-    ALONE.compare({"rows": "0" * 16})
-    with pytest.raises(KeyError), ALONE.left_on_error():
-        raise KeyError
-
-
 @pytest.mark.parametrize(
     "environment, is_first",
     [
