@@ -263,19 +263,18 @@ class TestDamaged:
         with pytest.raises(ValueError, match=name):
             load_pretrained(saved)
 
-    def test_too_large(self, saved):
-        """Nothing is allocated for adapters that are not there."""
+    @pytest.mark.parametrize(
+        "field, value, message",
+        [
+            ("r", 10**9, "cannot be loaded"),  # Nothing is allocated for what is not there.
+            ("megatron_config", {"type": "dict", "items": []}, "megatron_config"),
+        ],
+    )
+    def test_fields(self, saved, field, value, message):
         parameters = content_of(saved)["parameters"]
-        parameters["peft_config"]["parameters"]["r"] = 10**9
+        parameters["peft_config"]["parameters"][field] = value
         change(saved, parameters=parameters)
-        with pytest.raises(ValueError, match="cannot be loaded"):
-            load_pretrained(saved)
-
-    def test_code(self, saved):
-        parameters = content_of(saved)["parameters"]
-        parameters["peft_config"]["parameters"]["megatron_config"] = {"type": "dict", "items": []}
-        change(saved, parameters=parameters)
-        with pytest.raises(ValueError, match="megatron_config"):
+        with pytest.raises(ValueError, match=message):
             load_pretrained(saved)
 
     def test_without_peft(self, saved, monkeypatch):
@@ -319,10 +318,7 @@ def test_what_is_not_allowed(tiny_models, config, message):
     tagger, X, y = make("tagger", tiny_models("bert"), peft_config=config)
     with pytest.raises(ValueError, match=message):
         tagger.fit(X, y)
-
-
-def test_frozen_layers(tiny_models):
-    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, n_frozen_layers=1)
+    tagger.set_params(peft_config=LORA, n_frozen_layers=1)
     with pytest.raises(ValueError, match="n_frozen_layers must be None with peft_config"):
         tagger.fit(X, y)
 
