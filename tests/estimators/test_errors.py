@@ -210,7 +210,6 @@ def test_loss_parameter_on_a_name(tiny_bert):
     [
         (DiceTokenTagger, [], [], ["no sentence"]),
         (DiceTokenTagger, [[], []], [[], []], ["2 sentences and no words"]),
-        (DiceTokenTagger, X, [["O"] * len(row) for row in X], ["'O'"]),
         (DiceQueryTagger, X, with_row(Y, 3, [(0, 1, "PER")]), ["row 3", "tuple"]),
         (DiceQueryTagger, X, with_row(SPANS, 3, "B-PER"), ["row 3", "'B-PER'"]),
         (DiceQueryTagger, X, [["NOUN"] * len(row) for row in X], ["'NOUN'", "DiceTokenTagger"]),

@@ -99,22 +99,15 @@ class TestForms:
         expected = answers.predict(X)
         table = pd.DataFrame(X, columns=["question", "context"], index=range(12, 0, -1))
         rows = table.to_dict("records")
-        objects = {"pairs": np.empty(12, dtype=object), "dicts": np.empty(12, dtype=object)}
-        for i in range(12):
-            objects["pairs"][i], objects["dicts"][i] = X[i], rows[i]
         assert expected.dtype == object
         assert expected.shape == (12,)
         for same in (
             table,
             table.assign(title="a", id=range(12))[["id", "context", "title", "question"]],
             table.astype("string"),
-            rows,
             [{**row, "title": "a"} for row in rows],
-            pd.Series(rows),
             [list(pair) for pair in X],
             pd.Series(X, index=range(12, 0, -1)),
-            objects["pairs"],
-            objects["dicts"],
             np.array(X, dtype=object),
             np.array(X),
         ):
