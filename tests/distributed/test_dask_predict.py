@@ -1,6 +1,5 @@
 """Corpora of Parquet files: every kind of estimator, resuming, and what is refused."""
 
-import functools
 import itertools
 import shutil
 
@@ -22,7 +21,7 @@ from skdice.distributed._part import estimator_fingerprint
 from skdice.estimators import load_pretrained
 
 from ..corpora import easy_corpus, easy_texts
-from ..io.conftest import CASES, FAST, N_ROWS, make
+from ..io.conftest import CASES, FAST, N_ROWS, fit_once
 
 WORDS = pa.list_(pa.string())
 # Columns, type of the predictions.
@@ -37,20 +36,14 @@ TABLES = {
 
 
 @pytest.fixture(scope="module")
-def fitted(tiny_bert):
-    """Return the fitted estimator of a case; do not change it."""
-
-    @functools.cache
-    def fit(case):
-        estimator, *rows = make(case, tiny_bert)
-        return estimator.fit(*rows)
-
-    return fit
+def fitted(tiny_models):
+    """Return a fitted estimator with its rows, by case; do not change it."""
+    return fit_once(tiny_models)
 
 
 @pytest.fixture(scope="module")
 def tagger(fitted):
-    return fitted("tagger")
+    return fitted("tagger")[0]
 
 
 _RAW = pa.array([b"a", b"b", b"c", b"\xff", b"d", b"e\xc3"])
@@ -108,7 +101,7 @@ def read(directory):
 class TestPredictions:
     @pytest.mark.parametrize("case", TABLES)
     def test_as_predict(self, case, fitted, tmp_path, small_chunks):
-        estimator = fitted(case)
+        estimator = fitted(case)[0]
         rows = CASES[case][1](N_ROWS, seed=1)[0]
         source = write_corpus(tmp_path / "corpus", columns_of(case, rows))
         table = predict(estimator, source, tmp_path / "out", TABLES[case][0], keep="id")
@@ -301,7 +294,7 @@ class TestBadInput:
         source = write_corpus(tmp_path / "corpus", columns, (0, len(values)))
         first = row - row % 3
         with pytest.raises(ValueError, match=rf"sub/part-0.parquet', rows {first} to"):
-            predict(fitted(case), source, tmp_path / "out", TABLES[case][0])
+            predict(fitted(case)[0], source, tmp_path / "out", TABLES[case][0])
         assert files_of(tmp_path / "out") == []
 
     def test_foreign_files(self, tagger, corpus, tmp_path):

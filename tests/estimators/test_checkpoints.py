@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -116,14 +115,9 @@ def test_with_parameters(name, tiny_bert, tmp_path):
 
 @pytest.fixture(scope="module")
 def never_stopped(tiny_bert):
-    """Return a fit that was never stopped, with its rows, by case."""
-
-    @cache
-    def fit(case):
-        plain, X, y = make(case, tiny_bert, **DROPOUT_MATTERS)
-        return plain.fit(X, y), X, y
-
-    return fit
+    """A fit that was never stopped, with its rows."""
+    plain, X, y = make("texts", tiny_bert, **DROPOUT_MATTERS)
+    return plain.fit(X, y), X, y
 
 
 @pytest.mark.parametrize(
@@ -137,7 +131,7 @@ def never_stopped(tiny_bert):
     ],
 )
 def test_wherever_it_stops(epoch, event, left, never_stopped, tmp_path):
-    plain, X, y = never_stopped("texts")
+    plain, X, y = never_stopped
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     killed(kept, X, y, epoch=epoch, event=event)
     again, n_epochs = continued(kept, X, y)

@@ -14,7 +14,7 @@ from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLo
 from skdice.nn._batching import Draw
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
-from ..io.conftest import CASES
+from ..io.conftest import CASES, make
 from ..nn.toy import make_dataset
 from .test_span import easy_questions
 
@@ -65,10 +65,7 @@ class TestWhatAnEpochHas:
     @pytest.mark.parametrize("case", CASES)
     @pytest.mark.parametrize("ratio, n_drawn", [(None, 48), (1, 12), (3.0, 24), (100, 48)])
     def test_of_every_estimator(self, case, ratio, n_drawn, tiny_bert):
-        cls = CASES[case][0]
-        X, y = rare_rows(case)
-        more = {"queries": {"PER": "who ?", "LOC": "where ?"}} if case == "queries" else {}
-        estimator = cls(tiny_bert, negative_ratio=ratio, **more, **FAST).fit(X, y)
+        estimator = make(case, tiny_bert, negative_ratio=ratio, **FAST)[0].fit(*rare_rows(case))
         assert estimator.history_["n_texts"].tolist() == [n_drawn]
         is_all = ratio is None or ratio == 100
         assert estimator.negative_ratio_ == (None if is_all else ratio)
@@ -204,11 +201,9 @@ class TestPriorShift:
     @pytest.mark.parametrize("case", CASES)
     def test_of_every_estimator(self, case, tiny_bert):
         """With nothing learned yet, sampled and other fits give about the same probabilities."""
-        cls = CASES[case][0]
-        X, y = rare_rows(case)
-        more = {"queries": {"PER": "who ?", "LOC": "where ?"}} if case == "queries" else {}
         for loss in ("ce", "focal"):
-            estimator = cls(tiny_bert, negative_ratio=1, loss=loss, **more, **FAST).fit(X, y)
+            estimator = make(case, tiny_bert, negative_ratio=1, loss=loss, **FAST)[0]
+            estimator.fit(*rare_rows(case))
             assert np.isfinite(estimator.history_["train_loss"]).all()
 
 
