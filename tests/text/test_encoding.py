@@ -154,8 +154,8 @@ def test_texts_are_those_of_transformers(model, tokenizer):
 
 def test_cut_rows(bert):
     rows = [("the", "saw"), ("the saw in was", "by"), ("in the was", "by the saw")]
-    dataset, cut = encode(bert, rows, max_length=7)
-    assert cut.tolist() == [1, 2]
+    dataset, cut = encode(bert, [*rows, ("by", "the saw in was")], max_length=7)
+    assert cut.tolist() == [1, 2, 3]
     words = [bert.tokenizer.convert_ids_to_tokens(dataset.input_ids[i]) for i in range(3)]
     assert words[1] == ["[CLS]", "the", "saw", "in", "[SEP]", "by", "[SEP]"]
     assert words[2] == ["[CLS]", "in", "the", "[SEP]", "by", "the", "[SEP]"]
