@@ -1,6 +1,9 @@
-"""Small made corpora that a tiny random model learns in seconds."""
+"""Small made corpora that a tiny random model learns in seconds, and where published ones lie."""
+
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from skdice.losses import LOSS_NAMES
 
@@ -8,6 +11,14 @@ from skdice.losses import LOSS_NAMES
 LEARNING = [name for name in LOSS_NAMES if name != "dsc-paper"]
 NAMES = {"PER": ["john", "mary", "anna", "peter"], "LOC": ["oslo", "paris", "rome", "berlin"]}
 FILLERS = ["the", "saw", "in", "was", "said", "went", "to", "by"]
+
+
+def published(name: str) -> Path:
+    """Return the file of a published corpus; skip the test if it is absent."""
+    path = Path(__file__).resolve().parents[1].parent / "shared" / "data" / f"{name}.xz"
+    if not path.exists():
+        pytest.skip(f"needs the corpus {name}.xz in ../shared/data")
+    return path
 
 
 def easy_corpus(n: int, seed: int = 0, scheme: str = "IOB2") -> tuple[list, list]:

@@ -547,8 +547,7 @@ def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name,
     path = tmp_path_factory.mktemp("broken") / "export.json"
     path.write_text(json.dumps([broken]), encoding="utf-8")
     message = f"{path}: row 0"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
             reader(path, **({} if kind is None else {"task": kind}))
         except ValueError as error:

@@ -36,9 +36,6 @@ class TestReading:
             (text(line(1, "10 000")), [["10 000"]], "X"),
             (text(line(1, "_")), [["_"]], "X"),
             (text(line(1, "#"), line(2, "1-2")), [["#", "1-2"]], "XX"),
-            (text(line(1, "a"), "", line(1, "b")).replace("\n", "\r\n"), [["a"], ["b"]], "X X"),
-            (text(line(1, "a")).removesuffix("\n"), [["a"]], "X"),
-            ("\ufeff" + text(line(1, "a")), [["a"]], "X"),
         ],
     )
     def test_sentences(self, write, content, X, y):

@@ -1,5 +1,5 @@
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from skdice.datasets import make_questions
+
+from .test_make_pairs import check_words_tell_nothing
 
 NAME = r"(?:[A-Z][a-z]+ )?[A-Z][a-z]+"
 VALUE = rf"{NAME}|\d+ [a-z]+"
@@ -155,13 +157,7 @@ def test_names_of_the_question_occur_in_other_sentences(sample):
 
 def test_questions_alone_tell_nothing(sample):
     X, y = sample
-    counts = defaultdict(lambda: [0, 0])
-    for question, answers in zip(X["question"], y):
-        for word in set(question.split()):
-            counts[word][bool(answers["text"])] += 1
-    for n_unanswerable, n_answerable in counts.values():
-        n = n_unanswerable + n_answerable
-        assert abs(n_answerable - 0.6 * n) < 4.5 * np.sqrt(0.24 * n) + 1
+    check_words_tell_nothing(X["question"].str.split(), [bool(row["text"]) for row in y], 0.6)
 
 
 def test_numbers_of_mentions_do_not_decide(sample):

@@ -185,9 +185,10 @@ def test_schemes_tag_the_same_entities(scheme, tags_of_lengths):
         assert set(outside) == {"O"}
 
 
-def test_seeds_share_a_language():
-    X, _ = make_tagging(4000, ratio=2, random_state=0)
-    X_other, _ = make_tagging(500, ratio=20, random_state=1)
+@pytest.mark.parametrize("nested", [False, True])
+def test_seeds_share_a_language(nested):
+    X, _ = make_tagging(4000, ratio=2, nested=nested, random_state=0)
+    X_other, _ = make_tagging(500, ratio=20, nested=nested, random_state=1)
     known = {word.lower() for words in X for word in words}
     assert {word.lower() for words in X_other for word in words} <= known
     assert not {tuple(words) for words in X_other} & {tuple(words) for words in X}

@@ -6,9 +6,7 @@ import pytest
 from skdice.datasets import read_pairs
 from skdice.datasets._formats import find_format
 
-MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
-GLUE = "index\tsentence1\tsentence2\tlabel\n"
+from .test_bad_files import GLUE, MRPC, QUORA
 
 
 class TestReading:
@@ -29,7 +27,6 @@ class TestReading:
             ),
             ("glue", GLUE + '0\t"a\tb"\t1\n', [('"a', 'b"')], [1]),
             ("glue", "label\tsentence2\tsentence1\nno\ta\tb\n", [("b", "a")], ["no"]),
-            ("glue", GLUE.replace("\n", "\r\n") + "0\ta\tb\t1\r\n", [("a", "b")], [1]),
             ("er", "COL a VAL  \t b\t1\n\t\t0\n", [("COL a VAL  ", " b"), ("", "")], [1, 0]),
         ],
     )

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +17,8 @@ from skdice.datasets._splitting import (
 from skdice.metrics import get_entities
 from skdice.text._entities import Entity
 
-NER = Path(__file__).parents[3] / "shared" / "data" / "ner"
+from ..corpora import published
+
 TEXT = "Ann lives in New York."
 
 
@@ -165,10 +165,7 @@ def test_what_a_tagger_gives_can_be_read():
     ["conll2003_en/test.conll", "bc5cdr/test.tsv", "weibo_zh/train.conll", "wikigold/all.conll"],
 )
 def test_corpora(name):
-    path = NER / f"{name}.xz"
-    if not path.exists():
-        pytest.skip(f"needs the corpus ner/{name}.xz in ../shared/data")
-    X, y = map(list, read_conll(path))
+    X, y = map(list, read_conll(published(f"ner/{name}")))
     splitter, space = ("characters", "") if are_characters(X) else ("whitespace", " ")
     texts = [space.join(words) for words in X]
     spans = []

@@ -1,6 +1,5 @@
 """Corpora of Parquet files: every kind of estimator, resuming, and what is refused."""
 
-import functools
 import itertools
 import shutil
 
@@ -16,54 +15,35 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.distributed import _part, predict_parquet
 from skdice.distributed._part import estimator_fingerprint
 from skdice.estimators import load_pretrained
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
-from ..estimators.test_span import easy_questions
+from ..corpora import easy_corpus, easy_texts
+from ..io.conftest import CASES, FAST, N_ROWS, fit_once
 
-FAST = {"max_epochs": 1, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-N_ROWS = 16
 WORDS = pa.list_(pa.string())
-# Estimator, rows to train on, columns, type of the predictions.
-CASES = {
-    "tagger": (DiceTokenTagger, easy_corpus, ["words"], WORDS),
-    "queries": (
-        functools.partial(DiceQueryTagger, queries={"PER": "who ?", "LOC": "where ?"}),
-        easy_corpus,
-        ["words"],
-        WORDS,
-    ),
-    "texts": (DiceTextClassifier, easy_texts, ["text"], pa.string()),
-    "labels": (DiceTextClassifier, easy_labels, ["text"], pa.list_(pa.int8())),
-    "pairs": (DicePairClassifier, easy_pairs, ["one", "two"], pa.int64()),
-    "questions": (DiceSpanExtractor, easy_questions, ["question", "context"], pa.string()),
+# Columns, type of the predictions.
+TABLES = {
+    "tagger": (["words"], WORDS),
+    "queries": (["words"], WORDS),
+    "texts": (["text"], pa.string()),
+    "labels": (["text"], pa.list_(pa.int8())),
+    "pairs": (["one", "two"], pa.int64()),
+    "questions": (["question", "context"], pa.string()),
 }
 
 
 @pytest.fixture(scope="module")
-def fitted(tiny_bert):
-    """Return the fitted estimator of a case; do not change it."""
-
-    @functools.cache
-    def fit(case):
-        cls, rows, *_ = CASES[case]
-        return cls(tiny_bert, **FAST).fit(*rows(N_ROWS))
-
-    return fit
+def fitted(tiny_models):
+    """Return a fitted estimator with its rows, by case; do not change it."""
+    return fit_once(tiny_models)
 
 
 @pytest.fixture(scope="module")
 def tagger(fitted):
-    return fitted("tagger")
+    return fitted("tagger")[0]
 
 
 _RAW = pa.array([b"a", b"b", b"c", b"\xff", b"d", b"e\xc3"])
@@ -79,7 +59,7 @@ def small_chunks(monkeypatch):
 
 def columns_of(case, rows):
     """Return the rows of a case as columns of a table."""
-    names = CASES[case][2]
+    names = TABLES[case][0]
     if len(names) == 1:
         return {names[0]: rows}
     if hasattr(rows, "columns"):
@@ -119,12 +99,12 @@ def read(directory):
 
 
 class TestPredictions:
-    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("case", TABLES)
     def test_as_predict(self, case, fitted, tmp_path, small_chunks):
-        estimator = fitted(case)
+        estimator = fitted(case)[0]
         rows = CASES[case][1](N_ROWS, seed=1)[0]
         source = write_corpus(tmp_path / "corpus", columns_of(case, rows))
-        table = predict(estimator, source, tmp_path / "out", CASES[case][2], keep="id")
+        table = predict(estimator, source, tmp_path / "out", TABLES[case][0], keep="id")
         names = ["part-1", "part-3", "sub/part-0", "sub/part-2"]
         assert table["part"].tolist() == [f"{name}.parquet" for name in names]
         assert table["n_rows"].tolist() == [0, 5, 5, 6]
@@ -134,7 +114,7 @@ class TestPredictions:
         for name in table["part"]:
             one, other = pq.read_table(source / name), pq.read_table(tmp_path / "out" / name)
             assert other.schema.names == ["id", "prediction"]
-            assert other.schema.field("prediction").type == CASES[case][3]
+            assert other.schema.field("prediction").type == TABLES[case][1]
             assert one["id"].equals(other["id"])
         expected = estimator.predict(rows).tolist()
         assert pa.array(read(tmp_path / "out")["prediction"]).to_pylist() == expected
@@ -310,11 +290,11 @@ class TestBadInput:
     )
     def test_bad_rows(self, case, column, values, row, fitted, tmp_path, small_chunks):
         """The error has the rows that were read together, and the row among them."""
-        columns = {name: ["a"] * len(values) for name in CASES[case][2]} | {column: values}
+        columns = {name: ["a"] * len(values) for name in TABLES[case][0]} | {column: values}
         source = write_corpus(tmp_path / "corpus", columns, (0, len(values)))
         first = row - row % 3
         with pytest.raises(ValueError, match=rf"sub/part-0.parquet', rows {first} to"):
-            predict(fitted(case), source, tmp_path / "out", CASES[case][2])
+            predict(fitted(case)[0], source, tmp_path / "out", TABLES[case][0])
         assert files_of(tmp_path / "out") == []
 
     def test_foreign_files(self, tagger, corpus, tmp_path):

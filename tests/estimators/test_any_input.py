@@ -13,15 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+from skdice import DiceQueryTagger
+from skdice.datasets._splitting import SPLITTERS
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..corpora import easy_corpus
+from ..io import conftest
 from .hypothesis_inputs import (
     ONE_EPOCH,
     attempt,
@@ -32,32 +28,18 @@ from .hypothesis_inputs import (
     texts,
     words,
 )
-from .test_span import easy_questions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are longer than max_length"),
     pytest.mark.filterwarnings("ignore:A column-vector y was passed"),
 ]
 
-QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
-SETTINGS = {
-    DiceTokenTagger: {"max_length": 16},
-    DiceQueryTagger: {"max_length": 16, "queries": QUERIES},
-    DiceSpanExtractor: {"max_length": 56},
-    DiceTextClassifier: {"max_length": 24},
-    DicePairClassifier: {"max_length": 24},
-}
-CORPORA = {
-    DiceTokenTagger: easy_corpus(16),
-    DiceQueryTagger: easy_corpus(16),
-    DiceSpanExtractor: easy_questions(12, unanswerable=0.3),
-    DiceTextClassifier: easy_texts(12, n_classes=3),
-    DicePairClassifier: easy_pairs(12),
-}
+MAX_LENGTH = {"tagger": 16, "queries": 16, "questions": 56, "texts": 24, "pairs": 24}
 
 
-def make(estimator, model, **parameters):
-    return estimator(model, **{**ONE_EPOCH, **SETTINGS[estimator], **parameters})
+def make(case, model):
+    """Return an estimator with its rows."""
+    return conftest.make(case, model, lr=1e-2, max_length=MAX_LENGTH[case])
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +47,9 @@ def fitted(tiny_models):
     """Return an estimator on a model of a family, fitted once."""
 
     @cache
-    def get(estimator, family="bert"):
-        return make(estimator, tiny_models(family)).fit(*CORPORA[estimator])
+    def get(case, family="bert"):
+        estimator, *rows = make(case, tiny_models(family))
+        return estimator.fit(*rows)
 
     return get
 
@@ -134,7 +117,6 @@ def check_answers(extractor, X):
 def check_labels(classifier, X):
     predicted = classifier.predict(X)
     assert predicted.shape == (len(X),)
-    assert set(predicted.tolist()) <= set(CORPORA[type(classifier)][1])
     p = classifier.predict_proba(X)
     check_probabilities(classifier, p, len(X))
     np.testing.assert_array_equal(predicted, classifier.classes_[p.argmax(1)])
@@ -149,11 +131,11 @@ contexts = texts.filter(is_filled)
 # Eight characters are 32 bytes, and those 33 pieces at most.
 questions = text(8).filter(is_filled) | st.sampled_from(["city ?", "[SEP]", "\x00", "\ud800"])
 pairs = st.tuples(texts, texts)
-CLASSIFIERS = [(DiceTextClassifier, texts), (DicePairClassifier, pairs)]
+CLASSIFIERS = [("texts", texts), ("pairs", pairs)]
 PREDICTIONS = [
-    (DiceTokenTagger, sentences, check_tagger),
-    (DiceQueryTagger, sentences, check_query_tagger),
-    (DiceSpanExtractor, st.lists(st.tuples(questions, contexts), max_size=4), check_answers),
+    ("tagger", sentences, check_tagger),
+    ("queries", sentences, check_query_tagger),
+    ("questions", st.lists(st.tuples(questions, contexts), max_size=4), check_answers),
     *((classifier, st.lists(row, max_size=5), check_labels) for classifier, row in CLASSIFIERS),
 ]
 
@@ -166,15 +148,15 @@ def test_predictions(fitted, estimator, rows, check, family, data):
     check(fitted(estimator, family), data.draw(rows))
 
 
-@pytest.mark.parametrize("estimator", [DiceTokenTagger, DiceQueryTagger])
+@pytest.mark.parametrize("estimator", ["tagger", "queries"])
 @cases(0.05)
-@given(texts=st.lists(text(80), max_size=4))
-def test_entities_of_raw_text(fitted, estimator, texts):
-    check_entities(fitted(estimator).predict_entities(texts), texts)
+@given(texts=st.lists(text(80), max_size=4), splitter=st.sampled_from(sorted(SPLITTERS)))
+def test_entities_of_raw_text(fitted, estimator, texts, splitter):
+    check_entities(fitted(estimator).predict_entities(texts, splitter), texts)
 
 
 def test_there_are_entities_to_check(fitted):
-    tagger, (X, _) = fitted(DiceQueryTagger), CORPORA[DiceQueryTagger]
+    tagger, X = fitted("queries"), easy_corpus(16)[0]
     tagger.threshold_ = -1.0
     nested, flat = (
         sum(map(len, tagger.set_params(decode=decode).predict_spans(X)))
@@ -186,7 +168,7 @@ def test_there_are_entities_to_check(fitted):
 @pytest.mark.parametrize("n_words", [0, 1, 13, 14, 15, 1000, 100_000])
 def test_sentences_of_any_length(fitted, n_words):
     long = (["john", "went", "to", "oslo"] * (n_words // 4 + 1))[:n_words]
-    predicted = fitted(DiceTokenTagger).set_params(batch_size=512).predict([long])
+    predicted = fitted("tagger").set_params(batch_size=512).predict([long])
     assert [len(row) for row in predicted] == [n_words]
 
 
@@ -194,7 +176,7 @@ def test_sentences_of_any_length(fitted, n_words):
 @cases(0.05)
 @given(X=st.lists(pairs, max_size=5))
 def test_pairs_that_are_too_long(fitted, truncation, X):
-    classifier = fitted(DicePairClassifier)
+    classifier = fitted("pairs")
     classifier.set_params(truncation=truncation)
     labels = attempt(lambda: classifier.predict(X))
     classifier.set_params(truncation="longest_first")
@@ -213,7 +195,7 @@ def test_fit_on_tags(tiny_bert, data, X):
     tags = st.one_of(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC"]), words)
     y = [data.draw(st.lists(tags, min_size=len(row), max_size=len(row))) for row in X]
     classes = {tag for row in y for tag in row}
-    tagger = make(DiceTokenTagger, tiny_bert)
+    tagger = make("tagger", tiny_bert)[0]
     if len(classes) < 2:
         reason = "to train on" if not classes else "at least two different tags"
         with pytest.raises(ValueError, match=reason):
@@ -276,7 +258,7 @@ def questions_with_answers(draw):
 @given(rows=questions_with_answers())
 def test_fit_on_answers(tiny_bert, rows):
     X, y = rows
-    extractor = make(DiceSpanExtractor, tiny_bert)
+    extractor = make("questions", tiny_bert)[0]
     result = attempt(lambda: extractor.fit(X, y))
     if result is extractor:
         predicted = extractor.predict(X)
@@ -297,7 +279,7 @@ def has_letter(text):
 def test_fit_on_labels(tiny_bert, classifier, row, data):
     X = data.draw(st.lists(row, max_size=5))
     labels, y = data.draw(labels_for(len(X)))
-    estimator = make(classifier, tiny_bert)
+    estimator = make(classifier, tiny_bert)[0]
     if len(set(labels)) < 2:
         with pytest.raises(ValueError, match="two classes" if labels else "to train on"):
             estimator.fit(X, y)
@@ -315,7 +297,7 @@ def test_fit_on_several_labels(tiny_bert, data, X, n_labels):
     row = st.lists(st.integers(0, 1), min_size=n_labels, max_size=n_labels)
     rows = data.draw(st.lists(row, min_size=len(X), max_size=len(X)))
     y = data.draw(st.sampled_from([list, np.array, pd.DataFrame, sparse.csr_matrix]))(rows)
-    classifier = make(DiceTextClassifier, tiny_bert)
+    classifier = make("texts", tiny_bert)[0]
     if not np.any(rows):
         with pytest.raises(ValueError, match="needs a row with a label"):
             classifier.fit(X, y)

@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
-
-from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..io.conftest import CASES
 from .hypothesis_inputs import (
     NAN,
     NO_ROWS,
@@ -32,14 +24,13 @@ from .hypothesis_inputs import (
     text,
     with_row,
 )
-from .test_span import easy_questions
 
 QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
-SENTENCES, TAGS = easy_corpus(16)
+SENTENCES, TAGS = CASES["tagger"][1](16)
 SPANS = [[(i % 3, i % 3 + 1, ["PER", "LOC"][i % 2])] for i in range(16)]
-QUESTIONS, ANSWERS = easy_questions(12, unanswerable=0.3)
-TEXTS, TEXT_LABELS = easy_texts(12, n_classes=3)
-PAIRS, PAIR_LABELS = easy_pairs(12)
+QUESTIONS, ANSWERS = CASES["questions"][1](12)
+TEXTS, TEXT_LABELS = CASES["texts"][1](12)
+PAIRS, PAIR_LABELS = CASES["pairs"][1](12)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start"),
@@ -121,39 +112,39 @@ class Subject(NamedTuple):
 
 _scores = ("predict", "predict_proba", "decision_function")
 SUBJECTS = {
-    "DiceTokenTagger": Subject(
-        partial(DiceTokenTagger, **ONE_EPOCH, max_length=16),
+    "tagger": Subject(
+        partial(CASES["tagger"][0], **ONE_EPOCH, max_length=16),
         SENTENCES,
         bad_sentences,
         ("predict", "predict_proba", "predict_spans"),
         {"tags": Labels(TAGS, bad_tags)},
         ("predict_entities",),
     ),
-    "DiceQueryTagger": Subject(
-        partial(DiceQueryTagger, **ONE_EPOCH, queries=QUERIES, max_length=16),
+    "queries": Subject(
+        partial(CASES["queries"][0], **ONE_EPOCH, queries=QUERIES, max_length=16),
         SENTENCES,
         bad_sentences,
         ("predict", "predict_spans"),
         {"tags": Labels(TAGS, bad_tags), "spans": Labels(SPANS, bad_rows_of_spans)},
         ("predict_entities",),
     ),
-    "DiceSpanExtractor": Subject(
-        partial(DiceSpanExtractor, **ONE_EPOCH, max_length=56),
+    "questions": Subject(
+        partial(CASES["questions"][0], **ONE_EPOCH, max_length=56),
         QUESTIONS,
         bad_questions,
         ("predict", "predict_spans", "no_answer_score"),
         # What an answer is not in its context is wrong, not malformed.
         {"answers": Labels(ANSWERS, bad_answers, in_score=False)},
     ),
-    "DiceTextClassifier": Subject(
-        partial(DiceTextClassifier, **ONE_EPOCH, max_length=24),
+    "texts": Subject(
+        partial(CASES["texts"][0], **ONE_EPOCH, max_length=24),
         TEXTS,
         junk,
         _scores,
         {"labels": Labels(TEXT_LABELS, bad_text_labels)},
     ),
-    "DicePairClassifier": Subject(
-        partial(DicePairClassifier, **ONE_EPOCH, max_length=24),
+    "pairs": Subject(
+        partial(CASES["pairs"][0], **ONE_EPOCH, max_length=24),
         PAIRS,
         bad_pairs,
         _scores,
@@ -234,27 +225,27 @@ def test_wrong_number_of_rows(name, kind, n_rows):
 @pytest.mark.parametrize(
     "name, columns",
     [
-        *(("DiceSpanExtractor", c) for c in ([], ["question"], ["context", "text"])),
-        ("DiceSpanExtractor", ["question"] * 2),
-        *(("DiceTextClassifier", range(n)) for n in (0, 2, 3)),
-        *(("DicePairClassifier", range(n)) for n in (0, 1, 3)),
+        *(("questions", c) for c in ([], ["question"], ["context", "text"])),
+        ("questions", ["question"] * 2),
+        *(("texts", range(n)) for n in (0, 2, 3)),
+        *(("pairs", range(n)) for n in (0, 1, 3)),
     ],
 )
 def test_tables_with_other_columns(fitted, name, columns):
     table = pd.DataFrame([["john"] * len(columns)] * 12, columns=columns, dtype=object)
     fails(lambda: fitted(name).predict(table))
-    if name != "DiceSpanExtractor":
+    if name != "questions":
         fails(lambda: fitted(name).predict(table.to_numpy()))
     fails(lambda: SUBJECTS[name].make().fit(table, first_labels(SUBJECTS[name])))
 
 
-@pytest.mark.parametrize("name", ["DiceSpanExtractor", "DicePairClassifier"])
+@pytest.mark.parametrize("name", ["questions", "pairs"])
 @cases(0.05)
 @given(cell=junk, column=st.integers(0, 1))
 def test_tables_with_junk(fitted, name, cell, column):
     array = np.array(SUBJECTS[name].X, dtype=object)
     array[7, column] = cell
-    if name == "DicePairClassifier":
+    if name == "pairs":
         fails(lambda: fitted(name).predict(array), 7)
     fails(lambda: fitted(name).predict(pd.DataFrame(array, columns=["question", "context"])), 7)
 
@@ -262,11 +253,8 @@ def test_tables_with_junk(fitted, name, cell, column):
 @pytest.mark.parametrize(
     "name, y",
     [
-        *(("DicePairClassifier", y) for y in (np.eye(12), [[0, 1]] * 12, np.zeros((12, 1, 1)))),
-        *(
-            ("DiceTextClassifier", np.ones(shape))
-            for shape in [(12, 0), (12, 2, 2), (11, 2), (13, 2), (0, 2)]
-        ),
+        *(("pairs", y) for y in (np.eye(12), [[0, 1]] * 12, np.zeros((12, 1, 1)))),
+        *(("texts", np.ones(shape)) for shape in [(12, 0), (12, 2, 2), (11, 2), (13, 2), (0, 2)]),
     ],
     ids=lambda value: value if isinstance(value, str) else str(np.shape(value)),
 )
@@ -283,24 +271,24 @@ def test_matrices_of_other_shapes(tiny_bert, name, y):
 )
 def test_rows_of_matrices_of_junk(row, i):
     rows = with_row([[0, 1] for _ in TEXTS], i, row)
-    fails(lambda: SUBJECTS["DiceTextClassifier"].make().fit(TEXTS, rows), i)
+    fails(lambda: SUBJECTS["texts"].make().fit(TEXTS, rows), i)
 
 
 @pytest.mark.parametrize("bad", [None, 5, "john", b"john"], ids=str)
 def test_no_stream(fitted, bad):
-    fails(lambda: fitted("DiceTokenTagger").predict_iter(bad))
+    fails(lambda: fitted("tagger").predict_iter(bad))
 
 
 @pytest.mark.parametrize("row", [0, 5, 600])
 def test_streams_with_junk(fitted, row):
     stream = (["john"] if i != row else None for i in range(700))
-    fails(lambda: list(fitted("DiceTokenTagger").predict_iter(stream)), row)
+    fails(lambda: list(fitted("tagger").predict_iter(stream)), row)
 
 
 @cases(0.05)
 @given(weight=st.lists(junk, min_size=16, max_size=16) | junk)
 def test_weights_of_junk(tiny_bert, weight):
-    tagger = SUBJECTS["DiceTokenTagger"].make(tiny_bert)
+    tagger = SUBJECTS["tagger"].make(tiny_bert)
     attempt(lambda: tagger.fit(SENTENCES, TAGS, sample_weight=weight))
 
 
@@ -310,4 +298,4 @@ def test_weights_of_junk(tiny_bert, weight):
     ids=str,
 )
 def test_splitters_of_junk(fitted, spans):
-    fails(lambda: fitted("DiceTokenTagger").predict_entities(["john"], lambda text: spans), 0)
+    fails(lambda: fitted("tagger").predict_entities(["john"], lambda text: spans), 0)

@@ -145,22 +145,15 @@ def check_progress_bar(model, tmp_path):
     assert "train_loss" in bar.pbar_.postfix
 
 
-def check_tensorboard(model, tmp_path):
-    writer = Recorder()
-    make(model, skc.TensorBoard(writer)).fit(X, Y)
-    assert names_of(writer) == {"train_loss", "valid_score", "lr", "n_texts", "dur", "closed"}
+def check_logger(make_logger, logged):
+    """Return a check of what a logger is given."""
 
+    def check(model, tmp_path):
+        recorder = Recorder()
+        make(model, make_logger(recorder)).fit(X, Y)
+        assert names_of(recorder) == set(logged)
 
-def check_wandb(model, tmp_path):
-    run = Recorder()
-    make(model, skc.WandbLogger(run, save_model=False)).fit(X, Y)
-    assert names_of(run) == {"train_loss", "valid_score", "lr", "n_texts", "dur"}
-
-
-def check_sacred(model, tmp_path):
-    run = Recorder()
-    make(model, skc.SacredLogger(run, log_on_batch_end=True)).fit(X, Y)
-    assert {"train_loss_epoch", "valid_score_epoch", "train_loss_batch"} <= names_of(run)
+    return check
 
 
 def check_param_mapper(model, tmp_path):
@@ -181,6 +174,7 @@ def check_mlflow(model, tmp_path):
     assert {"train_loss", "valid_score"} <= {key for key, _ in seen}
 
 
+LOGGED = ["train_loss", "valid_score", "lr", "n_texts", "dur"]
 WORKING = {
     "Checkpoint": check_checkpoint,
     "EarlyStopping": check_early_stopping,
@@ -193,11 +187,14 @@ WORKING = {
     "PassthroughScoring": check_passthrough,
     "PrintLog": check_print_log,
     "ProgressBar": check_progress_bar,
-    "SacredLogger": check_sacred,
-    "TensorBoard": check_tensorboard,
+    "SacredLogger": check_logger(
+        lambda run: skc.SacredLogger(run, log_on_batch_end=True),
+        [*(f"{name}_epoch" for name in LOGGED), "train_loss_batch", "train_batch_size_batch"],
+    ),
+    "TensorBoard": check_logger(skc.TensorBoard, [*LOGGED, "closed"]),
     "TrainEndCheckpoint": check_end_checkpoint,
     "Unfreezer": check_unfreezer,
-    "WandbLogger": check_wandb,
+    "WandbLogger": check_logger(lambda run: skc.WandbLogger(run, save_model=False), LOGGED),
 }
 
 REFUSED = {

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -27,13 +26,12 @@ from skorch.callbacks import (
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
-from skdice.estimators import DiceTextClassifier
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
 
-from ..corpora import easy_texts
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
+from ..spies import Spy, stop
 from ..tiny_models import change_weights
 
 EPOCHS = 4
@@ -44,61 +42,23 @@ class StopError(Exception):
     """Stands for the kill."""
 
 
-class Stop(Callback):
-    """Ends a fit at an event of an epoch."""
-
-    only_watches = True
-
-    def __init__(self, epoch, event="on_batch_end", error=StopError):
-        self.epoch = epoch
-        self.event = event
-        self.error = error
-
-    def stop_at(self, event, net):
-        if event == self.event and len(net.history) == self.epoch:
-            if self.error is KeyboardInterrupt:
-                signal.raise_signal(signal.SIGINT)
-            raise self.error
-
-    def on_epoch_begin(self, net, **kwargs):
-        self.stop_at("on_epoch_begin", net)
-
-    def on_batch_end(self, net, **kwargs):
-        self.stop_at("on_batch_end", net)
-
-    def on_epoch_end(self, net, **kwargs):
-        self.stop_at("on_epoch_end", net)
-
-    def on_train_end(self, net, **kwargs):
-        self.stop_at("on_train_end", net)
+def stop_in(epoch, event="on_batch_end", error=StopError):
+    """Return a callback that ends a fit at an event of an epoch."""
+    return Spy(event, stop(error, lambda net, _: len(net.history) == epoch))
 
 
-class Count(Callback):
-    """Counts the epochs that are trained."""
-
-    only_watches = True
-
-    def __init__(self):
-        self.n_epochs_ = 0
-
-    def on_epoch_end(self, net, **kwargs):
-        self.n_epochs_ += 1
-
-
-def killed(estimator, X, y, **stop):
+def killed(estimator, X, y, **where):
     """Fit a clone until it is stopped."""
-    victim = clone(estimator).set_params(callbacks=[Stop(**stop)])
-    with pytest.raises(victim.callbacks[0].error):
+    victim = clone(estimator).set_params(callbacks=[stop_in(**where)])
+    with pytest.raises(StopError):
         victim.fit(X, y)
-    return victim
 
 
 def continued(estimator, X, y):
     """Return a fitted clone, and how many epochs it trained."""
-    count = Count()
-    again = clone(estimator).set_params(callbacks=[count])
-    again.fit(X, y)
-    return again, count.n_epochs_
+    epochs = Spy("on_epoch_end")
+    again = clone(estimator).set_params(callbacks=[epochs])
+    return again.fit(X, y), epochs.count_
 
 
 def assert_same_fit(one, other):
@@ -133,17 +93,21 @@ PARAMETERS = {
     "bf16": {"precision": "bf16", "background_bias": "auto", "validation_fraction": 0.25},
     "loss object": {"loss": DiceLoss(gamma=0.5), "class_weight": "balanced"},
     "numpy's seed": {"random_state": np.random.RandomState(3)},
+    "sampled": {"negative_ratio": 1},
 }
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_with_parameters(name, tiny_bert, tmp_path):
-    plain, X, y = make("tagger", tiny_bert, **{**DROPOUT_MATTERS, **PARAMETERS[name]})
+    case = "pairs" if name == "sampled" else "tagger"
+    plain, X, y = make(case, tiny_bert, **{**DROPOUT_MATTERS, **PARAMETERS[name]})
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     plain.fit(X, y)
     killed(kept, X, y, epoch=2)
     again, _ = continued(kept, X, y)
     assert_same_fit(again, plain)
+    if name == "sampled":
+        assert plain.history_["n_texts"].tolist() == [8] * EPOCHS
     if name == "patience":  # A fit that ended early has ended.
         assert len(plain.history_) < 9
         assert continued(kept, X, y)[1] == 0
@@ -151,14 +115,9 @@ def test_with_parameters(name, tiny_bert, tmp_path):
 
 @pytest.fixture(scope="module")
 def never_stopped(tiny_bert):
-    """Return a fit that was never stopped, with its rows, by case."""
-
-    @cache
-    def fit(case):
-        plain, X, y = make(case, tiny_bert, **DROPOUT_MATTERS)
-        return plain.fit(X, y), X, y
-
-    return fit
+    """A fit that was never stopped, with its rows."""
+    plain, X, y = make("texts", tiny_bert, **DROPOUT_MATTERS)
+    return plain.fit(X, y), X, y
 
 
 @pytest.mark.parametrize(
@@ -172,7 +131,7 @@ def never_stopped(tiny_bert):
     ],
 )
 def test_wherever_it_stops(epoch, event, left, never_stopped, tmp_path):
-    plain, X, y = never_stopped("texts")
+    plain, X, y = never_stopped
     kept = clone(plain).set_params(checkpoint_dir=tmp_path)
     killed(kept, X, y, epoch=epoch, event=event)
     again, n_epochs = continued(kept, X, y)
@@ -251,7 +210,7 @@ def test_other_callbacks_are_another_fit(one, other, tiny_bert):
 
     assert digest_with(one) != digest_with(other)
     assert digest_with(one) == digest_with(copy.deepcopy(one))
-    watched = [*one, PrintLog(sink=threading.Lock()), ProgressBar(), Count()]
+    watched = [*one, PrintLog(sink=threading.Lock()), ProgressBar(), Spy("on_epoch_end")]
     assert digest_with(watched) == digest_with(one)
     assert digest_with(None) == digest_with([])
 
@@ -395,9 +354,9 @@ def test_a_full_disk(tiny_bert, tmp_path):
 
 def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert, tmp_path):
     tagger, X, y = make("tagger", tiny_bert, max_epochs=3)
-    stop = Stop(epoch=2, error=KeyboardInterrupt)
+    tagger.set_params(callbacks=[stop_in(2, error=KeyboardInterrupt)])
     with pytest.raises(KeyboardInterrupt) as caught:
-        tagger.set_params(callbacks=[stop]).fit(X, y)
+        tagger.fit(X, y)
     assert "The estimator can be used" in caught.value.__notes__[0]
     assert tagger.interrupted_
     with pytest.warns(UserWarning, match=r"did not come to its end: it stopped in epoch 2 of 3"):
@@ -423,10 +382,7 @@ def test_ctrl_c_while_the_decision_is_tuned(tiny_bert, monkeypatch):
 
 
 def test_ctrl_c_stops_a_grid_search(tiny_bert):
-    stop = Stop(epoch=2, error=KeyboardInterrupt)
-    classifier = DiceTextClassifier(
-        tiny_bert, max_epochs=2, random_state=0, verbose=0, callbacks=[stop]
-    )
-    X, y = easy_texts(16)
+    classifier, X, y = make("texts", tiny_bert, max_epochs=2)
+    classifier.set_params(callbacks=[stop_in(2, error=KeyboardInterrupt)])
     with pytest.raises(KeyboardInterrupt):
         GridSearchCV(classifier, {"lr": [1e-3, 1e-2]}, cv=2, error_score=0).fit(X, y)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 from scipy.special import logit
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -263,10 +263,6 @@ class TestPrediction:
         np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), decision)
         np.testing.assert_array_equal(texts.predict(X), texts.classes_[(decision > 0).astype(int)])
 
-    def test_is_classifier(self):
-        assert is_classifier(DicePairClassifier())
-        assert is_classifier(DiceTextClassifier())
-
 
 class TestTables:
     def test_forms(self, pairs, texts):
@@ -415,8 +411,7 @@ class TestThreshold:
 
     def test_what_it_finds_is_found(self, tiny_bert):
         # Of 36 pairs that are others and 4 that are the same, none has a probability of a half.
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             pairs = self.fitted(tiny_bert)
         assert pairs.predict(self.X).any()
         with pytest.warns(UserWarning, match="never predicted 1"):
@@ -446,10 +441,6 @@ class TestThreshold:
     def test_of_labels_each_has_it(self, tiny_bert):
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
         np.testing.assert_allclose(labels.threshold_, logit(0.3))
-
-    def test_several_classes_have_none_that_is_given(self, tiny_bert):
-        with pytest.raises(ValueError, match=r"'threshold' .* more than two classes"):
-            make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_texts(18, n_classes=3))
 
     @pytest.mark.parametrize("kind", ["pairs", "texts", "classes", "labels"])
     def test_it_is_tuned_out_of_fold(self, quick_bert, kind):

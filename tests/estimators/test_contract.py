@@ -41,6 +41,7 @@ SKLEARN_CHECKS = [
     "check_get_params_invariance",
     "check_set_params",
 ]
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Tiny fits find nothing.
 OUTPUTS = ("predict", "predict_proba", "decision_function", "no_answer_score")
 
 
@@ -81,9 +82,7 @@ class Case:
 
     def fit(self, X=None, y=None, **options):
         X, y = (self.X, self.y) if X is None else (X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # Tiny fits find nothing.
-            return clone(self.estimator).fit(X, y, **options)
+        return clone(self.estimator).fit(X, y, **options)
 
 
 @pytest.fixture(scope="module", params=DATA, ids=lambda cls: cls.__name__)
@@ -158,9 +157,7 @@ def test_a_fit_leaves_parameters_and_data_alone(case):
     estimator = clone(case.estimator)
     X, y = copy.deepcopy((case.X, case.y))
     before, params = joblib.hash((X, y)), joblib.hash(estimator.get_params())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        assert estimator.fit(X, y) is estimator
+    assert estimator.fit(X, y) is estimator
     estimator.predict(X), estimator.score(X, y)
     assert joblib.hash((X, y)) == before
     assert joblib.hash(estimator.get_params()) == params
@@ -170,14 +167,12 @@ def test_a_fit_leaves_parameters_and_data_alone(case):
 
 
 def test_predictions_change_nothing(case):
-    before = {
-        name: joblib.hash(value) for name, value in vars(case.fitted).items() if name != "net_"
-    }
+    def state():
+        return {k: joblib.hash(value) for k, value in vars(case.fitted).items() if k != "net_"}
+
+    before = state()
     check_same(outputs(case.fitted, case.X), case.outputs)
-    after = {
-        name: joblib.hash(value) for name, value in vars(case.fitted).items() if name != "net_"
-    }
-    assert before == after
+    assert state() == before
 
 
 @pytest.mark.parametrize("copied", ["pickle", "joblib", "deepcopy"])
@@ -234,11 +229,7 @@ def test_the_process_is_left_alone(case, tmp_path, monkeypatch, capfd):
 def test_outputs_have_a_row_for_each(case):
     for name, rows in case.outputs.items():
         assert isinstance(rows, np.ndarray)
-        assert len(rows) == len(case.X)
-        if name == "predict_proba":
-            for row in rows:
-                assert ((row >= 0) & (row <= 1)).all()
-                np.testing.assert_allclose(np.sum(row, axis=-1), 1, atol=1e-5)
+        assert len(rows) == len(case.X), name
     assert 0 <= case.fitted.score(case.X, case.y) <= 1
     assert isinstance(case.fitted.score(case.X, case.y), float)
 
@@ -263,20 +254,11 @@ def test_classes(case):
 def test_one_seed_gives_one_estimator(case):
     check_same(outputs(case.fit(), case.X), case.outputs)
     other = case.fit(take(case.X, np.arange(8, 16)), take(case.y, np.arange(8, 16)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        other.set_params(**case.estimator.get_params(deep=False)).fit(case.X, case.y)
+    other.set_params(**case.estimator.get_params(deep=False)).fit(case.X, case.y)
     check_same(outputs(other, case.X), case.outputs)
     weights = case.fitted.net_.module_.head_parameters()
     others = clone(case.estimator).set_params(random_state=1).fit(case.X, case.y)
     assert not all(map(torch.equal, weights, others.net_.module_.head_parameters()))
-
-
-@pytest.mark.parametrize("index", [[3], [0, 5, 2], range(15, -1, -1)], ids=["one", "some", "back"])
-def test_a_row_does_not_depend_on_others(case, index):
-    index = np.array(index)
-    expected = {name: rows[index] for name, rows in case.outputs.items()}
-    check_same(outputs(case.fitted, take(case.X, index)), expected, atol=1e-4)
 
 
 def test_micro_batches_are_one_large_batch(case):
@@ -299,11 +281,6 @@ def test_containers_do_not_matter(case):
     array[:] = rows
     for X in (rows, series, array):
         check_same(outputs(case.fit(X, case.y), case.X), case.outputs)
-
-
-def test_a_missing_y(case):
-    with pytest.raises(ValueError, match=r"requires y to be passed, but the target y is None"):
-        clone(case.estimator).fit(case.X, None)
 
 
 def test_no_rows(case):
@@ -340,8 +317,3 @@ def test_weights_of_rows(case):
     name = list(doubled)[-1]
     if name != "predict":
         assert not all(np.array_equal(a, b) for a, b in zip(doubled[name], case.outputs[name]))
-
-
-def test_negative_weights_are_refused(case):
-    with pytest.raises(ValueError, match="row 2"):
-        case.fit(sample_weight=[1, 1, -1] + [1] * (len(case.X) - 3))

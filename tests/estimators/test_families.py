@@ -185,8 +185,7 @@ def models(tmp_path_factory, tiny_models, tokenizer):
 
 def fit(model, n_frozen_layers=None):
     """Return a fitted tagger and the warnings of its fit."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         tagger = DiceTokenTagger(model, n_frozen_layers=n_frozen_layers, **FAST).fit(X, Y)
     return tagger, [str(warning.message) for warning in caught]
 
@@ -194,8 +193,7 @@ def fit(model, n_frozen_layers=None):
 @functools.cache
 def load(model, n_frozen_layers=None):
     """Return a module, which tests may not change."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return TokenModule(model, 3, n_frozen_layers)
 
 

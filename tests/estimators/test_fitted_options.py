@@ -76,9 +76,3 @@ def test_in_a_search(fitted, option):
     search = GridSearchCV(fitted, {option: [False, True]}, cv=2).fit(*ROWS[option])
     assert search.best_params_ == {option: True}
     assert search.cv_results_["mean_test_score"][0] < 0.9
-
-
-def test_type(quick_bert, option):
-    tagger = DiceTokenTagger(quick_bert, **{option: "yes"}, **PARAMETERS)
-    with pytest.raises(ValueError, match=r"must be one of .True, False.\. Got 'yes'"):
-        tagger.fit(*ROWS[option])

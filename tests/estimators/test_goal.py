@@ -138,8 +138,7 @@ class TestChoice:
         n_missed = 0
         for seed in range(40):
             rows, floor = Rows(n_rows=12, n_gold=0.7, seed=seed), (0.7, 0.8, 0.9)[seed % 3]
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 decision = rows.choose(Goal(per_label=per_label, **{kind: floor}))
             totals = rows.totals(decision)
             correct, predicted, actual = totals if per_label else totals.sum(1, keepdims=True)

@@ -8,32 +8,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from sklearn.base import clone
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
-from skdice.datasets import make_questions
-
-from ..corpora import easy_corpus, easy_pairs, easy_texts
-
-FAST = {"lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0, "precision": "fp32"}
-QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
-CASES = [
-    (DiceTokenTagger, {}, easy_corpus(16)),
-    (DicePairClassifier, {}, easy_pairs(16)),
-    (DiceTextClassifier, {}, easy_texts(16)),
-    (DiceSpanExtractor, {}, make_questions(12, ratio=10, random_state=0)),
-    (DiceQueryTagger, {"queries": QUERIES}, easy_corpus(16)),
-]
+from ..corpora import easy_texts
+from ..io.conftest import CASES, make
 
 
-@pytest.mark.parametrize("cls, parameters, rows", CASES)
-def test_all_weights_go_on(cls, parameters, rows, tiny_bert, tmp_path):
-    first = cls(tiny_bert, max_epochs=1, **FAST, **parameters).fit(*rows)
-    first.save_pretrained(tmp_path)
+@pytest.mark.parametrize("case", CASES)
+def test_all_weights_go_on(case, tiny_bert, tmp_path):
+    first, *rows = make(case, tiny_bert, precision="fp32")
+    first.fit(*rows).save_pretrained(tmp_path)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*was trained for")
         still = clone(first).set_params(model=tmp_path, lr=1e-30).fit(*rows)
@@ -43,14 +25,14 @@ def test_all_weights_go_on(cls, parameters, rows, tiny_bert, tmp_path):
 
 
 def test_no_warning_for_a_base_model(tiny_bert, tmp_path):
-    DiceTextClassifier(tiny_bert, max_epochs=1, **FAST).fit(*easy_texts(16)).save_pretrained(
-        tmp_path
-    )
+    classifier, *rows = make("texts", tiny_bert)
+    classifier.fit(*rows).save_pretrained(tmp_path)
+    tagger, *rows = make("tagger", tiny_bert)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*was trained for")
-        DiceTokenTagger(tiny_bert, max_epochs=1, **FAST).fit(*easy_corpus(16))
+        tagger.fit(*rows)
         # Another task takes the encoder alone.
-        DiceTokenTagger(tmp_path, max_epochs=1, **FAST).fit(*easy_corpus(16))
+        tagger.set_params(model=tmp_path).fit(*rows)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +40,7 @@ def test_no_warning_for_a_base_model(tiny_bert, tmp_path):
 )
 def test_other_classes(names, start, tiny_bert, tmp_path):
     X, y = easy_texts(18)
-    first = DiceTextClassifier(tiny_bert, max_epochs=1, **FAST).fit(X, y)
+    first = make("texts", tiny_bert)[0].fit(X, y)
     first.save_pretrained(tmp_path)
     other = clone(first).set_params(model=tmp_path, lr=1e-30)
     message = rf"for the classes 'person', 'place'; those of this fit are 'a', 'b'.*from {start}"
@@ -70,9 +52,8 @@ def test_other_classes(names, start, tiny_bert, tmp_path):
 
 
 def test_a_query_head_of_another_size_is_new(tiny_bert, tmp_path):
-    rows = easy_corpus(16)
-    first = DiceQueryTagger(tiny_bert, queries=QUERIES, max_epochs=1, **FAST).fit(*rows)
-    first.save_pretrained(tmp_path)
+    first, *rows = make("queries", tiny_bert)
+    first.fit(*rows).save_pretrained(tmp_path)
     path = tmp_path / "head.safetensors"
     weights = load_file(path)
     save_file({name: weight[:2].contiguous() for name, weight in weights.items()}, path)

@@ -1,7 +1,6 @@
 """Where gold answers lie: right and wrong offsets, several answers, answers without offsets."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,9 @@ from skdice import DiceSpanExtractor
 from skdice.datasets import read_squad
 from skdice.estimators._questions import align_answers
 
+from ..corpora import published
+
 FAST = {"max_epochs": 1, "lr": 5e-3, "random_state": 0, "verbose": 0}
-CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 #          0         1         2         3
 #          0123456789012345678901234567890123
 CONTEXT = "oslo saw paris, oslo was near oslo"
@@ -27,8 +27,7 @@ def squad(*answers):
 
 def read(row, on_misaligned="repair", context=CONTEXT):
     """Return the gold answers of one row; it must warn if, and only if, it counts something."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         gold = align_answers([row], [context], on_misaligned)
     assert len(caught) == (gold.n_misaligned > 0)
     return gold
@@ -217,13 +216,9 @@ class TestExtractor:
     ],
 )
 def test_all_wrong_offsets_of_published_corpora_are_counted(name, n_misaligned, on_misaligned):
-    path = CORPORA / "mrc" / f"{name}.json.xz"
-    if not path.exists():
-        pytest.skip(f"needs the corpus mrc/{name}.json.xz in ../shared/data")
-    X, y = read_squad(path)
+    X, y = read_squad(published(f"mrc/{name}.json"))
     contexts = X["context"].tolist()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         gold = align_answers(y, contexts, on_misaligned)
     assert gold.n_misaligned == n_misaligned
     assert len(caught) == (n_misaligned > 0)

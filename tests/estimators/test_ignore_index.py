@@ -2,40 +2,27 @@
 
 import pytest
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
 from skdice.losses import DiceLoss
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
-from .test_span import easy_questions
+from ..io.conftest import CASES, make
 
 # An answer longer than what windows share: those with a part of it are ignored.
 ANSWER = "in the new city near the old market"
 CUT = [("city ?", f"{'the small company ' * n}{ANSWER} today") for n in range(4)], [ANSWER] * 4
-CASES = {
-    "tagger": (DiceTokenTagger, easy_corpus(8), {"max_length": 6, "stride": 1}),
-    "extractor": (DiceSpanExtractor, easy_questions(8), {}),
-    "answers that are cut": (DiceSpanExtractor, CUT, {"max_length": 12, "stride": 1}),
-    "pairs": (DicePairClassifier, easy_pairs(8), {}),
-    "texts": (DiceTextClassifier, easy_texts(8), {}),
-    "multi-label": (DiceTextClassifier, easy_labels(8), {}),
-    "query tagger": (DiceQueryTagger, easy_corpus(8), {"queries": {"PER": "a", "LOC": "b"}}),
-}
+WINDOWS = {"tagger": {"max_length": 6}, "answers that are cut": {"max_length": 12}}
 pytestmark = pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
+each_case = pytest.mark.parametrize("case", [*CASES, "answers that are cut"])
 
 
 def fit(model, case, loss):
-    cls, rows, parameters = CASES[case]
-    estimator = cls(model, loss=loss, max_epochs=1, batch_size=4, random_state=0, verbose=0)
-    return estimator.set_params(precision="fp32", **parameters).fit(*rows)
+    parameters = {"loss": loss, "batch_size": 4, "precision": "fp32"}
+    if case in WINDOWS:
+        parameters |= {**WINDOWS[case], "stride": 1}
+    estimator, *rows = make(case if case in CASES else "questions", model, **parameters)
+    return estimator.fit(*(rows if case in CASES else CUT))
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
     losses = []
     for ignore_index in (-100, -1):
@@ -45,7 +32,7 @@ def test_any_negative_number_gives_the_same_fit(tiny_bert, case):
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 @pytest.mark.parametrize("ignore_index", [0, 255])
 def test_the_number_of_a_class_is_refused_before_anything_is_loaded(case, ignore_index):
     with pytest.raises(ValueError, match=f"ignore_index={ignore_index}"):

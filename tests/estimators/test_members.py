@@ -9,13 +9,13 @@ import torch
 from joblib import parallel_config
 from safetensors.torch import save_file
 from sklearn.base import clone
-from skorch.callbacks import Callback
 
 from skdice import DiceQueryTagger
 from skdice.estimators._persistence import _load_head
 from skdice.losses._query import match_scores
 
 from ..io.conftest import CASES, make
+from ..spies import Spy, stop
 
 N_MEMBERS = 3
 METHODS = {
@@ -187,28 +187,13 @@ def test_a_query_tagger_goes_on_from_the_first_member(joined, tmp_path):
 def test_checkpoints_of_members(joined, tmp_path):
     """A fit that dies in its second member goes on there, and the first is not run again."""
     estimator, X, y = joined("texts")
-
-    fits, steps = [], []
-
-    class Die(Callback):
-        only_watches = True
-
-        def on_train_begin(self, net, **kwargs):
-            fits.append(1)
-            if len(fits) == 2:
-                raise OSError("no more power")
-
-    class Count(Callback):
-        only_watches = True
-
-        def on_batch_end(self, net, **kwargs):
-            steps.append(1)
-
-    kept = clone(estimator).set_params(checkpoint_dir=tmp_path, callbacks=[Die()])
+    die = Spy("on_train_begin", stop(OSError("no more power"), lambda net, count: count == 2))
+    steps = Spy("on_batch_end")
+    kept = clone(estimator).set_params(checkpoint_dir=tmp_path, callbacks=[die])
     with pytest.raises(OSError, match="no more power"):
         kept.fit(X, y)
-    again = clone(kept).set_params(callbacks=[Count()]).fit(X, y)
-    assert len(steps) == 2 * 2  # two members, two steps each
+    again = clone(kept).set_params(callbacks=[steps]).fit(X, y)
+    assert steps.count_ == 2 * 2  # two members, two steps each
     np.testing.assert_array_equal(logits(again, X), logits(estimator, X))
 
 
@@ -231,16 +216,8 @@ def test_decisions_are_tuned_for_all_together(shallow_models):
 
 def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
     estimator, X, y = joined("texts")
-
-    class Stop(Callback):
-        n_fits = 0
-
-        def on_train_begin(self, net, **kwargs):
-            self.n_fits += 1
-            if self.n_fits == 3:
-                raise RuntimeError("stop")
-
-    stopped = clone(estimator).set_params(callbacks=[Stop()])
+    third = Spy("on_train_begin", stop(RuntimeError("stop"), lambda net, count: count == 3))
+    stopped = clone(estimator).set_params(callbacks=[third])
     with pytest.raises(RuntimeError, match="stop"):
         stopped.fit(X, y)
     assert stopped.interrupted_
@@ -252,13 +229,9 @@ def test_an_interrupted_fit_keeps_the_members_that_were_finished(joined):
 
 
 def test_an_interrupted_first_member_can_be_used(shallow_models):
-    class Stop(Callback):
-        def on_batch_begin(self, net, **kwargs):
-            raise RuntimeError("stop")
-
     tagger, X, y = make("tagger", shallow_models("bert"), n_members=2)
     with pytest.raises(RuntimeError, match="stop"):
-        tagger.set_params(callbacks=[Stop()]).fit(X, y)
+        tagger.set_params(callbacks=[Spy("on_batch_begin", stop(RuntimeError("stop")))]).fit(X, y)
     assert tagger.interrupted_
     with pytest.warns(UserWarning, match="did not come to its end"):
         tagger.predict(X)

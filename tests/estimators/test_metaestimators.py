@@ -3,16 +3,14 @@
 That they work at all is in test_sklearn_table.
 """
 
-import joblib
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, f1_score
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -25,7 +23,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier
-from skdice.losses import DiceLoss
 from skdice.metrics import squad_f1_score
 
 from ..corpora import easy_labels, easy_pairs
@@ -53,15 +50,11 @@ def pairs(tiny_bert):
             pairs, threshold=-0.5, pos_label="yes", response_method="decision_function"
         ),
         lambda pairs: VotingClassifier([("a", pairs), ("b", pairs)]),
-        lambda pairs: StackingClassifier([("a", pairs)], LogisticRegression(), cv=2),
-        lambda pairs: GridSearchCV(
-            pairs.set_params(loss=DiceLoss()), {"loss__gamma": [0.1, 1.0]}, cv=2, scoring="f1_macro"
-        ),
     ],
-    ids=["probabilities", "decision", "Voting", "Stacking", "GridSearch over a loss object"],
+    ids=["probabilities", "decision", "hard votes"],
 )
 def test_labels_that_are_words(pairs, wrap):
-    """Voting and stacking learn numbers instead."""
+    """Voting learns numbers instead."""
     estimator, X, y = pairs
     fitted = wrap(estimator).fit(X, y)
     assert set(fitted.predict(X)) <= {"no", "yes"}
@@ -114,20 +107,6 @@ class TestExtractor:
         predicted = cross_val_predict(extractor, X, y, cv=2)
         # Folds of equal size: the mean of their means is that of all rows.
         assert scores.mean() == pytest.approx(squad_f1_score(y, predicted))
-
-    def test_grid_of_dicts(self, extractor, rows):
-        grid = [{"loss": ["ce"]}, {"loss": ["dice"], "gamma": [0.1, 1.0]}]
-        search = GridSearchCV(extractor, grid, cv=2, error_score="raise").fit(*rows)
-        assert len(search.cv_results_["params"]) == 3
-        assert search.best_score_ == search.cv_results_["mean_test_score"].max()
-
-    def test_frozen_and_dumped(self, extractor, rows, tmp_path):
-        X, y = rows
-        frozen = FrozenEstimator(extractor.fit(X, y))
-        expected = extractor.predict(X).tolist()
-        assert frozen.fit(X[:2], y[:2]).predict(X).tolist() == expected
-        joblib.dump(frozen, tmp_path / "frozen")
-        assert joblib.load(tmp_path / "frozen").predict(X).tolist() == expected
 
     def test_weights_are_routed(self, extractor, rows):
         X, y = rows

@@ -11,7 +11,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sklearn.base import clone
-from skorch.callbacks import Callback
 from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer
 
 from skdice import DiceTokenTagger
@@ -21,8 +20,9 @@ from skdice.estimators import load_pretrained
 from skdice.io._values import from_json, to_json
 
 from ..corpora import easy_corpus
-from ..io.conftest import CASES, FAST, make
+from ..io.conftest import CASES, FAST, make, scores
 from ..io.test_load_errors import change, content_of, sign
+from ..spies import Spy, stop
 from ..tiny_models import change_weights
 
 peft = pytest.importorskip("peft")
@@ -48,22 +48,6 @@ KINDS = {
 }
 
 
-class Begin(Callback):
-    """Keeps the weights before the first step."""
-
-    def on_train_begin(self, net, **kwargs):
-        named = net.module_.named_parameters()
-        self.weights_ = {name: weight.detach().clone() for name, weight in named}
-
-
-def scores(estimator, X):
-    """Return what an estimator computes of rows, as one array."""
-    if hasattr(estimator, "predict_proba"):
-        return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
-    dataset = estimator._encode(X)
-    return estimator._predict_logits(dataset.dataset).ravel()
-
-
 @pytest.fixture(scope="module")
 def fitted(tiny_models):
     """Return a fitted estimator with its rows, by case and what is set; fitted once."""
@@ -84,13 +68,16 @@ def fitted(tiny_models):
 class TestTraining:
     @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
     def test_adapters_and_head_change_and_nothing_else(self, tiny_models, family):
-        begin = Begin()
+        before = {}
+
+        def keep(net, _):
+            before.update((n, w.detach().clone()) for n, w in net.module_.named_parameters())
+
         config = OF_FAMILY.get(family, LORA)
         tagger, X, y = make("tagger", tiny_models(family), peft_config=config, max_epochs=2)
-        tagger.set_params(callbacks=[begin]).fit(X, y)
-        (begin,) = (c for _, c in tagger.net_.callbacks_ if isinstance(c, Begin))
+        tagger.set_params(callbacks=[Spy("on_train_begin", keep)]).fit(X, y)
         after = dict(tagger.net_.module_.named_parameters())
-        changed = {n for n, w in after.items() if not torch.equal(w, begin.weights_[n])}
+        changed = {n for n, w in after.items() if not torch.equal(w, before[n])}
         trained = {name for name, weight in after.items() if weight.requires_grad}
         assert changed == trained == set(tagger.net_.module_.state_dict())
         assert all("lora_" in name or "classifier" in name for name in trained)
@@ -276,19 +263,18 @@ class TestDamaged:
         with pytest.raises(ValueError, match=name):
             load_pretrained(saved)
 
-    def test_too_large(self, saved):
-        """Nothing is allocated for adapters that are not there."""
+    @pytest.mark.parametrize(
+        "field, value, message",
+        [
+            ("r", 10**9, "cannot be loaded"),  # Nothing is allocated for what is not there.
+            ("megatron_config", {"type": "dict", "items": []}, "megatron_config"),
+        ],
+    )
+    def test_fields(self, saved, field, value, message):
         parameters = content_of(saved)["parameters"]
-        parameters["peft_config"]["parameters"]["r"] = 10**9
+        parameters["peft_config"]["parameters"][field] = value
         change(saved, parameters=parameters)
-        with pytest.raises(ValueError, match="cannot be loaded"):
-            load_pretrained(saved)
-
-    def test_code(self, saved):
-        parameters = content_of(saved)["parameters"]
-        parameters["peft_config"]["parameters"]["megatron_config"] = {"type": "dict", "items": []}
-        change(saved, parameters=parameters)
-        with pytest.raises(ValueError, match="megatron_config"):
+        with pytest.raises(ValueError, match=message):
             load_pretrained(saved)
 
     def test_without_peft(self, saved, monkeypatch):
@@ -332,10 +318,7 @@ def test_what_is_not_allowed(tiny_models, config, message):
     tagger, X, y = make("tagger", tiny_models("bert"), peft_config=config)
     with pytest.raises(ValueError, match=message):
         tagger.fit(X, y)
-
-
-def test_frozen_layers(tiny_models):
-    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, n_frozen_layers=1)
+    tagger.set_params(peft_config=LORA, n_frozen_layers=1)
     with pytest.raises(ValueError, match="n_frozen_layers must be None with peft_config"):
         tagger.fit(X, y)
 
@@ -358,19 +341,12 @@ def test_what_cannot_be_merged(fitted, monkeypatch, tmp_path):
 
 def test_checkpoints_and_the_best_epoch(tiny_models, tmp_path):
     """Both are of the adapters and the head alone."""
-
-    class Stop(Callback):
-        only_watches = True
-
-        def on_epoch_begin(self, net, **kwargs):
-            if len(net.history) == 3:
-                raise OSError("no more power")
-
+    die = stop(OSError("no more power"), lambda net, _: len(net.history) == 3)
     tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, max_epochs=4)
     tagger.set_params(checkpoint_dir=tmp_path, validation_fraction=0.3, patience=4, lr="auto")
     whole = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
     with pytest.raises(OSError, match="no more power"):
-        clone(tagger).set_params(callbacks=[Stop()]).fit(X, y)
+        clone(tagger).set_params(callbacks=[Spy("on_epoch_begin", die)]).fit(X, y)
     (path,) = tmp_path.rglob("state.safetensors")
     base = Path(tiny_models("bert"), "model.safetensors")
     assert path.stat().st_size < base.stat().st_size / 2

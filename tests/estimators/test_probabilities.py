@@ -2,6 +2,7 @@
 
 import copy
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,100 +11,67 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import brier_score_loss
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
+from skdice import DiceTextClassifier
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
-from .test_span import easy_questions
+from ..corpora import easy_texts
+from ..io.conftest import CASES, make
 
 # RoBERTa has byte-level pieces, XLNet is padded on the left.
 FAMILIES = ["roberta", "xlnet"]
-FAST = {
-    "loss": "dsc",
-    "max_epochs": 2,
-    "lr": 2e-3,
-    "batch_size": 8,
-    "random_state": 0,
-    "verbose": 0,
-}
+FAST = {"loss": "dsc", "max_epochs": 2, "lr": 2e-3}
 # Longer than a window of each estimator.
 LONG = "the city of oslo was near rome and anna met john in paris today " * 3
 STRANGE = ["", "\u200b", "😀 日本", "[SEP] <sep> </s>", "x" * 40]
-
+WORDS = [LONG.split(), [], ["mary"], LONG.split() * 2]
+MORE_ROWS = {
+    "tagger": [*WORDS, STRANGE],
+    "pairs": [(LONG, "oslo"), ("john", LONG), (LONG, LONG), *zip(STRANGE, STRANGE[::-1])],
+    "texts": [LONG, *STRANGE],
+    "labels": [LONG, *STRANGE],
+    "questions": [("city ?", LONG), ("met ?", "oslo"), ("met ?", LONG * 2)],
+    "queries": WORDS,
+}
+# Extractors and query taggers give all spans, so that ranks among them play no part.
+PARAMETERS = {
+    "tagger": {"stride": 4},
+    "questions": {"max_length": 24, "n_best": 10**5},
+    "queries": {"max_length": 24, "decode": "nested"},
+}
 WITH_PROBABILITIES = ["tagger", "pairs", "texts", "labels"]
-WITH_SPANS = ["extractor", "query_tagger"]
+WITH_SPANS = ["questions", "queries"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* were cut:UserWarning")
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
-def model(request, tiny_models):
-    return tiny_models(request.param)
+def fitted(request, tiny_models):
+    """Return an estimator with its rows, of which some are longer than a window."""
 
+    @cache
+    def fit(case):
+        parameters = {**FAST, "max_length": 16, **PARAMETERS.get(case, {})}
+        estimator, *rows = make(case, tiny_models(request.param), **parameters)
+        estimator.fit(*rows)
+        if case == "queries":
+            estimator.threshold_ = -np.inf
+        return estimator, [*CASES[case][1](8, seed=1)[0], *MORE_ROWS[case]]
 
-@pytest.fixture(scope="module")
-def tagger(model):
-    tagger = DiceTokenTagger(model, max_length=16, stride=4, **FAST).fit(*easy_corpus(32))
-    rows = [LONG.split(), [], ["mary"], STRANGE, LONG.split() * 2]
-    return tagger, easy_corpus(8, seed=1)[0] + rows
-
-
-@pytest.fixture(scope="module")
-def pairs(model):
-    classifier = DicePairClassifier(model, max_length=16, **FAST).fit(*easy_pairs(32))
-    rows = [(LONG, "oslo"), ("john", LONG), (LONG, LONG), *zip(STRANGE, STRANGE[::-1])]
-    return classifier, easy_pairs(8, seed=1)[0] + rows
-
-
-@pytest.fixture(scope="module")
-def texts(model):
-    classifier = DiceTextClassifier(model, max_length=16, **FAST)
-    return classifier.fit(*easy_texts(33, n_classes=3)), [LONG, *STRANGE, *easy_texts(9, seed=1)[0]]
-
-
-@pytest.fixture(scope="module")
-def labels(model):
-    classifier = DiceTextClassifier(model, max_length=16, **FAST).fit(*easy_labels(32))
-    return classifier, [LONG, *STRANGE, *easy_labels(9, seed=1)[0]]
-
-
-@pytest.fixture(scope="module")
-def extractor(model):
-    """Gives all spans, so that ranks among them play no part."""
-    extractor = DiceSpanExtractor(model, max_length=24, n_best=10**5, **FAST)
-    rows = [("city ?", LONG), ("met ?", "oslo"), ("met ?", LONG * 2)]
-    return extractor.fit(*easy_questions(32)), easy_questions(8, seed=1)[0] + rows
-
-
-@pytest.fixture(scope="module")
-def query_tagger(model):
-    """Gives all spans that a window holds."""
-    queries = {"PER": "john mary", "LOC": "oslo paris"}
-    tagger = DiceQueryTagger(model, queries=queries, max_length=24, decode="nested", **FAST)
-    tagger.fit(*easy_corpus(32))
-    tagger.threshold_ = -np.inf
-    return tagger, easy_corpus(8, seed=1)[0] + [LONG.split(), [], ["mary"], LONG.split() * 2]
+    return fit
 
 
 @pytest.fixture(params=WITH_PROBABILITIES)
-def with_probabilities(request, model):
-    return request.getfixturevalue(request.param)
+def with_probabilities(request, fitted):
+    return fitted(request.param)
 
 
 @pytest.fixture(params=WITH_SPANS)
-def with_spans(request, model):
-    return request.getfixturevalue(request.param)
+def with_spans(request, fitted):
+    return fitted(request.param)
 
 
-@pytest.fixture(params=WITH_PROBABILITIES + WITH_SPANS)
-def case(request, model):
-    """An estimator with its rows, of which some are longer than a window."""
-    return request.getfixturevalue(request.param)
+@pytest.fixture(params=CASES)
+def case(request, fitted):
+    return fitted(request.param)
 
 
 def row_scores(estimator, X, batch_size=8):
@@ -161,14 +129,9 @@ class TestValues:
             p = check_probabilities(estimator, X)
         assert np.minimum(p, 1 - p).mean() < 0.01
 
-    def test_columns_of_several_labels_do_not_sum_to_one(self, labels):
-        estimator, X = labels
+    def test_columns_of_several_labels_do_not_sum_to_one(self, fitted):
+        estimator, X = fitted("labels")
         assert np.abs(estimator.predict_proba(X).sum(axis=1) - 1).max() > 1e-3
-
-    def test_tagger_gives_probabilities_of_every_word(self, tagger):
-        estimator, X = tagger
-        shapes = [p.shape for p in estimator.predict_proba(X)]
-        assert shapes == [(len(words), len(estimator.classes_)) for words in X]
 
     @pytest.mark.parametrize("scale", [1, 1e9])
     def test_scores_of_spans(self, with_spans, scale):
@@ -177,14 +140,14 @@ class TestValues:
             scores = np.concatenate([values_of(row) for row in row_scores(estimator, X)])
         assert ((scores >= 0) & (scores <= 1)).all()
 
-    def test_shares_of_answers_and_of_no_answer_sum_to_one(self, extractor):
-        estimator, X = extractor
+    def test_shares_of_answers_and_of_no_answer_sum_to_one(self, fitted):
+        estimator, X = fitted("questions")
         for row, no_answer in zip(row_scores(estimator, X), estimator.no_answer_score(X)):
             shares = values_of(row)
             assert shares.sum() + shares.max() * np.exp(no_answer) == pytest.approx(1, abs=1e-5)
 
-    def test_threshold_leaves_the_scores_of_entities(self, query_tagger):
-        estimator, X = query_tagger
+    def test_threshold_leaves_the_scores_of_entities(self, fitted):
+        estimator, X = fitted("queries")
         every = row_scores(estimator, X)
         values = np.sort(np.concatenate([values_of(row) for row in every]))
         middle = values[len(values) // 4 : -(len(values) // 4)]
@@ -222,13 +185,14 @@ class TestCalibration:
     """scikit-learn's calibration on top of a classifier that is fitted."""
 
     @pytest.fixture
-    def fitted(self, tiny_bert):
+    def classifier(self, tiny_bert):
         X, y = easy_texts(60)
-        return DiceTextClassifier(tiny_bert, **FAST).fit(X, y), X, np.array(y, dtype=object)
+        classifier = DiceTextClassifier(tiny_bert, batch_size=8, random_state=0, verbose=0, **FAST)
+        return classifier.fit(X, y), X, np.array(y, dtype=object)
 
     @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
-    def test_calibrated(self, fitted, method):
-        classifier, X, y = fitted
+    def test_calibrated(self, classifier, method):
+        classifier, X, y = classifier
         net = classifier.net_
         calibrated = CalibratedClassifierCV(FrozenEstimator(classifier), method=method).fit(X, y)
         p = calibrated.predict_proba(X)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from skdice import DiceQueryTagger
-from skdice.metrics import entity_f1_score, get_entities
+from skdice.metrics import entity_f1_score
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus
+from .test_query import plain, spans_of
 
 FAST = {
     "loss": "dice",
@@ -34,10 +35,6 @@ def fitted(tiny_bert):
 def hasty(tiny_bert):
     """Trained for too short a time: its best threshold is not 0."""
     return DiceQueryTagger(tiny_bert, **{**FAST, "max_epochs": 3}).fit(*easy_corpus(40))
-
-
-def plain(rows):
-    return [[tuple(entity)[:3] for entity in row] for row in rows]
 
 
 def joined(n_sentences, seed=3):
@@ -104,10 +101,6 @@ def perfect_logits(target, size=64):
     return logits
 
 
-def spans_of(y):
-    return [[tuple(span) for span in get_entities(row)] for row in y]
-
-
 class TestMissedGold:
     def test_counts_as_missed_wherever_it_lies(self, fitted):
         """2 n_right / (n_found + n_gold), with all gold there is."""
@@ -131,8 +124,7 @@ class TestMissedGold:
         tagger = DiceQueryTagger(tiny_bert, max_length=16, **{**FAST, "max_epochs": 1})
         with pytest.warns(UserWarning, match=r"^1 entities are longer .* larger stride or max_le"):
             tagger.fit(X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             tagger.score(X, y)
             tagger.set_params(max_length=None).fit(X, y)
 

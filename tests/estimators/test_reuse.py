@@ -8,51 +8,23 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
-from skdice.datasets import make_questions
+from skdice import DiceTextClassifier
 from skdice.estimators._reuse import reuse_work
 from skdice.exceptions import TruncationWarning
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
-
-ROWS = {
-    DiceTokenTagger: easy_corpus(16),
-    DicePairClassifier: easy_pairs(16),
-    DiceTextClassifier: easy_texts(16),
-    DiceSpanExtractor: make_questions(12, ratio=10, random_state=0),
-    DiceQueryTagger: easy_corpus(16),
-}
-# The default ones fill the windows of tiny models.
-QUERIES = {"PER": "john mary", "LOC": "oslo paris"}
+from ..corpora import easy_texts
+from ..io import conftest
+from ..io.conftest import CASES, scores
 
 
-def make(cls, model, **params):
-    params = {"max_epochs": 2, "lr": 1e-3, "batch_size": 8, "precision": "fp32", **params}
-    if cls is DiceQueryTagger:
-        params["queries"] = QUERIES
-    return cls(model, loss="dice", random_state=0, verbose=0, **params)
+def make(case, model, **params):
+    return conftest.make(case, model, max_epochs=2, precision="fp32", loss="dice", **params)
 
 
-def scores(estimator, X):
-    if isinstance(estimator, DiceSpanExtractor):
-        return estimator.no_answer_score(X)
-    if isinstance(estimator, DiceQueryTagger):
-        return estimator._predict_logits(estimator._encode(X).dataset)
-    proba = estimator.predict_proba(X)
-    return np.concatenate(list(proba)) if proba.dtype == object else proba
-
-
-@pytest.mark.parametrize("cls", ROWS)
-def test_results_are_those_without_reuse(tiny_bert, cls, monkeypatch):
-    X, y = ROWS[cls]
-    estimator = make(cls, tiny_bert, validation_fraction=0.25)
+@pytest.mark.parametrize("case", CASES)
+def test_results_are_those_without_reuse(tiny_bert, case, monkeypatch):
+    estimator, X, y = make(case, tiny_bert, validation_fraction=0.25)
     expected = clone(estimator).fit(X, y)
     n_texts = []
     encode = WordTokenizer.encode
@@ -72,9 +44,8 @@ def test_results_are_those_without_reuse(tiny_bert, cls, monkeypatch):
 
 
 def test_new_targets_and_weights_do_not_meet_old_ones(tiny_bert):
-    X, y = easy_texts(16)
+    classifier, X, y = make("texts", tiny_bert)
     other = ["place" if label == "person" else "person" for label in y]
-    classifier = make(DiceTextClassifier, tiny_bert)
     expected = [
         scores(clone(classifier).fit(X, *rest), X)
         for rest in ((y,), (other,), (y, [0, 1, 1] * 5 + [0]))
@@ -86,8 +57,7 @@ def test_new_targets_and_weights_do_not_meet_old_ones(tiny_bert):
 
 def test_another_tokenizer_at_the_same_path_does_not_meet_old_pieces(own_bert):
     """Also for an estimator fitted before, which has the tokenizer of its fit."""
-    X, y = easy_texts(16)
-    classifier = make(DiceTextClassifier, own_bert)
+    classifier, X, y = make("texts", own_bert)
     other = [*X[8:], "mary saw rome"]
     with reuse_work():
         old = clone(classifier).fit(X, y)
@@ -113,11 +83,9 @@ def test_another_tokenizer_at_the_same_path_does_not_meet_old_pieces(own_bert):
 def test_cut_texts_are_said_once(tiny_bert):
     X, y = easy_texts(12)
     fast = {"max_epochs": 1, "max_length": 4, "random_state": 0, "verbose": 0}
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
-        with reuse_work():
-            for _ in range(2):
-                DiceTextClassifier(tiny_bert, **fast).fit(X, y).predict(X)
+    with warnings.catch_warnings(record=True, action="always") as record, reuse_work():
+        for _ in range(2):
+            DiceTextClassifier(tiny_bert, **fast).fit(X, y).predict(X)
     cut = [str(w.message) for w in record if w.category is TruncationWarning]
     assert len(cut) == 1
     assert cut[0].endswith("Other fits that share their work do not say so.")
@@ -126,9 +94,9 @@ def test_cut_texts_are_said_once(tiny_bert):
 
 
 def test_an_estimator_fitted_inside_works_and_pickles_outside(tiny_bert):
-    X, y = easy_corpus(16)
+    tagger, X, y = make("tagger", tiny_bert, n_frozen_layers=1)
     with reuse_work():
-        tagger = make(DiceTokenTagger, tiny_bert, n_frozen_layers=1).fit(X, y)
+        tagger.fit(X, y)
         inside = scores(tagger, X)
     again = pickle.loads(pickle.dumps(tagger))
     np.testing.assert_allclose(scores(again, X), inside, atol=1e-5)

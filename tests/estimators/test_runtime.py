@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import importlib.util
 import pickle
 from weakref import WeakKeyDictionary
 
@@ -16,7 +15,7 @@ from skdice.estimators import load_pretrained
 from skdice.inspection import compare_runtimes
 from skdice.io import _onnx
 
-from ..io.conftest import fitted_shallow, make  # noqa: F401
+from ..io.conftest import fitted_shallow, make, without  # noqa: F401
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package)
@@ -208,10 +207,7 @@ class TestSessions:
 
     def test_saved_without_it(self, estimator, tmp_path, monkeypatch):
         one = estimator()[0]
-        find = importlib.util.find_spec
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
-        )
+        without(monkeypatch, "runtime")
         with pytest.warns(UserWarning, match="without its network for runtime='onnx', .* needs"):
             one.save_pretrained(tmp_path / "saved")
         assert load_pretrained(tmp_path / "saved").runtime == "onnx"
@@ -232,10 +228,7 @@ class TestRefused:
 
     def test_missing_packages(self, fitted_shallow, monkeypatch):  # noqa: F811
         one = pickle.loads(pickle.dumps(fitted_shallow("tagger", "bert")[0]))
-        find = importlib.util.find_spec
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name: None if "runtime" in name else find(name)
-        )
+        without(monkeypatch, "runtime")
         message = r"runtime='onnx' needs onnxruntime, not installed here: pip .*skdice\[onnx\]"
         with pytest.raises(ImportError, match=message):
             one.set_params(runtime="onnx").predict([["a"]])

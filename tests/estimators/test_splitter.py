@@ -64,8 +64,7 @@ def test_words_that_would_be_cut(tiny_bert, tmp_path):
     for one in (tagger, load_pretrained(tmp_path)):
         with pytest.warns(UserWarning, match=r"one word, for example '@\w+', '@.*'whitespace'"):
             one.predict_entities(["@john lives in oslo"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         tagger.predict_entities(["@john lives in oslo"], splitter="words")
         tagger.predict_entities(["@john lives in oslo"], splitter="whitespace")
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdice import DiceTokenTagger
@@ -26,11 +25,6 @@ def corpus():
 @pytest.fixture(scope="module")
 def fitted(tiny_bert, corpus):
     return DiceTokenTagger(tiny_bert, **FAST).fit(*corpus)
-
-
-def same_weights(a, b):
-    left, right = a.net_.module_.state_dict(), b.net_.module_.state_dict()
-    return all(torch.equal(left[name], right[name]) for name in left)
 
 
 class TestLearning:
@@ -125,10 +119,6 @@ class TestPrediction:
 
 
 class TestReproducibility:
-    def test_another_seed_differs(self, tiny_bert, corpus, fitted):
-        other = DiceTokenTagger(tiny_bert, **{**FAST, "random_state": 1}).fit(*corpus)
-        assert not same_weights(fitted, other)
-
     @pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("auto", "dice, as there are few")])
     def test_progress_shows_the_metric_and_what_was_chosen(
         self, loss, name, tiny_bert, corpus, capfd

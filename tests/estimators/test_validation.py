@@ -7,37 +7,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdice import (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
-from skdice.datasets import make_questions
+from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.estimators._rows import split_rows
 from skdice.model_selection import tune_decision
 
-from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..corpora import easy_corpus, easy_texts
+from ..io.conftest import CASES, make
 
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
-
-
-def questions(n, seed=0):
-    X, y = make_questions(n, ratio=18, unanswerable_share=0.4, random_state=seed)
-    return list(zip(X["question"], X["context"])), list(y)
-
-
-QUERIES = {"queries": {"PER": "john mary", "LOC": "oslo paris"}}
-ESTIMATORS = {
-    "tagger": (DiceTokenTagger, {}, easy_corpus),
-    "query": (DiceQueryTagger, QUERIES, easy_corpus),
-    "texts": (DiceTextClassifier, {}, easy_texts),
-    "labels": (DiceTextClassifier, {}, easy_labels),
-    "pairs": (DicePairClassifier, {}, easy_pairs),
-    "questions": (DiceSpanExtractor, {}, questions),
-}
 
 
 def concatenate(first, second):
@@ -45,10 +23,10 @@ def concatenate(first, second):
     return np.stack(both) if isinstance(first, np.ndarray) else both
 
 
-@pytest.fixture(params=ESTIMATORS)
+@pytest.fixture(params=CASES)
 def case(request, tiny_bert):
-    cls, parameters, make = ESTIMATORS[request.param]
-    return cls(tiny_bert, **FAST, **parameters), make(16), make(8, seed=1)
+    estimator, *rows = make(request.param, tiny_bert, max_epochs=2)
+    return estimator, rows, CASES[request.param][1](8, seed=1)
 
 
 def test_the_scores_are_those_of_the_rows(case):
@@ -164,7 +142,6 @@ class TestGroups:
 
 ERRORS = {
     "both": ({"validation_fraction": 0.2}, {"validation": ([], [])}, "takes the place of"),
-    "nothing": ({"patience": 2}, {}, "patience=2 needs rows to validate on"),
     "no rows": ({}, {"validation": ([], [])}, "must have a row to validate on"),
     "no numbers": ({}, {"validation": []}, "must be a tuple"),
     "other things": ({}, {"validation": "dev"}, "must be a tuple"),

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +5,8 @@ import pytest
 from skdice.datasets import read_conll, read_squad
 from skdice.inspection import imbalance_report
 
-CORPORA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+from ..corpora import published
+
 TAGS = [["O", "O", "B-LOC"], [], ["O", "B-PER", "I-PER", "O", "B-PER"]]
 
 
@@ -217,24 +216,22 @@ def test_errors_with_answers(y, X, error, message):
 @pytest.mark.parametrize(
     "name, negatives, positives, ratio",
     [
-        ("ner/conll2003_en/train.conll.xz", 169_578, 34_043, 4.98),
-        ("ner/ncbi_disease/train.tsv.xz", 124_819, 11_267, 11.08),
-        ("ner/weibo_zh/train.conll.xz", 68_827, 4_951, 13.90),
-        ("ner/wikigold/all.conll.xz", 32_576, 6_431, 5.07),
-        ("pos/ritter_tweets/all.txt.xz", None, None, 1931),
-        ("pos/ritter_tweets/test.txt.xz", None, None, 313),
-        ("mrc/squad_v1.1/dev.json.xz", 1_289_061, 21_140, 60.98),
-        ("mrc/squad_v2.0/dev.json.xz", 1_506_786, 11_856, 127.09),
-        ("mrc/quoref/dev.json.xz", 797_981, 4_836, 165.01),
-        ("mrc/cmrc2018_zh/dev.json.xz", 1_511_311, 6_438, 234.75),
-        ("mrc/cmrc2018_zh/trial.json.xz", 476_592, 2_004, 237.82),
+        ("ner/conll2003_en/train.conll", 169_578, 34_043, 4.98),
+        ("ner/ncbi_disease/train.tsv", 124_819, 11_267, 11.08),
+        ("ner/weibo_zh/train.conll", 68_827, 4_951, 13.90),
+        ("ner/wikigold/all.conll", 32_576, 6_431, 5.07),
+        ("pos/ritter_tweets/all.txt", None, None, 1931),
+        ("pos/ritter_tweets/test.txt", None, None, 313),
+        ("mrc/squad_v1.1/dev.json", 1_289_061, 21_140, 60.98),
+        ("mrc/squad_v2.0/dev.json", 1_506_786, 11_856, 127.09),
+        ("mrc/quoref/dev.json", 797_981, 4_836, 165.01),
+        ("mrc/cmrc2018_zh/dev.json", 1_511_311, 6_438, 234.75),
+        ("mrc/cmrc2018_zh/trial.json", 476_592, 2_004, 237.82),
     ],
 )
 def test_published_counts(name, negatives, positives, ratio):
-    if not (CORPORA / name).exists():
-        pytest.skip(f"needs the corpus {name} in ../shared/data")
     has_questions = name.startswith("mrc")
-    X, y = (read_squad if has_questions else read_conll)(CORPORA / name)
+    X, y = (read_squad if has_questions else read_conll)(published(name))
     count, *sides, got = as_lists(imbalance_report(y, X))["all"]
     assert count == (negatives + positives if has_questions else sum(map(len, y)))
     assert sides == [negatives, positives]

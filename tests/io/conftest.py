@@ -1,8 +1,10 @@
 """Fitted estimators of every class, and the directories they are saved in."""
 
 import functools
+import importlib.util
 import shutil
 
+import numpy as np
 import pytest
 
 from skdice import (
@@ -18,13 +20,14 @@ from ..estimators.test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 N_ROWS = 16
+# Estimators, and their rows by number and seed.
 CASES = {
-    "tagger": (DiceTokenTagger, lambda: easy_corpus(N_ROWS)),
-    "pairs": (DicePairClassifier, lambda: easy_pairs(N_ROWS)),
-    "texts": (DiceTextClassifier, lambda: easy_texts(N_ROWS, n_classes=3)),
-    "labels": (DiceTextClassifier, lambda: easy_labels(N_ROWS)),
-    "questions": (DiceSpanExtractor, lambda: easy_questions(N_ROWS, unanswerable=0.3)),
-    "queries": (DiceQueryTagger, lambda: easy_corpus(N_ROWS)),
+    "tagger": (DiceTokenTagger, easy_corpus),
+    "pairs": (DicePairClassifier, easy_pairs),
+    "texts": (DiceTextClassifier, functools.partial(easy_texts, n_classes=3)),
+    "labels": (DiceTextClassifier, easy_labels),
+    "questions": (DiceSpanExtractor, functools.partial(easy_questions, unanswerable=0.3)),
+    "queries": (DiceQueryTagger, easy_corpus),
 }
 
 
@@ -33,7 +36,22 @@ def make(case, model, **params):
     cls, rows = CASES[case]
     if case == "queries":  # The default ones are too long for the tiny models.
         params = {"queries": {"PER": "who ?", "LOC": "where ?"}, **params}
-    return cls(model, **{**FAST, **params}), *rows()
+    return cls(model, **{**FAST, **params}), *rows(N_ROWS)
+
+
+def scores(estimator, X):
+    """Return what an estimator computes of rows, as one array."""
+    if hasattr(estimator, "predict_proba"):
+        return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
+    return estimator._predict_logits(estimator._encode(X).dataset).ravel()
+
+
+def without(monkeypatch, package):
+    """Let a package be missing."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if package in name else find(name)
+    )
 
 
 def fit_once(models):

@@ -3,7 +3,6 @@
 import copy
 import errno
 import functools
-import importlib.util
 import json
 import logging
 import math
@@ -21,7 +20,7 @@ from transformers import AutoTokenizer
 import skdice
 from skdice.text._encoding import EncodedDataset
 
-from .conftest import make
+from .conftest import make, without
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -64,8 +63,7 @@ def exported(fitted_shallow, tmp_path_factory):
         path = tmp_path_factory.mktemp("onnx") / "model.onnx"
         estimator.net_.module_.train()  # To see that dropout is off in the file, and on after it.
         before = state_of(estimator)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             estimator.export_onnx(path)
         assert state_of(estimator) == before
         assert os.listdir(path.parent) == ["model.onnx"]
@@ -249,13 +247,6 @@ def quick(exported, monkeypatch):
     program = SimpleNamespace(model=SimpleNamespace(metadata_props={}), save=save)
     monkeypatch.setattr(torch.onnx, "export", lambda *args, **kwargs: program)
     return estimator, program
-
-
-def without(monkeypatch, package):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if package in name else find(name)
-    )
 
 
 class TestRefused:

@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
-from skorch.callbacks import Callback, EpochTimer
+from skorch.callbacks import EpochTimer
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.estimators import load_pretrained
@@ -18,6 +17,7 @@ from skdice.losses import DiceLoss, FocalLoss, WeightedCrossEntropyLoss
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_pairs, easy_texts
+from ..spies import Spy, stop
 from .conftest import CASES, FAST, make
 
 METHODS = (
@@ -196,11 +196,8 @@ def test_generators_and_callbacks_are_left_out_with_a_warning(tiny_bert, state, 
 
 
 def test_interrupted_in_the_first_epoch(tiny_bert, tmp_path):
-    class Interrupt(Callback):
-        def on_batch_end(self, net, **kwargs):
-            signal.raise_signal(signal.SIGINT)
-
-    tagger, X, y = make("tagger", tiny_bert, callbacks=[("stop", Interrupt())])
+    interrupt = Spy("on_batch_end", stop(KeyboardInterrupt))
+    tagger, X, y = make("tagger", tiny_bert, callbacks=[("stop", interrupt)])
     with pytest.raises(KeyboardInterrupt):
         tagger.fit(X, y)
     with pytest.warns(UserWarning, match="callbacks is not saved"):

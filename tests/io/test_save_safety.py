@@ -40,8 +40,8 @@ def other(fitted):
 
 def in_a_process(work):
     """Run a function in a fork of this process; return how that ended, as ``os.wait`` does."""
-    with warnings.catch_warnings():  # Newer Pythons warn of forks beside threads.
-        warnings.simplefilter("ignore", DeprecationWarning)
+    # Newer Pythons warn of forks beside threads.
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         child = os.fork()
     if child:
         return os.waitpid(child, 0)[1]

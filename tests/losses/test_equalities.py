@@ -8,10 +8,7 @@ from torch.nn import functional as F
 from skdice.losses import (
     CrossEntropyLoss,
     DiceLoss,
-    FocalLoss,
     SelfAdjustingDiceLoss,
-    TverskyLoss,
-    WeightedCrossEntropyLoss,
 )
 
 from .catalogue import CASES, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
@@ -31,23 +28,6 @@ def assert_same(first, second, kind, weight=None, **tolerance):
         value_and_gradient(second, logits, target, weight),
         **tolerance,
     )
-
-
-@pytest.mark.parametrize("kind", ["classes", "flat"])
-@pytest.mark.parametrize("class_weight", [None, [0.5, 2.0, 3.0]])
-def test_focal_without_focus_is_cross_entropy(kind, class_weight):
-    if class_weight and kind == "flat":
-        class_weight = class_weight[:2]
-    first = FocalLoss(gamma=0, class_weight=class_weight)
-    assert_same(first, CrossEntropyLoss(class_weight=class_weight), kind)
-
-
-@pytest.mark.parametrize("kind", ["classes", "flat"])
-@pytest.mark.parametrize("parameters", SETS, ids=str)
-def test_balanced_tversky_is_dice_of_twice_the_smoothing(kind, parameters):
-    for gamma in (0.0, 0.3, 1.0):
-        first = TverskyLoss(alpha=0.5, beta=0.5, gamma=gamma, **parameters)
-        assert_same(first, DiceLoss(gamma=2 * gamma, **parameters), kind)
 
 
 @pytest.mark.parametrize("kind", ["classes", "flat"])
@@ -90,13 +70,6 @@ def test_shapes_and_types_of_a_binary_column(case):
     for column in (target, target.unsqueeze(1), target.double(), target.int()):
         value, gradient = value_and_gradient(case.loss, logits.unsqueeze(1), column)
         torch.testing.assert_close((value, gradient.squeeze(1)), expected)
-
-
-@pytest.mark.parametrize("kind", ["classes", "flat"])
-def test_weighted_cross_entropy_is_cross_entropy_with_class_weight(kind):
-    weight = [0.5, 2.0, 3.0][: 3 if kind == "classes" else 2]
-    first = WeightedCrossEntropyLoss(class_weight=weight)
-    assert_same(first, CrossEntropyLoss(class_weight=weight), kind)
 
 
 @pytest.mark.parametrize("n_ignored", [0, 3])

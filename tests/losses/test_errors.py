@@ -94,6 +94,10 @@ BAD_INPUTS = [
     (FLAT, torch.tensor([0, 1, 2, 0]), None, ["target 2", "item 2", "0..1"]),
     (FLAT, torch.tensor([0.0, 0.5, 1.0, 0.0]), None, ["target 0.5", "item 1", "0..1"]),
     (FLAT, torch.tensor([0.0, 1.0, 1.0, nan]), None, ["target nan", "item 3"]),
+    (LOGITS, torch.zeros(4, 2), None, ["(4, 3)", "(4, 2)", "multi-label"]),
+    (LOGITS, torch.tensor([[0, 1, 2]] * 4), None, ["target 2", "item 0, column 2", "0..1"]),
+    (LOGITS, torch.full((4, 3), 0.5), None, ["target 0.5", "item 0, column 0"]),
+    (LOGITS, torch.zeros(4, 3), torch.ones(4, 3), ["sample_weight", "(4,)", "(4, 3)"]),
     (LOGITS, TARGET, torch.ones(3), ["sample_weight", "(4,)", "(3,)"]),
     (LOGITS, TARGET, torch.ones(4, 1), ["sample_weight", "(4,)", "(4, 1)"]),
     (LOGITS, TARGET, torch.tensor(1.0), ["sample_weight", "(4,)", "()"]),
@@ -122,15 +126,18 @@ def test_bad_inputs(loss, logits, target, weight, parts):
         loss(logits, target, weight)
 
 
-@pytest.mark.parametrize("background", [1, 2])
-def test_background_of_one_binary_column(background):
-    with raises(["'background'", "None, 'auto' or 0", "one binary column", str(background)]):
-        DiceLoss(background=background)(FLAT, BINARY)
-
-
-def test_class_weight_of_one_binary_column():
-    with raises(["'class_weight'", "(2,)", "(1,)"]):
-        DiceLoss(class_weight=[2.0])(FLAT, BINARY)
+@pytest.mark.parametrize(
+    "loss, logits, target, parts",
+    [
+        (DiceLoss(background=1), FLAT, BINARY, ["'background'", "None, 'auto' or 0", "one binary"]),
+        (DiceLoss(background=2), FLAT, BINARY, ["'background'", "one binary column", "2"]),
+        (DiceLoss(class_weight=[2.0]), FLAT, BINARY, ["'class_weight'", "(2,)", "(1,)"]),
+        (DiceLoss(class_weight=[1, 2, 3]), LOGITS, torch.zeros(4, 3), ["(3, 2)"]),
+    ],
+)
+def test_parameters_for_columns(loss, logits, target, parts):
+    with raises(parts):
+        loss(logits, target)
 
 
 def test_sums_check_what_forward_checks():
@@ -189,6 +196,11 @@ def test_unknown_name(function, name):
     names = ["'ce'", "'wce'", "'focal'", "'dice'", "'tversky'", "'dsc'", "'dsc-paper'"]
     with raises([*names, "'dsc-official'", "skdice.losses.Loss object", repr(name)]):
         function(name)
+
+
+def test_auto_is_of_estimators():
+    with raises(["chosen by an estimator"]):
+        make_loss("auto")
 
 
 @pytest.mark.parametrize("name, parameter", [("ce", "gamma"), ("focal", "alpha"), ("dice", "beta")])

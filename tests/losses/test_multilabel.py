@@ -123,23 +123,3 @@ def test_nothing_known(loss):
     value, gradient = value_and_gradient(loss, logits, torch.full_like(target, IGNORED))
     assert value == 0
     assert (gradient == 0).all()
-
-
-@pytest.mark.parametrize(
-    "logits, target, weight, parts",
-    [
-        ((4, 3), torch.zeros(4, 2), None, ["(4, 3)", "(4, 2)", "multi-label"]),
-        ((4, 3), torch.tensor([[0, 1, 2]] * 4), None, ["target 2", "item 0, column 2", "0..1"]),
-        ((4, 3), torch.full((4, 3), 0.5), None, ["target 0.5", "item 0, column 0"]),
-        ((4, 3), torch.zeros(4, 3), torch.ones(4, 3), ["sample_weight", "(4,)", "(4, 3)"]),
-    ],
-)
-def test_bad_input(logits, target, weight, parts):
-    with pytest.raises(ValueError) as error:
-        CrossEntropyLoss()(torch.zeros(logits), target, weight)
-    assert all(part in str(error.value) for part in parts), str(error.value)
-
-
-def test_class_weight_needs_both_weights_of_each_label():
-    with pytest.raises(ValueError, match=r"\(3, 2\)"):
-        DiceLoss(class_weight=[1, 2, 3])(torch.zeros(4, 3), torch.zeros(4, 3))

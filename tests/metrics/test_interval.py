@@ -14,10 +14,11 @@ from skdice.metrics import (
 TAGS = ["O", "B-PER", "I-PER", "B-LOC"]
 
 
-def noisy(n_rows, seed=0, share=0.3):
+def noisy(n_rows, seed=0, tags=TAGS):
+    """Return rows of tags, some of them empty, and of predictions that are mostly right."""
     rng = np.random.default_rng(seed)
-    y_true = [rng.choice(TAGS, rng.integers(1, 8)).tolist() for _ in range(n_rows)]
-    y_pred = [[str(rng.choice(TAGS)) if rng.random() < share else t for t in row] for row in y_true]
+    y_true = [rng.choice(tags, rng.integers(0, 8)).tolist() for _ in range(n_rows)]
+    y_pred = [[str(rng.choice(tags)) if rng.random() < 0.3 else t for t in row] for row in y_true]
     return y_true, y_pred
 
 

@@ -14,6 +14,8 @@ from skdice.metrics import (
 )
 from skdice.metrics._row_counts import RowCounts, count_rows
 
+from .test_interval import noisy
+
 ANSWERS = ["", "oslo", "the north sea", "north sea coast", "an"]
 LABELS = [np.array([0, 1]), np.array(["no", "yes"], dtype=object), np.array(list("abcd"))]
 N_ROWS = 12
@@ -30,17 +32,10 @@ def assert_scores(counts, rows, expected):
     assert dict(zip(counts.metrics, counts.scores(totals).tolist())) == pytest.approx(expected)
 
 
-def random_tags(seed, classes):
-    rng = np.random.default_rng(seed)
-    y_true = [rng.choice(classes, rng.integers(0, 6)).tolist() for _ in range(N_ROWS)]
-    y_pred = [[str(rng.choice(classes)) if rng.random() < 0.4 else t for t in r] for r in y_true]
-    return y_true, y_pred
-
-
 @few
 @drawn
 def test_entities(rows, seed):
-    y_true, y_pred = random_tags(seed, ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
+    y_true, y_pred = noisy(N_ROWS, seed, ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
     expected = entity_precision_recall_fscore_support(
         [y_true[i] for i in rows], [y_pred[i] for i in rows], average="micro"
     )
@@ -51,7 +46,7 @@ def test_entities(rows, seed):
 @few
 @drawn
 def test_plain_tags(rows, seed):
-    y_true, y_pred = random_tags(seed, ["NOUN", "VERB", "DET"])
+    y_true, y_pred = noisy(N_ROWS, seed, ["NOUN", "VERB", "DET"])
     expected = tag_f1_score([y_true[i] for i in rows], [y_pred[i] for i in rows])
     counts = count_rows("tags", y_true, y_pred)
     assert_scores(counts, rows, {"accuracy": expected, "f1": expected})

@@ -240,37 +240,22 @@ def test_finished_runs_are_not_run_again(guess, pairs, tmp_path, tune_threshold)
     assert ran == [("ce", 2), ("dsc", 1), ("dsc", 2)]
 
 
-def change_test_label(estimator, X, y, X_test, y_test):
-    return estimator, X, y, X_test, [1 - y_test[0], *y_test[1:]]
+# By name: what is passed instead, and how many fits it asks for.
+CHANGES = {
+    "quiet": (lambda guess, *rows: (guess.set_params(verbose=1, device="cpu"), *rows), 0),
+    "its own loss": (lambda guess, *rows: (guess.set_params(loss="focal", gamma=1.0), *rows), 0),
+    "Series": (lambda guess, X, *rest: (guess, pd.Series(X), *rest), 0),
+    "watcher": (lambda guess, *rows: (guess.set_params(callbacks=[PrintLog()]), *rows), 0),
+    "callback": (lambda guess, *rows: (guess.set_params(callbacks=[Freezer("a")]), *rows), 2),
+    "lr": (lambda guess, *rows: (guess.set_params(lr=1e-3), *rows), 2),
+    "weights": (lambda guess, *rows: (guess.set_params(class_weight={1: 2.0}), *rows), 2),
+    "X": (lambda guess, X, y, *rest: (guess, X[::-1], y[::-1], *rest), 2),
+    "y_test": (lambda *args: (*args[:4], [1 - args[4][0], *args[4][1:]]), 2),
+    "Pipeline": (lambda guess, *rows: (Pipeline([("classify", guess)]), *rows), 2),
+}
 
 
-@pytest.mark.parametrize(
-    "change, n_fits",
-    [
-        (lambda estimator, *rows: (estimator.set_params(verbose=1, device="cpu"), *rows), 0),
-        (lambda estimator, *rows: (estimator.set_params(loss="focal", gamma=1.0), *rows), 0),
-        (lambda estimator, X, *rest: (estimator, pd.Series(X), *rest), 0),
-        (lambda estimator, *rows: (estimator.set_params(callbacks=[PrintLog()]), *rows), 0),
-        (lambda estimator, *rows: (estimator.set_params(callbacks=[Freezer("a")]), *rows), 2),
-        (lambda estimator, *rows: (estimator.set_params(lr=1e-3), *rows), 2),
-        (lambda estimator, *rows: (estimator.set_params(class_weight={1: 2.0}), *rows), 2),
-        (lambda estimator, X, y, *rest: (estimator, X[::-1], y[::-1], *rest), 2),
-        (change_test_label, 2),
-        (lambda estimator, *rows: (Pipeline([("classify", estimator)]), *rows), 2),
-    ],
-    ids=[
-        "quiet",
-        "its own loss",
-        "Series",
-        "watcher",
-        "callback",
-        "lr",
-        "weights",
-        "X",
-        "y_test",
-        "Pipeline",
-    ],
-)
+@pytest.mark.parametrize("change, n_fits", CHANGES.values(), ids=CHANGES)
 def test_what_makes_a_run_another_one(guess, pairs, tmp_path, change, n_fits):
     options = TWO | {"losses": ("ce",), "cache_dir": tmp_path}
     compare_losses(guess, *pairs, **options)

@@ -46,13 +46,15 @@ def pairs(tiny_bert):
     return fit(DicePairClassifier, tiny_bert, easy_pairs(64), loss="ce")
 
 
-def test_two_classes(pairs):
+@pytest.mark.parametrize("metric", [None, accuracy_score])
+def test_two_classes(pairs, metric):
     X, y = easy_pairs(60, seed=1)
-    tuned = tune_decision(pairs, X, y)
+    tuned = tune_decision(pairs, X, y, metric=metric)
     decision = pairs.decision_function(X)
-    best = max(f1_score(y, decision > t) for t in [decision.min() - 1, *decision])
-    assert tuned.score(X, y) == pytest.approx(best)
-    assert tuned.score(X, y) > pairs.score(X, y)
+    score = metric or f1_score
+    best = max(score(y, decision > t) for t in [decision.min() - 1, *decision])
+    assert score(y, tuned.predict(X)) == pytest.approx(best)
+    assert metric or tuned.score(X, y) > pairs.score(X, y)
     np.testing.assert_array_equal(tuned.predict(X), decision > tuned.threshold_)
 
 
@@ -68,22 +70,14 @@ def test_the_estimator_stays_as_it_is(pairs):
     np.testing.assert_array_equal(tuned.decision_function(X), pairs.decision_function(X))
 
 
-def test_a_metric_of_ones_own(pairs):
+@pytest.mark.parametrize("options", [{}, {"metric": f1_score}, {"min_precision": 0.8}])
+def test_sample_weight(pairs, options):
     X, y = easy_pairs(60, seed=1)
-    tuned = tune_decision(pairs, X, y, metric=accuracy_score)
-    decision = pairs.decision_function(X)
-    best = max(accuracy_score(y, decision > t) for t in [decision.min() - 1, *decision])
-    assert accuracy_score(y, tuned.predict(X)) == best
-
-
-def test_sample_weight(pairs):
-    X, y = easy_pairs(60, seed=1)
+    wrong = [*y[:30], *(1 - label for label in y[30:])]  # Those that count for nothing.
     weight = np.where(np.arange(60) < 30, 1.0, 0.0)
-    weighted = tune_decision(pairs, X, y, sample_weight=weight)
-    half = tune_decision(pairs, X[:30], y[:30])
-    assert weighted.score(X[:30], y[:30]) == half.score(X[:30], y[:30])
-    with_metric = tune_decision(pairs, X, y, sample_weight=weight, metric=f1_score)
-    assert with_metric.threshold_ == weighted.threshold_
+    weighted = tune_decision(pairs, X, wrong, sample_weight=weight, **options)
+    half = tune_decision(pairs, X[:30], y[:30], **options)
+    np.testing.assert_array_equal(weighted.predict(X[:30]), half.predict(X[:30]))
 
 
 def test_a_new_fit_forgets_the_threshold(tiny_bert):
@@ -183,13 +177,6 @@ class TestFloors:
         tuned = tune_decision(classifier, X, Y, min_recall=0.9)
         assert (recall_score(Y, tuned.predict(X), average=None) >= 0.9).all()
 
-    def test_weights_count_as_repetition(self, pairs):
-        X, y = easy_pairs(60, seed=1)
-        weight = np.where(np.arange(60) < 30, 1.0, 0.0)
-        weighted = tune_decision(pairs, X, y, sample_weight=weight, min_precision=0.8)
-        half = tune_decision(pairs, X[:30], y[:30], min_precision=0.8)
-        np.testing.assert_array_equal(weighted.predict(X[:30]), half.predict(X[:30]))
-
     def test_out_of_reach(self, tiny_bert):
         X, y = easy_pairs(40)
         classifier = fit(DicePairClassifier, tiny_bert, (X, y), loss="ce")
@@ -244,8 +231,7 @@ class TestLabels:
     @pytest.mark.parametrize("per_label", [False, True])
     def test_precision_that_is_asked_for(self, tagger, per_label):
         X, y = easy_corpus(200, seed=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             low = tune_decision(tagger, X, y, min_recall=0.97, per_label=per_label)
             high = tune_decision(tagger, X, y, min_precision=0.97, per_label=per_label)
         scores = [

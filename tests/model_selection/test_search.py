@@ -80,8 +80,7 @@ class TestResults:
         candidates = [
             {name: [value] for name, value in each.items()} for each in search.cv_results_["params"]
         ]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             grid = GridSearchCV(LogisticRegression(), candidates, cv=cv).fit(X, y)
         ours, theirs = dict(search.cv_results_), grid.cv_results_
         assert ours.pop("trial_number").tolist() == list(range(6))
@@ -478,8 +477,7 @@ class TestWithModels:
     def test_tagger(self, tiny_bert):
         X, y = easy_corpus(16)
         tagger = DiceTokenTagger(tiny_bert, **FAST, loss="tversky", alpha=0.3, beta=0.7)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             search = make_search(estimator=tagger, space=None, cv=2, n_trials=5).fit(X, y)
         first = search.cv_results_["params"][0]
         assert (first["loss"], first["lr"]) == ("ce", tagger.lr)

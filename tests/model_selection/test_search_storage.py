@@ -1,11 +1,16 @@
-"""Studies on disk and in databases: resumed, shared by processes, killed, refused."""
+"""Studies on disk and in databases: resumed, shared by processes, killed, lost, refused."""
 
+import errno
+import os
 import signal
 import time
 
 import numpy as np
 import optuna
 import pytest
+from optuna.exceptions import StorageInternalError
+from optuna.storages import RDBStorage
+from optuna.storages.journal import JournalFileBackend
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
 
@@ -206,3 +211,38 @@ def test_a_torn_last_line_is_dropped(torn, tmp_path):
     kept = whole[: whole[:-10].rfind(b"\n") + 1] if torn is None else whole
     assert path.read_bytes().startswith(kept)
     assert len(make_search(path, n_trials=4).fit(X, Y).cv_results_["params"]) == 4
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    "name, owner, method, error",
+    [
+        ("{}/study.journal", JournalFileBackend, "append_logs", FULL),
+        ("sqlite:///{}/study.db", RDBStorage, "set_trial_user_attr", StorageInternalError("full")),
+    ],
+)
+def test_the_same_call_goes_on_after_a_fault(name, owner, method, error, tmp_path, monkeypatch):
+    """The error of a storage that is lost in mid-search is Optuna's."""
+    storage, fits = name.format(tmp_path), []
+    works = getattr(owner, method)
+
+    def break_down(estimator, X):
+        fits.append(estimator.x)
+
+    def breaking(*args, **options):
+        if len(fits) == 4:  # In the second trial.
+            raise error
+        return works(*args, **options)
+
+    search = make_search(storage, n_trials=4, estimator=Peak(act=break_down))
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, breaking)
+        with pytest.raises((type(error), AssertionError)):
+            search.fit(X, Y)
+    before = trials_of(storage)
+    assert before[0].state.name == "COMPLETE"
+    again = search.fit(X, Y).cv_results_
+    assert len(again["params"]) == 4
+    assert again["mean_test_score"][0] == before[0].value

@@ -1,7 +1,5 @@
 """scikit-learn's own searches over losses and their parameters."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -12,12 +10,10 @@ from sklearn.model_selection import (
     validation_curve,
 )
 
-from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..io.conftest import make
 
-FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 LOSSES = [
     {"loss": ["ce"]},
     {"loss": ["wce"], "K": [1.0, 5.0]},
@@ -27,32 +23,7 @@ LOSSES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def short_trainings_may_collapse():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-@pytest.fixture
-def tagging(tiny_bert):
-    return DiceTokenTagger(tiny_bert, **FAST), *easy_corpus(12)
-
-
-@pytest.fixture
-def pairs(tiny_bert):
-    return DicePairClassifier(tiny_bert, **FAST), *easy_pairs(16)
-
-
-@pytest.fixture
-def texts(tiny_bert):
-    return DiceTextClassifier(tiny_bert, **FAST), *easy_texts(12)
-
-
-@pytest.fixture(params=["tagging", "pairs", "texts"])
-def case(request):
-    """Each estimator with its rows."""
-    return request.getfixturevalue(request.param)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Short trainings may collapse.
 
 
 def check(search, X, y, n_candidates):
@@ -65,8 +36,9 @@ def check(search, X, y, n_candidates):
         assert search.best_estimator_.get_params()[name] == value
 
 
-def test_grid(case):
-    estimator, X, y = case
+@pytest.mark.parametrize("case", ["tagger", "pairs", "texts"])
+def test_grid(case, tiny_bert):
+    estimator, X, y = make(case, tiny_bert)
     check(GridSearchCV(estimator, LOSSES, cv=2).fit(X, y), X, y, n_candidates=6)
 
 
@@ -77,16 +49,16 @@ def test_grid(case):
         (SelfAdjustingDiceLoss(), {"loss__alpha": [0.01, 0.1], "loss__ohem_ratio": [0.0, 1.0]}),
     ],
 )
-def test_grid_over_a_loss_object(tagging, loss, grid):
-    estimator, X, y = tagging
-    search = GridSearchCV(estimator.set_params(loss=loss), grid, cv=2).fit(X, y)
+def test_grid_over_a_loss_object(tiny_bert, loss, grid):
+    estimator, X, y = make("tagger", tiny_bert, loss=loss)
+    search = GridSearchCV(estimator, grid, cv=2).fit(X, y)
     check(search, X, y, n_candidates=4)
     # The given object was searched over in copies.
     assert loss.get_params() == type(loss)().get_params()
 
 
-def test_halving_over_epochs(pairs):
-    estimator, X, y = pairs
+def test_halving_over_epochs(tiny_bert):
+    estimator, X, y = make("pairs", tiny_bert)
     search = HalvingGridSearchCV(
         estimator,
         LOSSES[:3],
@@ -103,21 +75,18 @@ def test_halving_over_epochs(pairs):
 
 
 def test_a_grid_that_mixes_losses_says_what_to_do(tiny_bert):
-    X, y = easy_pairs(16)
+    classifier, X, y = make("pairs", tiny_bert)
     grid = {"loss": ["ce", "dsc"], "alpha": [0.1]}
-    search = GridSearchCV(DicePairClassifier(tiny_bert, **FAST), grid, cv=2, error_score="raise")
+    search = GridSearchCV(classifier, grid, cv=2, error_score="raise")
     with pytest.raises(ValueError, match=r"give each its own grid: \[{'loss': \['ce'\]}"):
         search.fit(X, y)
 
 
 def test_validation_curve_of_tversky(tiny_bert):
     """The sweep of the paper's Table 10: beta follows alpha in loss objects."""
-    X, y = easy_corpus(16)
     alphas = np.array([0.2, 0.5, 0.8])
     train, test = validation_curve(
-        DiceTokenTagger(tiny_bert, **FAST),
-        X,
-        y,
+        *make("tagger", tiny_bert),
         param_name="loss",
         param_range=[TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in alphas],
         cv=2,

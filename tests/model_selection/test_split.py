@@ -102,8 +102,7 @@ def n_missing(y, splits):
 
 def test_chunk_tags_count_by_type():
     y = [["B-X", "O"], ["I-X"], ["S-X"], ["E-X", "O"]] + [["O", "O"]] * 4
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         splits = list(StratifiedTagKFold(4).split(y, y))
     assert parts_of(y, splits) == {"X": [1, 1, 1, 1]}
 

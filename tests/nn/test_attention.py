@@ -88,12 +88,6 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
-def test_the_share_is_that_of_the_configuration(tiny_bert):
-    config = TokenModule(tiny_bert, N_CLASSES).transformer.config
-    before = AutoConfig.from_pretrained(tiny_bert)
-    assert config.attention_probs_dropout_prob == before.attention_probs_dropout_prob == 0.1
-
-
 def test_own_attention_is_left_alone(tiny_models):
     """That of XLNet is not torch's fused kernel."""
     transformer = TokenModule(tiny_models("xlnet"), N_CLASSES).transformer

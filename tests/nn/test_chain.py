@@ -34,12 +34,16 @@ def is_allowed(tags, allowed):
 
 def one_by_one(logits, allowed):
     """Return the probabilities of the tags of a sentence."""
-    p = np.zeros(logits.shape)
-    for tags in product(range(logits.shape[1]), repeat=len(logits)):
-        if is_allowed(tags, allowed):
-            p[range(len(tags)), tags] += np.exp(
-                logits[range(len(tags)), tags].sum(dtype=np.float64)
-            )
+    every = product(range(logits.shape[1]), repeat=len(logits))
+    words = range(len(logits))
+    totals = {
+        tags: logits[words, tags].sum(dtype=np.float64)
+        for tags in every
+        if is_allowed(tags, allowed)
+    }
+    p, best = np.zeros(logits.shape), max(totals.values())
+    for tags, total in totals.items():
+        p[words, tags] += np.exp(total - best)
     return p / p.sum(1, keepdims=True)
 
 
@@ -112,16 +116,7 @@ def test_forbidden_sequences_have_no_probability_at_any_gap(gap):
     batch = {"row": [0] * 4, "item": range(4), "target": [4, 0, 2, 4]}
     batch = {name: torch.tensor(list(values)) for name, values in batch.items()}
     scores = chain.train(inputs, batch)
-    shifted = logits.astype(np.float64) - logits.max()
-    expected = {}
-    for tags in product(range(len(CLASSES)), repeat=4):
-        if is_allowed(tags, allowed):
-            expected[tags] = shifted[range(4), tags].sum()
-    best = max(expected.values())
-    p = np.zeros(logits.shape)
-    for tags, score in expected.items():
-        p[range(4), tags] += np.exp(score - best)
-    p /= p.sum(1, keepdims=True)
+    p = one_by_one(logits, allowed)
     np.testing.assert_allclose(scores.detach().exp(), p, atol=2e-3 * max(1, gap / 200))
     forbidden = ~torch.from_numpy(allowed[0])
     assert (scores.detach()[0, forbidden] <= -1e4).all(), "they cost the most there is"

@@ -39,38 +39,6 @@ def changed_copy(model, path, change=None, **config):
     return str(path)
 
 
-def layers_of(module):
-    return list(module.transformer.base_model.encoder.layer)
-
-
-def embeddings_of(module):
-    return module.transformer.base_model.embeddings
-
-
-def test_training_mode_comes_and_goes(tiny_bert):
-    module = TokenModule(tiny_bert, N_CLASSES, n_frozen_layers=1)
-    for mode in (True, False, True):
-        assert module.train(mode) is module
-        assert module.training is mode
-        assert layers_of(module)[1].training is mode
-        assert not any(part.training for part in layers_of(module)[0].modules())
-        assert not any(part.training for part in embeddings_of(module).modules())
-
-
-@pytest.mark.parametrize("n_frozen_layers", [3, 99])
-def test_more_frozen_layers_than_there_are(tiny_model, n_frozen_layers):
-    message = rf"'n_frozen_layers' .* in the range \[0, 2\].*Got {n_frozen_layers} instead"
-    with pytest.raises(ValueError, match=message):
-        TokenModule(tiny_model, N_CLASSES, n_frozen_layers)
-
-
-def test_head_parameters(tiny_model):
-    module = TokenModule(tiny_model, N_CLASSES)
-    head = module.head_parameters()
-    names = {name for name, parameter in module.named_parameters() if parameter in head}
-    assert names == {"transformer.classifier.weight", "transformer.classifier.bias"}
-
-
 def rename(tensors):
     for name in list(tensors):
         tensors[f"other.{name}"] = tensors.pop(name)

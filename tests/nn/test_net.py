@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from skorch.callbacks import Callback
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
@@ -19,6 +18,7 @@ from skdice.nn._net import TextNet
 from skdice.nn._runtime import seeded
 from skdice.nn._train import FiniteGuard, make_schedule, train
 
+from ..spies import Spy
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 
 LENGTHS = [2 + i % 5 for i in range(20)]
@@ -35,24 +35,6 @@ def test_a_clone_has_the_same_parameters():
     assert again.optimizer is torch.optim.AdamW
     assert again.initialize().criterion_.gamma == 2.0
     assert net.criterion_ is not loss, "a fit has a copy of its own"
-
-
-class Spy(Callback):
-    """Calls a function on an event, with the net and how often the event has happened."""
-
-    def __init__(self, event, function):
-        self.event = event
-        self.function = function
-        self.count = 0
-
-    def __getattribute__(self, name):
-        if name.startswith("on_") and name == self.event:
-            return self._call
-        return super().__getattribute__(name)
-
-    def _call(self, net, **kwargs):
-        self.count += 1
-        self.function(net, self.count)
 
 
 def make_net(module=ToyModule, criterion=CrossEntropyLoss, callbacks=(), **kwargs):
@@ -156,14 +138,6 @@ def test_warmup_is_a_share_or_a_number_of_steps(warmup, n_warmup):
 # -- steps -----------------------------------------------------------------------------------------
 
 
-def test_training_learns():
-    dataset = make_dataset(LENGTHS)
-    net = fit(max_epochs=15, module__dropout=0.1)
-    assert (net.predict_logits(make_batcher(dataset)).argmax(1) == dataset.target).mean() > 0.95
-    losses = net.history[:, "train_loss"]
-    assert losses[-1] < 0.5 * losses[0]
-
-
 @pytest.mark.parametrize("clip_norm", [0.01, None])
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_gradients_are_clipped(clip_norm, precision):
@@ -218,6 +192,7 @@ def test_history_has_a_row_per_epoch():
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 1, 6, 6),
         ([0.6, 0.5, 0.4, 0.3, 0.2, 0.1], 1, 1, 2),
         ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], 3, 3, 6),
+        ([0.9, 0.5, 0.1, 0.0, 0.0, 0.0], None, 6, 6),
     ],
 )
 def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epochs):
@@ -230,15 +205,6 @@ def test_patience_restores_the_best_weights(scores, patience, best_epoch, n_epoc
     assert all(map(torch.equal, weights_of(net), kept[best_epoch - 1]))
     for other in kept[: best_epoch - 1] + kept[best_epoch:]:
         assert not all(map(torch.equal, weights_of(net), other))
-
-
-def test_without_patience_the_last_weights_stay():
-    scores = iter([0.9, 0.1, 0.0])
-    kept = []
-    spy = Spy("on_epoch_end", lambda net, _: kept.append(weights_of(net)))
-    net = fit(max_epochs=3, validate=lambda: next(scores), callbacks=[spy])
-    assert net.progress_.best_epoch == 3
-    assert all(map(torch.equal, weights_of(net), kept[-1]))
 
 
 def test_validation_may_predict():

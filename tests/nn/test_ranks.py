@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib import Parallel, delayed
 
 from skdice.nn._batching import StepSampler
 from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
@@ -69,21 +68,6 @@ def test_a_broken_connection(monkeypatch):
     assert "Connection closed" in str(caught.value.__cause__)
 
 
-def test_alone_nothing_is_sent(monkeypatch):
-    monkeypatch.setattr(torch, "distributed", None)
-    tensor = torch.arange(3)
-    assert ALONE.sum(tensor) is tensor
-    assert ALONE.join(tensor, slice(0, 3), 3) is tensor
-    assert ALONE.own(np.arange(4)).tolist() == [0, 1, 2, 3]
-    assert ALONE.stack(tensor).tolist() == [[0, 1, 2]]
-    assert ALONE.place(5) == (slice(0, 5), 5)
-    assert ALONE.is_first
-    ALONE.copy_first([tensor])
-    ALONE.compare({"rows": "0" * 16})
-    with pytest.raises(KeyError), ALONE.left_on_error():
-        raise KeyError
-
-
 @pytest.mark.parametrize(
     "environment, is_first",
     [
@@ -103,10 +87,3 @@ def test_what_the_launcher_says(environment, is_first, monkeypatch):
     if environment.get("WORLD_SIZE") != "4" or "RANK" not in environment:
         assert current_ranks("cpu") is ALONE
     assert not torch.distributed.is_initialized()
-
-
-def test_a_worker_of_joblib_is_alone(monkeypatch):
-    monkeypatch.setenv("RANK", "3")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    found = Parallel(2, "threading")(delayed(current_ranks)("cpu") for _ in range(2))
-    assert found == [ALONE, ALONE]

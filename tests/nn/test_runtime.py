@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -33,18 +32,6 @@ def not_flushing():
     torch.set_flush_denormal(False)
     yield
     torch.set_flush_denormal(False)
-
-
-def test_seeded_draws_from_the_seed():
-    draws = []
-    for seed in (3, 3, 4):
-        with seeded(seed, "cpu"):
-            draws.append(torch.rand(5))
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        assert torch.equal(torch.rand(5), draws[0])
 
 
 @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
@@ -138,19 +125,6 @@ def test_autocast_computes_in_the_precision(precision, dtype):
     with autocast(precision, "cpu"):
         assert (matrix @ matrix).dtype == dtype
     assert (matrix @ matrix).dtype == torch.float32
-
-
-def test_threads_do_not_draw_from_each_other():
-    def draw(seed):
-        with seeded(seed, "cpu"):
-            numbers = []
-            for _ in range(20):
-                numbers.append(torch.rand(()).item())
-                time.sleep(0.001)
-        return numbers
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(draw, range(4))) == [draw(seed) for seed in range(4)]
 
 
 @pytest.mark.parametrize("frozen", [None, 1])

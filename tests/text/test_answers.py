@@ -156,21 +156,6 @@ def test_the_size_of_the_chunks_does_not_matter(tokenizers, monkeypatch, cells, 
     assert_equal(decoder.decode(encoded, logits), expected)
 
 
-@pytest.mark.parametrize("rows", [[0], [3], [6, 0], [5, 4, 3, 2, 1, 0], []])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_other_rows_do_not_matter(tokenizers, family, rows):
-    contexts = [" ".join(WORDS[i : i + n]) for i, n in enumerate([20, 1, 0, 30, 3, 3, 50])]
-    encoded = encode(contexts, tokenizers[family])
-    logits = random_logits(encoded, 0)
-    decoder = SpanDecoder(6, 7)
-    whole = decoder.decode(encoded, logits)
-    offsets = encoded.dataset.item_offsets
-    taken = [logits[offsets[i] : offsets[i + 1]] for i in rows]
-    part = encoded.take(np.array(rows, dtype=np.int64))
-    found = decoder.decode(part, np.concatenate([*taken, logits[:0]]))
-    assert_equal(found, [whole[i] for i in rows])
-
-
 def test_no_questions(tokenizers):
     encoded = encode([], tokenizers["bert"])
     assert SpanDecoder(5, 5).decode(encoded, np.empty((0, 2), dtype=np.float32)) == []

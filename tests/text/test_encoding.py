@@ -1,14 +1,16 @@
-"""The encoded data set: each word once, on its first piece, in the order of the texts."""
+"""The encoded data set: words and their shapes in windows, and rows of one or two texts."""
 
 import dataclasses
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoTokenizer
 
-from skdice.text._encoding import EncodedDataset, encode_words
+from skdice.text._encoding import SHAPES, EncodedDataset, encode_rows, encode_words, word_shapes
 from skdice.text._ragged import Ragged
 from skdice.text._windows import central_window, cut_windows
 
@@ -121,3 +123,123 @@ def test_fingerprint_of_equal_data_is_equal():
     strided = make_dataset(target=np.array([0, 9, 1, 9, 0, 9])[::2])
     assert len({dataset.fingerprint, make_dataset().fingerprint, strided.fingerprint}) == 1
     assert pickle.loads(pickle.dumps(dataset)).fingerprint == dataset.fingerprint
+
+
+TEXTS = ["john lives in oslo", "The old market, near paris.", "", "a", "mary-anna said: 'went'!"]
+PAIRS = [(a, b) for a in TEXTS for b in TEXTS]
+
+
+def encode(tokenizer, rows, max_length=512, truncation="longest_first", **kwargs):
+    frame = tokenizer.frame if len(rows[0]) == 1 else tokenizer.pair_frame
+    return encode_rows(rows, tokenizer, frame, max_length, truncation, **kwargs)
+
+
+def test_pairs_are_those_of_transformers(model, tokenizer):
+    theirs = AutoTokenizer.from_pretrained(model)
+    dataset, cut = encode(tokenizer, PAIRS)
+    assert not len(cut)
+    for i, (first, second) in enumerate(PAIRS):
+        # Not theirs(first, second): that takes an empty second text for none.
+        expected = theirs([first], [second], return_token_type_ids=True)
+        assert dataset.input_ids[i].tolist() == expected["input_ids"][0], (first, second)
+        assert dataset.token_type_ids[i].tolist() == expected["token_type_ids"][0]
+
+
+def test_texts_are_those_of_transformers(model, tokenizer):
+    theirs = AutoTokenizer.from_pretrained(model)
+    dataset, _ = encode(tokenizer, [(text,) for text in TEXTS])
+    for i, text in enumerate(TEXTS):
+        assert dataset.input_ids[i].tolist() == theirs(text)["input_ids"]
+
+
+def test_cut_rows(bert):
+    rows = [("the", "saw"), ("the saw in was", "by"), ("in the was", "by the saw")]
+    dataset, cut = encode(bert, [*rows, ("by", "the saw in was")], max_length=7)
+    assert cut.tolist() == [1, 2, 3]
+    words = [bert.tokenizer.convert_ids_to_tokens(dataset.input_ids[i]) for i in range(3)]
+    assert words[1] == ["[CLS]", "the", "saw", "in", "[SEP]", "by", "[SEP]"]
+    assert words[2] == ["[CLS]", "in", "the", "[SEP]", "by", "the", "[SEP]"]
+    assert dataset.token_type_ids[2].tolist() == [0, 0, 0, 0, 1, 1, 1]
+
+
+def test_no_rows(bert):
+    dataset, cut = encode_rows([], bert, bert.pair_frame, 64, "longest_first")
+    assert (len(dataset), len(cut)) == (0, 0)
+
+
+@pytest.mark.parametrize("rows", [[3, 0], [], [1, 1, 2]])
+def test_taken_texts_are_those_encoded_alone(bert, rows):
+    sentences = [["john"] * 30, [], ["the", "saw"], ["was"] * 9]
+    target = np.arange(41) % 3
+    parts = np.split(target, [30, 30, 32])
+    weight = np.arange(4, dtype=np.float32)
+    whole = encode_words(sentences, bert, 12, 4)
+    whole = replace(whole, target=target, weight=weight)
+    alone = replace(
+        encode_words([sentences[i] for i in rows], bert, 12, 4),
+        target=np.concatenate([parts[i] for i in rows] or [target[:0]]),
+        weight=weight[rows],
+    )
+    taken = whole.take(np.array(rows, dtype=np.int64))
+    assert taken.n_items == alone.n_items
+    for name in ("input_ids", "token_type_ids", "items"):
+        np.testing.assert_array_equal(getattr(taken, name).values, getattr(alone, name).values)
+        np.testing.assert_array_equal(getattr(taken, name).offsets, getattr(alone, name).offsets)
+    for name in ("text", "item_offsets", "target", "weight"):
+        np.testing.assert_array_equal(getattr(taken, name), getattr(alone, name))
+
+
+# -- shapes of words -------------------------------------------------------------------------------
+
+EXAMPLES = {
+    "digits": ["7", "2024", "٣"],
+    "digits and others": ["B2B", "1990s", "3.5", "p53"],
+    "neither letters nor digits": [".", "--", "", "\u200b", "€"],
+    "lower case": ["the", "être", "well-known"],
+    "upper case": ["NATO", "U.N.", "ÖBB"],
+    "one upper-case letter": ["A", "É"],
+    "capitalised": ["Oslo", "Émile", "Anglo-american"],
+    "other letters": ["iPhone", "McDonald", "Anglo-American", "東京"],
+}
+
+
+def test_all_shapes_have_examples():
+    assert tuple(EXAMPLES) == SHAPES
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shape(shape):
+    number = SHAPES.index(shape) + 1
+    assert word_shapes(EXAMPLES[shape]).tolist() == [number] * len(EXAMPLES[shape])
+
+
+def test_pieces_have_the_shape_of_their_word(tokenizer):
+    """In each of several windows; special tokens have none."""
+    sentences = [["John", "met", "ANNA", "at", "7"] * 4, [], ["babab", "Q."]]
+    plain = encode_words(sentences, tokenizer, 12, 3)
+    shaped = encode_words(sentences, tokenizer, 12, 3, with_shapes=True)
+    assert len(shaped) > 3
+    words = [word for sentence in sentences for word in sentence]
+    pieces = tokenizer.encode(words)
+    of_pieces = np.repeat(word_shapes(words), pieces.lengths)
+    frame, seen = tokenizer.frame, 0
+    for window in range(len(shaped)):
+        types = shaped.token_type_ids[window].tolist()
+        n_body = len(types) - frame.n_special
+        first = plain.items[window][0] - frame.n_before
+        assert types[: frame.n_before] + types[frame.n_before + n_body :] == [0] * frame.n_special
+        # The windows of a text are found again by the word that each scores first.
+        word = sum(len(plain.items[i]) for i in range(window))
+        start = pieces.offsets[word] - first
+        body = types[frame.n_before : frame.n_before + n_body]
+        assert body == of_pieces[start : start + n_body].tolist()
+        assert plain.input_ids[window].tolist() == shaped.input_ids[window].tolist()
+        seen += len(plain.items[window])
+    assert seen == plain.n_items == 22
+
+
+@pytest.mark.parametrize("words", [["in", "oslo", "7"], ["7", "."], ["東京"]])
+def test_sentences_without_a_capital_have_no_shapes(bert, words):
+    both = encode_words([words, ["In", "Oslo", "7"]], bert, 12, 3, with_shapes=True)
+    assert not both.token_type_ids[0].any()
+    assert both.token_type_ids[1].any()

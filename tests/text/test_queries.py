@@ -11,11 +11,6 @@ from skdice.text._queries import encode_queries
 from skdice.text._windows import cut_windows
 
 QUERIES = ["which city was visited ?", "john mary", "company"]
-SENTENCES = [
-    ["john", "saw", "oslo"],
-    ["mary"],
-    ["the", "small", "company", "near", "rome", "umbrella"],
-]
 LONG_WORD = "a" * 40  # a piece per letter
 WORDS = ["the", "john", "oslo", "ab", "babababa", "", "\u200b", LONG_WORD]
 
@@ -89,25 +84,6 @@ def check_encoding(encoded, sentences, queries, tokenizer, max_length, stride):
     assert w == len(data) == len(encoded.query)
     assert data.n_texts == len(sentences)
     assert data.n_items == len(encoded.word) == len(encoded.place)
-
-
-def test_same_pieces_as_transformers_alone(tokenizer):
-    """Texts as its tokenizer is given them, the query first if it pads at the right."""
-    encoded = encode_queries(SENTENCES, QUERIES, tokenizer, 64)
-    w = 0
-    for sentence in SENTENCES:
-        for query in QUERIES:
-            texts = [query, " " + " ".join(sentence)]
-            inputs = tokenizer.tokenizer(
-                *(texts[::-1] if tokenizer.pads_left else texts), return_token_type_ids=True
-            )
-            assert encoded.dataset.input_ids[w].tolist() == inputs["input_ids"]
-            assert encoded.dataset.token_type_ids[w].tolist() == inputs["token_type_ids"]
-            which = 0 if tokenizer.pads_left else 1
-            starts = [1 + sum(len(x) + 1 for x in sentence[:j]) for j in range(len(sentence))]
-            expected = [inputs.char_to_token(0, start, which) for start in starts]
-            assert encoded.dataset.items[w].tolist() == expected
-            w += 1
 
 
 @given(sentences_of_words, st.integers(20, 50), st.none() | st.integers(0, 3))

@@ -1,4 +1,4 @@
-"""From logits of starts, ends and matches to entities, and from entities to tags."""
+"""From logits of starts, ends and matches to entities."""
 
 from itertools import combinations, pairwise
 
@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skdice.datasets._words_from_spans import write_tags
-from skdice.metrics import get_entities
 from skdice.text._decoding import best_disjoint, find_spans
 from skdice.text._entities import Entity
 from skdice.text._queries import encode_queries
@@ -124,28 +122,3 @@ class TestBestDisjoint:
         """Not every pair is compared: a long text with thousands of spans takes no time."""
         spans = [(0.0, Entity(i, i + 1 + i % 7, "X", 0.5)) for i in range(20_000)]
         assert are_disjoint(best_disjoint(spans))
-
-
-SCHEMES = {
-    "IOB1": ("IOB1", {}),
-    "IOB2": ("IOB2", {}),
-    "IOBES": ("IOBES", {}),
-    "BMES": ("IOBES", {"I": "M"}),
-    "BILOU": ("IOBES", {"E": "L", "S": "U"}),
-}
-
-disjoint_spans = spans_strategy(n_words=10).map(best_disjoint)
-
-
-class TestWriteTags:
-    @pytest.mark.parametrize("name", SCHEMES)
-    @settings(deadline=None, max_examples=60)
-    @given(spans=disjoint_spans)
-    def test_round_trip(self, name, spans):
-        scheme, roles = SCHEMES[name]
-        expected = [tuple(entity)[:3] for _, entity in spans]
-        tags = write_tags(expected, 10, scheme, roles)
-        assert len(tags) == 10
-        assert [tuple(span) for span in get_entities(tags)] == expected
-        strict = get_entities(tags, mode="strict", scheme=name)
-        assert [tuple(span) for span in strict] == expected

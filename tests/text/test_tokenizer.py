@@ -96,19 +96,6 @@ def test_byte_level_tokenizer_that_adds_the_space_itself(tiny_roberta, roberta, 
     assert as_lists(roberta.encode(["the", "quickly", "Oslo"])) == expected
 
 
-@pytest.mark.parametrize(
-    "name, prefix, suffix, pad",
-    [("bert", "[CLS]", "[SEP]", "[PAD]"), ("roberta", "<s>", "</s>", "<pad>")],
-)
-def test_frame(request, name, prefix, suffix, pad):
-    tokenizer = request.getfixturevalue(name)
-    token_id = tokenizer.tokenizer.convert_tokens_to_ids
-    assert tokenizer.frame == Frame(((token_id(prefix),), (token_id(suffix),)), ((0,), (0,)), (0,))
-    assert tokenizer.frame.n_special == 2
-    assert tokenizer.pad_id == token_id(pad)
-    assert not tokenizer.pads_left
-
-
 def unigram(vocabulary):
     backend = Tokenizer(models.Unigram([(piece, -1.0) for piece in vocabulary], unk_id=0))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()

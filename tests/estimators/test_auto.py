@@ -1,0 +1,257 @@
+"""What "auto" makes of the loss, its memory, the learning rate and the epochs."""
+
+import numpy as np
+import pytest
+import torch
+
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
+from skdice.estimators._lesson import Lesson
+from skdice.estimators._loss import memory_for
+from skdice.estimators._open_parameters import Pace, choose_pace, open_epochs, open_lr
+from skdice.losses import DiceLoss, TverskyLoss
+from skdice.model_selection import DiceSearchCV, compare_losses
+
+from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
+from ..io.conftest import CASES, make
+from .test_span import easy_questions
+
+FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
+
+
+# -- the loss --------------------------------------------------------------------------------------
+
+
+def tagged(n, others):
+    """The easy corpus with another tag in place of "O"."""
+    X, y = easy_corpus(n)
+    return X, [[others if tag == "O" else tag for tag in tags] for tags in y]
+
+
+def rare(n):
+    """Entities of one word, and n sentences without for each."""
+    X = [["mary", "saw"], *[["saw", "saw"]] * n] * 4
+    return X, [["B-PER", "O"], *[["O", "O"]] * n] * 4
+
+
+def crowded(n):
+    """Entities of one word, n in all and eight to a sentence."""
+    counts = [min(8, n - i) for i in range(0, n, 8)]
+    return [["mary", "saw"] * k for k in counts], [["B-PER", "O"] * k for k in counts]
+
+
+@pytest.mark.parametrize(
+    "estimator, rows, same, why",
+    [
+        (DiceTokenTagger, easy_corpus(16), "dice", "few entities: 16"),
+        (DiceTokenTagger, crowded(800), "dice", "few entities: 800"),
+        (DiceTokenTagger, crowded(801), "ce", "many entities: 801"),
+        (DiceTokenTagger, rare(4), "dice", "few entities: 4"),
+        (DiceTokenTagger, rare(5), "dice", "entities are rare: 4 of 24"),
+        (DiceTokenTagger, tagged(16, "B-PER"), "ce", "no other loss"),
+        (DiceTokenTagger, tagged(16, "NOUN"), "ce", "no other loss"),
+        (DiceQueryTagger, easy_corpus(16), "dice", "few words"),
+        (DiceQueryTagger, crowded(801), "dice", "few words"),
+        (DiceSpanExtractor, easy_questions(16), "ce", "no other loss"),
+        (DicePairClassifier, easy_pairs(16), "ce", "no other loss"),
+        (DiceTextClassifier, easy_texts(16), "ce", "no other loss"),
+        (DiceTextClassifier, easy_texts(16, n_classes=3), "ce", "no other loss"),
+        (DiceTextClassifier, easy_labels(16), "ce", "no other loss"),
+    ],
+)
+def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, same, why):
+    fast = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
+    chosen, named = (
+        estimator(tiny_bert, **loss, **fast).fit(*rows) for loss in ({}, {"loss": same})
+    )
+    assert why in chosen.loss_reason_
+    assert named.loss_reason_ is None
+    weights = [fitted.net_.module_.state_dict() for fitted in (chosen, named)]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[1])
+
+
+def test_entities_of_absent_and_of_held_out_sentences_do_not_count(tiny_bert):
+    X, y = crowded(900)
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, verbose=0)
+    weight = [1.0] * 100 + [0.0] * 13
+    assert isinstance(tagger.fit(X, y, sample_weight=weight).net_.criterion_, DiceLoss)
+    tagger.set_params(validation_fraction=0.2)
+    assert isinstance(tagger.fit(X, y).net_.criterion_, DiceLoss)
+
+
+def test_class_weights_are_those_of_the_user(tiny_bert):
+    tagger = DiceTokenTagger(tiny_bert, max_epochs=1, verbose=0)
+    weights = [
+        tagger.set_params(**given).fit(*rare(6)).net_.criterion_.class_weight
+        for given in ({}, {"K": 3.0}, {"K": 30.0}, {"K": None, "class_weight": {"O": 0.5}})
+    ]
+    assert weights[0] is None
+    assert not np.array_equal(weights[1], weights[2])
+    assert sorted(weights[3]) == [0.5, 1]
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "n_positives, n_steps, expected",
+    [
+        (40 * 100, 100, 0),  # A step has 40.
+        (20 * 100, 100, 2),
+        (4 * 100, 100, 10),
+        (1, 100, 10),
+        (1, 20, 5),  # No more than a quarter of an epoch.
+        (1, 4, 0),
+        (0, 100, 0),
+        (np.inf, 100, 0),
+    ],
+)
+def test_as_many_steps_as_have_enough_positives(n_positives, n_steps, expected):
+    assert memory_for(n_positives, n_steps) == expected
+
+
+def sparse(n, every):
+    """Sentences of which only some have an entity."""
+    X = [["mary", "saw", "the", "house"]] * n
+    return X, [["B-PER" if i % every == 0 else "O", "O", "O", "O"] for i in range(n)]
+
+
+def rare_positives(n):
+    X, _ = easy_pairs(n)
+    return X, [int(i % 10 == 0) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    "estimator, loss, rows, expected",
+    [
+        (DiceTokenTagger, "dice", sparse(80, 1), 10),
+        (DiceTokenTagger, "dice", sparse(80, 20), 10),
+        (DiceTokenTagger, "dice", sparse(16, 2), 2),
+        (DiceTokenTagger, TverskyLoss(), sparse(80, 1), 10),
+        (DiceTokenTagger, DiceLoss(average="macro"), easy_corpus(80), 10),
+        (DiceTokenTagger, DiceLoss(level="example"), sparse(80, 1), 0),
+        (DiceTokenTagger, DiceLoss(memory=3), sparse(80, 1), 3),
+        (DiceTokenTagger, DiceLoss(memory=0), sparse(80, 1), 0),
+        (DicePairClassifier, "dsc", rare_positives(80), 10),
+        (DicePairClassifier, "dsc-official", rare_positives(80), 0),
+        (DiceTextClassifier, "dice", easy_texts(80, n_classes=3), 0),
+        (DiceTextClassifier, DiceLoss(average="macro"), easy_texts(80, n_classes=3), 10),
+        (DiceTextClassifier, "dice", easy_labels(80), 10),
+        (DiceTokenTagger, "dice", ([["mary", "saw"] * 80] * 16, [["B-PER", "O"] * 80] * 16), 0),
+        (DiceSpanExtractor, "dice", easy_questions(80), 10),
+        (DiceQueryTagger, "dice", easy_corpus(80), 10),
+    ],
+)
+def test_auto_in_each_estimator(estimator, loss, rows, expected, quick_bert):
+    fitted = estimator(quick_bert, loss=loss, negative_ratio=None, **FAST).fit(*rows)
+    assert fitted.loss_.memory == expected
+    if not isinstance(loss, str):
+        assert fitted.get_params()["loss"].memory == loss.memory
+
+
+def test_steps_are_those_of_the_optimiser(quick_bert):
+    X, y = sparse(80, 1)
+    size = {**FAST, "accumulate": 2}
+    assert DiceTokenTagger(quick_bert, loss="dice", **size).fit(X, y).loss_.memory == 5
+
+
+def weights_of(estimator, X, y):
+    fitted = estimator.fit(X, y)
+    return [weight.clone() for weight in fitted.net_.module_.state_dict().values()]
+
+
+def test_it_matters_and_starts_empty(quick_bert):
+    tagger = DiceTokenTagger(quick_bert, loss="dice", memory=5, **FAST)
+    X, y = sparse(16, 4)
+    first, again = weights_of(tagger, X, y), weights_of(tagger, X, y)
+    assert all(map(torch.equal, first, again))
+    alone = weights_of(tagger.set_params(memory=0), X, y)
+    assert not all(map(torch.equal, first, alone))
+
+
+# -- rate and epochs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "n_steps, n_positive, epochs",
+    [
+        (1, 16, 150),  # Tiny sets: 150 steps.
+        (2, 20, 75),
+        (7, 100, 29),  # 200 steps
+        (16, 250, 13),
+        (63, 1000, 4),
+        (125, 2000, 3),
+        (625, 10_000, 3),
+        (16, 100, 13),
+        (19, 100, 12),  # 1,200 presentations of texts with positives
+        (63, 100, 12),
+        (10, 53, 23),
+        (2000, 10, 30),
+    ],
+)
+def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
+    assert open_epochs(n_steps, 1200 / n_positive) == epochs
+
+
+@pytest.mark.parametrize(
+    "size, lr", [(32, 5e-4), (384, 2e-4), (768, 5e-5), (1024, 2.8e-5), (4096, 1e-5)]
+)
+def test_rate_goes_by_the_size_of_the_encoder(size, lr):
+    assert open_lr(size) == pytest.approx(lr)
+
+
+@pytest.mark.parametrize(
+    "params, expected",
+    [
+        ({"lr": "auto", "max_epochs": 3}, Pace(3, 5e-5, 2.5e-4)),
+        ({"lr": "auto", "head_lr": 1e-3, "max_epochs": 3}, Pace(3, 5e-5, 1e-3)),
+        ({"lr": 1e-4, "max_epochs": 3}, Pace(3, 1e-4, 1e-4)),
+        ({"lr": 1e-4, "head_lr": 1e-3, "max_epochs": "auto"}, Pace(7, 1e-4, 1e-3)),
+    ],
+)
+def test_what_is_given_stays(params, expected):
+    assert choose_pace(DiceTokenTagger(**params), 7, 768) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_estimator_takes_it(tiny_models, tmp_path, case):
+    estimator, X, y = make(case, tiny_models("bert"), lr="auto")
+    estimator.fit(X, y)
+    assert estimator.lr_ == 5e-4
+    assert estimator.max_epochs_ == 1
+    assert estimator.lr == "auto"
+    assert (estimator.net_.lr, estimator.net_.head_lr) == pytest.approx((5e-4, 2.5e-3))
+    estimator.save_pretrained(tmp_path / "saved")
+    loaded = type(estimator).from_pretrained(tmp_path / "saved")
+    assert (loaded.lr, loaded.lr_, loaded.max_epochs_) == ("auto", 5e-4, 1)
+
+
+def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
+    """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
+    for name, value in {"_STEPS": 48, "_FEWEST_STEPS": 1}.items():
+        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", value)
+    monkeypatch.setattr(Lesson, "n_passes", 4.0)
+    X, y = easy_texts(48, n_classes=2)
+    one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
+    assert one.fit(X, y).max_epochs_ == 4  # 12 steps, 24 rows of the rarer class
+    assert len(one.history_) == 4
+    one.set_params(validation_fraction=0.25, accumulate=2)
+    assert one.fit(X, y).max_epochs_ == 10  # 5 steps
+
+
+def test_tools_that_ask_for_the_numbers(tiny_models):
+    X, y = easy_corpus(24)
+    tagger = DiceTokenTagger(
+        tiny_models("bert"), verbose=0, random_state=0, batch_size=12, lr="auto", max_epochs=1
+    )
+    search = DiceSearchCV(tagger, n_trials=2, cv=2, random_state=0).fit(X, y)
+    rates = np.asarray(search.cv_results_["param_lr"], float)
+    assert np.all((rates >= 5e-4 / 4) & (rates <= 5e-4 * 4))
+    tagger.set_params(max_epochs="auto")
+    table = compare_losses(tagger, X, y, X, y, losses=["ce"], seeds=[0])
+    assert "'auto' epochs" in table.to_markdown()

@@ -1,0 +1,158 @@
+"""What both losses over windows have in common: weights, sums, batches, precision and copies."""
+
+import copy
+import pickle
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from skdice.losses._query import Candidates, QueryLoss
+from skdice.losses._span import SpanLoss
+
+from ..nn.toy import ToyModule
+from .catalogue import value_and_gradient
+from .windows import LENGTHS, LOSSES, SIZE, make_step, query_windows, run_step, span_windows
+
+SPAN = {f"span {name}": SpanLoss(loss) for name, loss in LOSSES.items()}
+QUERY = {
+    f"query {name} {candidates}": QueryLoss(loss, match_candidates=candidates)
+    for name, loss in LOSSES.items()
+    for candidates in get_args(Candidates)
+}
+EVERY = SPAN | QUERY
+CERTAIN = [name for name in EVERY if "random" not in name]
+ADDITIVE = [name for name in CERTAIN if "ohem" not in name]
+MEANS = ("ce", "wce", "focal", "focal class_weight")
+SEPARABLE = [name for name in SPAN if "example" in name or name.removeprefix("span ") in MEANS]
+each_certain = pytest.mark.parametrize("name", CERTAIN)
+
+
+def make_windows(name, ignored=(), **options):
+    """Return logits and targets of windows; only extractors ignore some."""
+    if name in SPAN:
+        return span_windows(ignored=ignored, **options)
+    return query_windows(**options)[:2]
+
+
+def window_weights(target):
+    return torch.linspace(0.5, 2, 5).double()[target[:, 2].long()]
+
+
+@pytest.mark.parametrize("numbers", [[7, 3, 900, 0, 5], [5, 0, 5, 0, 5]], ids=str)
+@each_certain
+def test_windows_may_have_any_numbers(name, numbers):
+    logits, target = make_windows(name)
+    expected = EVERY[name](logits, target)
+    target[:, 2] = torch.tensor(numbers)[target[:, 2].long()]
+    torch.testing.assert_close(EVERY[name](logits, target), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_to_learn_from(name):
+    logits, target = make_windows(name, dtype=torch.float32)
+    batches = {
+        "all of weight zero": (logits, target, torch.zeros(len(target))),
+        "empty": (logits[:0], target[:0], None),
+        "empty, weighted": (logits[:0], target[:0], torch.zeros(0)),
+    }
+    if name in SPAN:
+        batches["all ignored"] = logits, make_windows(name, ignored=range(5))[1], None
+    for what, arguments in batches.items():
+        # Scaled, as a gradient scaler does for float16.
+        value, gradient = value_and_gradient(lambda *a: 65_536 * EVERY[name](*a), *arguments)
+        assert value == 0, what
+        assert (gradient == 0).all(), what
+
+
+@each_certain
+def test_weights_are_repetitions_of_windows(name):
+    lengths = np.array(LENGTHS)
+    for seed in range(3):
+        logits, target = make_windows(name, seed=seed, ignored=[3])
+        times = np.random.default_rng(seed).integers(0, 4, len(lengths))
+        times[0] = 2
+        weight = torch.from_numpy(times)[target[:, 2].long()]
+        value, gradient = value_and_gradient(EVERY[name], logits, target, weight)
+
+        copies = np.repeat(np.arange(len(lengths)), times)
+        first = np.cumsum(lengths) - lengths
+        items = torch.from_numpy(
+            np.concatenate([np.arange(first[i], first[i] + lengths[i]) for i in copies])
+        )
+        repeated = target[items]
+        repeated[:, 2] = torch.from_numpy(np.repeat(np.arange(len(copies)), lengths[copies]))
+        expected, of_copies = value_and_gradient(EVERY[name], logits[items], repeated)
+        torch.testing.assert_close(value, expected, rtol=1e-6, atol=0)
+        summed = torch.zeros_like(logits).index_add(0, items, of_copies)
+        atol = 1e-7 if name in SPAN else 1e-8
+        torch.testing.assert_close(gradient, summed, rtol=1e-5, atol=atol)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_flags(name):
+    assert EVERY[name].additive == ("ohem" not in name)
+    assert EVERY[name].separable == (name in SEPARABLE)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_sums_of_windows_add_up(name, weighted):
+    loss = EVERY[name]
+    logits, target = make_windows(name, ignored=[2])
+    weight = window_weights(target) if weighted else None
+    weights = [None] * 5 if weight is None else weight.split(LENGTHS)
+    parts = [loss.sums(*p) for p in zip(logits.split(LENGTHS), target.split(LENGTHS), weights)]
+    whole = loss.sums(logits, target, weight)
+    rtol, atol = (1e-5, 1e-7) if name in SPAN else (1e-9, 1e-12)
+    torch.testing.assert_close(torch.stack(parts).sum(0), whole, rtol=rtol, atol=atol)
+    torch.testing.assert_close(loss.value(whole), loss(logits, target, weight), rtol=0, atol=0)
+
+
+@each_certain
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_batches", [2, 4, 10])
+def test_batches_have_the_gradient_of_one_large_batch(name, weighted, n_batches):
+    module = ToyModule(n_classes=2 if name in SPAN else 2 + 2 * SIZE).double()
+    make = partial(span_windows, ignored=[2]) if name in SPAN else query_windows
+    value, gradients = run_step(module, EVERY[name], make_step(make, n_batches, weighted))
+    expected_value, expected = run_step(module, EVERY[name], make_step(make, 1, weighted))
+    torch.testing.assert_close(value, expected_value, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradients, expected, rtol=1e-5, atol=1e-7)
+    # A bias shifts all logits alike, which a softmax over positions does not see.
+    assert expected[0].abs().max() > 1e-4, "nothing is compared"
+    assert name in SPAN or all(gradient.abs().max() > 1e-4 for gradient in expected)
+
+
+@each_certain
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_half_precision_logits(name, dtype):
+    for scale in (1, 20, 44, 88):
+        logits, target = make_windows(name)
+        logits = (scale * logits / logits.abs().max()).to(dtype)
+        value, gradient = value_and_gradient(EVERY[name], logits, target)
+        assert value.isfinite()
+        assert gradient.isfinite().all()
+        if name in SPAN:
+            expected = value_and_gradient(EVERY[name], logits.float(), target)
+            torch.testing.assert_close(value, expected[0], rtol=0, atol=0)
+            torch.testing.assert_close(gradient, expected[1].to(dtype), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [clone, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))],
+    ids=["clone", "deepcopy", "pickle"],
+)
+@each_certain
+def test_copies_are_the_same_function(name, copied):
+    logits, target = make_windows(name)
+    loss, twin = EVERY[name], copied(EVERY[name])
+    assert twin.loss is not loss.loss
+    assert twin.loss.get_params() == loss.loss.get_params()
+    assert repr(twin) == repr(loss)
+    assert twin(logits, target) == loss(logits, target)
+    assert list(loss.parameters()) == []
