@@ -151,7 +151,8 @@ def check_y(y: Any, n_rows: int, what: str, X: str = "X", name: str = "y") -> li
     rows = check_rows(y, name, what)
     if len(rows) != n_rows:
         raise ValueError(
-            f"{X} and {name} must have the same number of rows; got {n_rows} and {len(rows)}."
+            f"{X} and {name} must have the same number of rows; got {n_rows} rows of {X} and "
+            f"{len(rows)} of {name}."
         )
     return rows
 

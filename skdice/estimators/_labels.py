@@ -90,7 +90,7 @@ def check_indicator(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
             "A multi-label y must have two columns or more; got one. One label a row needs no list."
         )
     check_y(matrix, n_rows, "rows of 0 and 1")
-    bad = np.argwhere(~pd.DataFrame(matrix).isin([0, 1]).to_numpy())
+    bad = np.argwhere(~_is_zero_or_one(matrix))
     if len(bad):
         row, column = bad[0]
         raise ValueError(
@@ -142,4 +142,15 @@ def _to_matrix(y: Any) -> np.ndarray:
             f"Several labels per row must be a 0/1 indicator matrix of shape (n_rows, n_labels); "
             f"got {got}. sklearn.preprocessing.MultiLabelBinarizer makes one of lists of labels."
         )
-    return np.array(rows, dtype=object)
+    matrix = np.empty((len(rows), len(rows[0] or ())), dtype=object)
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row or ()):
+            matrix[i, j] = value
+    return matrix
+
+
+def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
+    if matrix.dtype != object:
+        return (matrix == 0) | (matrix == 1)
+    is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.flat]
+    return np.array(is_good, dtype=bool).reshape(matrix.shape)

@@ -103,7 +103,7 @@ def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: floa
 
 def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:
     """Raise a ValueError unless each row is in one test part."""
-    counts = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_rows)
+    counts = np.bincount([row for _, test in splits for row in test], minlength=n_rows)
     for row in np.flatnonzero(counts != 1)[:1]:
         raise ValueError(
             f"{owner} only works for partitions: every row in exactly one test part of cv; row "

@@ -89,7 +89,7 @@ class TestCharacters:
     @pytest.mark.parametrize(
         "X, y, message",
         [
-            ([["a"]], [], "got 1 sentences and 0 rows of tags"),
+            ([["a"]], [], "got 1 rows of X and 0 of y"),
             ([["a"], ["b"]], [["X"], []], "row 1 has 1 words and 0 tags"),
             ([["a", ""]], [["X", "X"]], "words must not be empty.* row 0"),
             ([["a"]], [[""]], "tags must not be empty.* row 0"),

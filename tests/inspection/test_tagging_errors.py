@@ -105,7 +105,7 @@ X = [["a", "b"], ["c", "d"]]
 @pytest.mark.parametrize(
     "X, y_true, y_pred, error, message",
     [
-        (X[:1], TAGS, TAGS, ValueError, "got 1 sentences and 2 rows of tags"),
+        (X[:1], TAGS, TAGS, ValueError, "got 1 rows of X and 2 of y"),
         (X, TAGS, TAGS[:1], ValueError, "got 2 and 1"),
         ([["a", "b"], ["c"]], TAGS, TAGS, ValueError, "row 1 has 1 words and 2 tags"),
         (X, TAGS, [["O", "O"], ["O"]], ValueError, "row 1 has 2 and 1"),

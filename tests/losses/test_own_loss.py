@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from skdice import DiceSpanExtractor, DiceTextClassifier
 from skdice.estimators import load_pretrained
 from skdice.losses import CrossEntropyLoss, Loss, SetLoss
+from skdice.losses._span import is_over_positions
 
 from ..corpora import easy_texts
 
@@ -74,7 +75,7 @@ def test_a_subclass_of_cross_entropy_is_not_over_positions():
     class Own(CrossEntropyLoss):
         pass
 
-    assert CrossEntropyLoss().is_over_positions
-    assert not Own().is_over_positions
+    assert is_over_positions(CrossEntropyLoss())
+    assert not is_over_positions(Own())
     with pytest.raises(ValueError, match="cross-entropy"):
         DiceSpanExtractor(loss=CrossEntropyLoss(), class_weight="balanced")._check_parameters()
