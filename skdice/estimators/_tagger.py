@@ -13,7 +13,7 @@ from torch import Tensor
 from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import (
     Parameter,
-    check_bool,
+    check_option,
     flag,
     not_allowed,
     number,
@@ -67,8 +67,8 @@ when they load a saved model.
 
 
 def _check_word_shapes(owner: str, name: str, value: Any) -> None:
-    if not isinstance(value, str) or value != "auto":
-        check_bool(owner, name, value)
+    if not isinstance(value, np.bool_):
+        check_option(owner, name, value, (True, False, "auto"))
 
 
 _BIAS = """

@@ -146,7 +146,7 @@ def test_shared_parameters(cls, parameters, parts):
         (DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
         (DiceTokenTagger, {"background_bias": "high"}, ["'high'"]),
         (DiceTokenTagger, {"crf": "yes"}, ["one of {True, False}", "'yes'"]),
-        (DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False}", "'yes'"]),
+        (DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
         (DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
         (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
         (DiceQueryTagger, {"queries": {"PER": "  "}}, ["'PER'", "'  '"]),
