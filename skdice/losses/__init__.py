@@ -8,9 +8,8 @@ from ._cross_entropy import (
     log_class_weight,
 )
 from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
-from ._memory import SumsMemory
 from ._named import LOSS_NAMES, loss_parameters, make_loss
-from ._set import SetLoss
+from ._set import SetLoss, SumsMemory
 
 __all__ = [
     "LOSS_NAMES",
