@@ -566,7 +566,7 @@ class TestWriters:
                 for X, y, message in (
                     (["a"], [[(0, 2, "X")]], "row 0 has 1 characters and the span"),
                     (["a"], [[(0, 1)]], "row 0 has"),
-                    (["a"], [[], []], "same number of rows; got 1 and 2"),
+                    (["a"], [[], []], "same number of rows; got 1 rows of"),
                     (["a", "\ud83d"], [[], []], "row 1 of X has half of a surrogate pair"),
                     (["a"], [[(0, 1, "\udc00")]], "label of a span in row 0 of y has half"),
                 )
@@ -575,7 +575,7 @@ class TestWriters:
                 (writer, ["a"], y, {"task": "labels"}, message)
                 for writer in (write_doccano, write_label_studio)
                 for y, message in (
-                    (["x", "y"], "same number of rows; got 1 and 2"),
+                    (["x", "y"], "same number of rows; got 1 rows of"),
                     ([""], "row 0 of y has ''"),
                     ([[None]], "row 0 of y has None"),
                 )

@@ -96,7 +96,7 @@ def test_every_row_of_a_kind_is_named():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((["a"], [[], []]), {}, "same number of rows; got 1 and 2"),
+        ((["a"], [[], []]), {}, "same number of rows; got 1 rows of"),
         (([3], [[]]), {}, "row 0 is 3"),
         ((["a"], [[(0, 1)]]), {}, r"Each span of spans must be \(start, end, label\)"),
         ((["a"], [[(0.0, 1, "X")]]), {}, "The start of a span must be an int; row 0"),
