@@ -109,7 +109,8 @@ that do not occur in the training data, as may happen in a fold, are ignored.
 _MAX_EPOCHS = """
 Passes over the training rows with positives (``negative_ratio``). "auto" shows such texts about
 1,200 times and makes at least about 200 optimiser steps, in 3 to 30 passes; of tiny sets as many as
-make 150 steps; pairs of texts, four. ``max_epochs_`` is how many.
+make 150 steps; pairs of texts, four; of entities that are not rare, with cross-entropy, eight if
+these are no more than 512 steps. ``max_epochs_`` is how many.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; those are drawn anew in every

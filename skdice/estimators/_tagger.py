@@ -44,6 +44,9 @@ from ._words import WordTagger, count_tagged
 # Dice was ahead of cross-entropy with 220 to 770 entities, and level from 950 on
 # (benchmarks/STUDY.md).
 _FEW_ENTITIES = 800
+# Passes that cross-entropy takes over many sentences, if these make no more than so many steps
+# (benchmarks/RESULTS.md, "Passes over a thousand sentences").
+_PASSES, _MOST_STEPS = 8, 512
 _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
 _DECODE = """
 "constrained" gives the best sequence that is well-formed in the scheme of the training tags;
@@ -240,6 +243,12 @@ class DiceTokenTagger(WordTagger):
         if n_entities <= _FEW_ENTITIES:
             return "dice", f"dice, as there are few entities: {n_entities:,}"
         return "ce", f"cross-entropy, as there are many entities: {n_entities:,}"
+
+    def _open_epochs(self, lesson: Lesson) -> int:
+        epochs = super()._open_epochs(lesson)
+        if self.scheme_ is None or lesson.draw is not None or not self.loss_.separable:
+            return epochs
+        return max(epochs, min(_PASSES, _MOST_STEPS // self._count_steps(lesson)))
 
     def _validator(self, rows: Rows) -> Callable[[], float]:
         dataset = self._encode(rows.X)

@@ -244,6 +244,23 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     assert one.fit(X, y).max_epochs_ == 10  # 5 steps
 
 
+@pytest.mark.parametrize(
+    "loss, more, epochs",
+    [("ce", {}, 8), ("wce", {}, 8), ("dice", {}, 3), ("ce", {"accumulate": 2}, 10)],
+)
+def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, monkeypatch):
+    """With cross-entropy, as long as these make no more than so many steps."""
+    monkeypatch.setattr("skdice.estimators._tagger._MOST_STEPS", 100)
+    monkeypatch.setattr("skdice.estimators._tagger._PASSES", 10)
+    for name, value in {"_STEPS": 12, "_FEWEST_STEPS": 1}.items():
+        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", value)
+    monkeypatch.setattr(Lesson, "n_passes", 1.0)
+    X, y = easy_corpus(24)
+    fast = {"batch_size": 2, "negative_ratio": None, "verbose": 0, "random_state": 0}
+    tagger = DiceTokenTagger(tiny_models("bert"), loss=loss, **fast, **more)
+    assert tagger.fit(X, y).max_epochs_ == epochs  # of 12 steps
+
+
 def test_tools_that_ask_for_the_numbers(tiny_models):
     X, y = easy_corpus(24)
     tagger = DiceTokenTagger(
