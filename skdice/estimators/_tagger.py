@@ -29,7 +29,7 @@ from ..nn._loading import size_of_network
 from ..nn._modules import TokenModule
 from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
-from ..text._encoding import SHAPES, EncodedDataset, encode_words
+from ..text._encoding import SHAPES, EncodedDataset, encode_words, has_capital
 from ..text._entities import Entity, by_label, keep_above
 from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
 from ._goal import F1, Goal, choose_decision, score_candidates
@@ -60,12 +60,12 @@ that load a saved model know the network alone.
 """
 _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
-as its token type. "auto" does so where two in three entities of the training data are capitalised
-and the encoder does not see case ("uncased") but has a table of token types (BERT, ELECTRA,
-MiniLM), which is trained with the head, so ``n_frozen_layers`` must be None or 0. It is not told
-those of sentences without a capital letter, nor of three in ten others in training, drawn anew in
-each epoch, so that texts in lower case are tagged as well. Other programs do not know the shapes
-when they load a saved model.
+as its token type. It is not told those of sentences without a capital letter, nor of three in ten
+others in training, drawn anew in each epoch, so that texts in lower case are tagged as well. "auto"
+tells them where, of the others, two in three entities are capitalised, and the encoder does not see
+case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM), which is trained with the
+head, so ``n_frozen_layers`` must be None or 0. Other programs do not know the shapes when they load
+a saved model.
 """
 
 
@@ -218,7 +218,8 @@ class DiceTokenTagger(WordTagger):
         size = size_of_network(os.fspath(self.model), "AutoModel")
         if self.tokenizer_.sees_case or not size.has_token_types:
             return False
-        first = [x[start] for x, y in zip(rows.X, rows.y) for start, _, _ in get_entities(y)]
+        told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
+        first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
         # Nearly all of CoNLL03's and WikiGold's, a half of NCBI-disease's, which gained nothing.
         return 3 * sum(word[:1].isupper() for word in first) > 2 * len(first)
 

@@ -126,8 +126,8 @@ def encode_words(
     windows = Ragged(pieces.values[ranges(start, stop)], offsets_from_lengths(stop - start))
     input_ids, token_type_ids = tokenizer.frame.put_around(windows)
     if with_shapes:
-        has_capital = np.array([_has_capital(sentence) for sentence in sentences], dtype=np.int32)
-        of_words = word_shapes(words) * np.repeat(has_capital, np.diff(word_offsets))
+        is_told = np.array([has_capital(sentence) for sentence in sentences], dtype=np.int32)
+        of_words = word_shapes(words) * np.repeat(is_told, np.diff(word_offsets))
         of_pieces = np.repeat(of_words, pieces.lengths)
         shapes = Ragged(of_pieces[ranges(start, stop)], windows.offsets)
         token_type_ids = tokenizer.frame.of_zeros().put_around(shapes)[0]
@@ -178,7 +178,8 @@ def word_shapes(words: Sequence[str]) -> np.ndarray:
     return np.array([known[word] for word in words], dtype=np.int32)
 
 
-def _has_capital(words: Sequence[str]) -> bool:
+def has_capital(words: Sequence[str]) -> bool:
+    """Whether the shapes of words say anything about a sentence."""
     return any(word != word.lower() for word in words)
 
 

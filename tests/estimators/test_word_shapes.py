@@ -37,8 +37,10 @@ def test_only_the_shapes_tell(quick_bert, fitted):
 
 CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
 LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
-HALF = CAPITALISED[0] + LOWER[0], CAPITALISED[1] + LOWER[1]
-THREE_IN_FOUR = CAPITALISED[0] * 2 + HALF[0], CAPITALISED[1] * 2 + HALF[1]
+HALF = CAPITALISED[0] + [["The", "rome", "met"]] * 8, CAPITALISED[1] * 2
+THREE_IN_FOUR = CAPITALISED[0] * 2 + HALF[0], CAPITALISED[1] * 4
+# Sentences without a capital are never told shapes, and say nothing of the others.
+MOSTLY_LOWER = CAPITALISED[0] + LOWER[0] * 3, CAPITALISED[1] * 4
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,7 @@ THREE_IN_FOUR = CAPITALISED[0] * 2 + HALF[0], CAPITALISED[1] * 2 + HALF[1]
         ("bert", LOWER, {}, False),
         ("bert", HALF, {}, False),
         ("bert", THREE_IN_FOUR, {}, True),
+        ("bert", MOSTLY_LOWER, {}, True),
         ("bert", (CAPITALISED[0], [["NOUN", "NAME", "NOUN"]] * 8), {}, False),
         ("bert", CAPITALISED, {"n_frozen_layers": 1}, False),
         ("bert", CAPITALISED, {"word_shapes": False}, False),
