@@ -126,7 +126,7 @@ def without_labels(done: pd.DataFrame) -> list[Run]:
     """250 rows, and 2,000 without labels (WikiGold has 446); the contrast is to nothing set."""
     return [
         run
-        for draw in draws(2)
+        for draw in draws(1)
         for corpus in (*ENTITIES, "WikiGold", "SST-2", "SMS")
         for run in _as_called(corpus, "250", draw, "auto, unlabeled", "auto")
     ]
