@@ -240,11 +240,12 @@ def decisions_table(done: pd.DataFrame) -> pd.DataFrame:
             for way, (regime, name, _) in ways.items()
         }
         shared = set.intersection(*(set(fits.index) for fits in by_way.values()))
+        if not shared:
+            continue
         line = {"corpus": corpus, "draws": str(len(shared))}
         for way, fits in by_way.items():
             fits = fits.loc[sorted(shared)]
-            if len(fits):
-                line[way] = f"{fits[ways[way][2]].mean():.1f} ({_cost(fits).mean():.0f} s)"
+            line[way] = f"{fits[ways[way][2]].mean():.1f} ({_cost(fits).mean():.0f} s)"
         lines.append(line)
     return pd.DataFrame(lines).fillna("")
 
