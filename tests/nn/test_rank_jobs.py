@@ -96,8 +96,9 @@ def test_all_processes_end_with_the_same(name, ranks):
     assert all(map(np.array_equal, weights, other_weights))
     assert history == other_history
     assert best == other_best
-    # One step in three has a single text, so an epoch alone may be worse.
-    assert min(history["train_loss"][1:]) < history["train_loss"][0]
+    # One step in three has a single text, so an epoch may be worse; without a seed, any may be.
+    if name != "no seed":
+        assert min(history["train_loss"][1:]) < history["train_loss"][0]
 
 
 def test_fits_end_early_and_differ_without_a_seed(ranks):
