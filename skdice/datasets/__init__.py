@@ -4,8 +4,9 @@ from ._brat import read_brat, write_brat
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
+from ._json_lines import read_labeled_json, read_tagged_json
 from ._label_studio import read_label_studio, write_label_studio
-from ._labeled_text import read_labeled_json, read_labeled_text, read_tagged_json
+from ._labeled_text import read_labeled_text
 from ._make_pairs import make_pairs
 from ._make_questions import make_questions
 from ._make_tagging import make_tagging

@@ -8,7 +8,7 @@ import numpy as np
 from .._inputs import Span
 from .._parameters import check_bool, check_option
 from .._typing import Labels, Spans, Texts
-from ._files import get_field, make_kind_error, read_objects, show, write_objects
+from ._json import get_field, make_kind_error, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans, make_mention
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._inputs import Span
 from .._parameters import check_bool, check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
-from ._files import get_field, read_objects, show, write_objects
+from ._json import get_field, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, find_spans
 
 _TASKS = ("entities", "labels", "pairs")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._inputs import Span
 from .._typing import Spans, Texts
-from ._files import get_field, read_objects, write_objects
+from ._json import get_field, read_objects, write_objects
 from ._spans import Annotated, check_annotated, find_spans, make_mention
 
 _TOKEN = re.compile(r"\S+|\s+")

@@ -19,7 +19,8 @@ from .._inputs import (
     describe,
     list_rows,
 )
-from ._files import get_field, shorten, show
+from ._files import shorten
+from ._json import get_field, show
 from ._tables import is_integer
 
 

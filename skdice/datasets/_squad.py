@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._typing import SquadAnswer
-from ._files import get_field, read_json
+from ._json import get_field, read_json
 
 _COLUMNS = ["id", "title", "question", "context"]
 

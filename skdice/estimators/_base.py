@@ -63,10 +63,6 @@ class TextEstimator(NetworkEstimator):
         """Return checked rows as X and y that ``fit`` takes."""
         return rows.X, rows.y
 
-    def _label(self, rows: Sequence[Any]) -> tuple[Any, np.ndarray]:
-        """Return labels of checked rows, as ``Rows`` has them, and how sure the least sure is."""
-        raise NotImplementedError
-
     def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
         """Tune the decision, if that was asked for; ``held_out`` is (X, y), if ``fit`` got it."""
 
@@ -119,8 +115,8 @@ class TextEstimator(NetworkEstimator):
         unlabeled : rows as those of X, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
             these rows; then the estimator learns from both, each of these rows with the probability
-            of its least sure label as its weight. Takes about five times as long. Of taggers and
-            classifiers.
+            of its least sure label as its weight. Takes about five times as long. For
+            ``DiceTokenTagger`` and the classifiers.
 
         Returns
         -------

@@ -82,7 +82,6 @@ class DicePairClassifier(TextClassifier):
         row="pair",
         reads_two_texts=True,
         is_classifier=True,
-        self_trains=True,
         read_X=check_pairs,
         read_y=_read_labels,
         find_measure=lambda y: "pairs",

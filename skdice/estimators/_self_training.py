@@ -1,4 +1,8 @@
-"""Self-training: rows without labels are labelled by networks that learned from the others."""
+"""Self-training: rows without labels are labelled by networks that learned from the others.
+
+An estimator that can do so has ``_label``: from checked rows to labels, as ``Rows`` has them, and
+the probability of the least sure label of each.
+"""
 
 import warnings
 from dataclasses import replace
@@ -20,7 +24,7 @@ def read_unlabeled(estimator: Any, unlabeled: Any, n_labelled: int) -> Rows:
     It is a TypeError if the estimator has no use for them.
     """
     owner = type(estimator).__name__
-    if not estimator._task.self_trains:
+    if not hasattr(estimator, "_label"):
         raise TypeError(f"{owner} does not learn from rows without labels: unlabeled must be None.")
     try:
         rows = estimator._task.read_X(unlabeled)

@@ -141,7 +141,6 @@ class DiceTokenTagger(WordTagger):
     _module_class = TokenModule
     _task = Task(
         row="sentence",
-        self_trains=True,
         read_X=check_token_lists,
         read_y=check_tags,
         find_measure=_find_measure,

@@ -25,6 +25,5 @@ class Task:
     card: CardTexts
     reads_two_texts: bool = False  # Together.
     is_classifier: bool = False
-    self_trains: bool = False  # Whether it learns from rows without labels.
     # From X to what rows have in common that have to be in the same part of a split.
     find_groups: Callable[[Any], Sequence[Any]] | None = None

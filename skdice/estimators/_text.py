@@ -68,7 +68,6 @@ class DiceTextClassifier(TextClassifier):
     _task = Task(
         row="text",
         is_classifier=True,
-        self_trains=True,
         read_X=_read_texts,
         read_y=_read_labels,
         find_measure=lambda y: "texts",

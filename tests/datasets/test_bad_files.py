@@ -21,8 +21,8 @@ from skdice.datasets import (
     read_squad,
     read_tagged_json,
 )
-from skdice.datasets._files import read_objects
 from skdice.datasets._formats import find_format
+from skdice.datasets._json import read_objects
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
