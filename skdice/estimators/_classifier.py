@@ -255,11 +255,15 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         )
         reuse = active_reuse()
         if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
-            cut = cut if number is None else number[cut]
+            n_rows, order = len(rows), ""
+            if number is not None:
+                n_rows, cut = len(np.unique(number)), np.unique(number[cut])
+                # Rows with labels are there twice beside those without.
+                order = " (those of unlabeled follow those of X)" if n_rows < len(rows) else ""
             warnings.warn(
-                f"{len(cut)} of {len(rows)} {self._task.row}s are longer than max_length="
+                f"{len(cut)} of {n_rows} {self._task.row}s are longer than max_length="
                 f"{self.max_length_} pieces and were cut (truncation={self.truncation!r}): "
-                f"{list_rows(cut.tolist())}."
+                f"{list_rows(cut.tolist())}{order}."
                 f"{'' if reuse is None else ' Other fits that share their work do not say so.'}",
                 TruncationWarning,
                 stacklevel=3,

@@ -8,6 +8,7 @@ from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+from skdice.exceptions import TruncationWarning
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 X = [["john", "lives", "in", "rome"], ["mary", "met", "peter", "today"]] * 8
@@ -93,6 +94,17 @@ def test_texts(quick_bert, seen):
     assert taught.X[-2:] == [("anna met peter",), ("oslo is new",)]
     assert taught.y.values[-2:].tolist() == teacher.classes_[p.argmax(1)].tolist()
     np.testing.assert_allclose(taught.weight[-2:], p.max(1), rtol=1e-5)
+
+
+def test_rows_that_are_cut_are_named_once(quick_bert):
+    texts, long = ["rome is in the north", "mary met peter"] * 4, "in rome " * 20
+    classifier = DiceTextClassifier(quick_bert, max_epochs=1, max_length=12, **PARAMETERS)
+    with pytest.warns(TruncationWarning) as record:
+        classifier.fit([*texts, long], [1, 0] * 4 + [1], unlabeled=["peter", long])
+    assert len(record) == 1
+    message = str(record[0].message)
+    assert message.startswith("2 of 11 texts are longer")
+    assert message.endswith("rows 8, 10 (those of unlabeled follow those of X).")
 
 
 def test_several_labels(quick_bert, seen):
