@@ -81,8 +81,9 @@ def few_rows(done: pd.DataFrame) -> list[Run]:
             runs += _as_called(corpus, "250", draw, "auto", "ce, else auto")
             if tuned is not None:
                 runs.append(Run(corpus, "250", "ce", *tuned, draw, draw))
-            if corpus in ("CoNLL03", "WikiGold"):  # The others' entities are not capitalised.
-                runs += _as_called(corpus, "250", draw, "auto, no shapes")
+            # What nothing set takes goes by whether entities are capitalised.
+            has_names = corpus in ("CoNLL03", "WikiGold")
+            runs += _as_called(corpus, "250", draw, f"auto, no {'shapes' if has_names else 'crf'}")
     return runs
 
 

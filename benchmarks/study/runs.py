@@ -56,16 +56,19 @@ class Contender(NamedTuple):
     has_unlabeled: bool = False
 
 
+# A tagger that tags each word by itself, and knows what the encoder sees.
+PLAIN = {"word_shapes": False, "crf": False}
 CONTENDERS = {
     # With settings that are tuned for it.
-    "ce": Contender({"loss": "ce", "negative_ratio": None, "word_shapes": False}),
-    "dice": Contender({"loss": "dice", "memory": 0, "negative_ratio": None, "word_shapes": False}),
+    "ce": Contender({"loss": "ce", "negative_ratio": None, **PLAIN}),
+    "dice": Contender({"loss": "dice", "memory": 0, "negative_ratio": None, **PLAIN}),
     "auto": Contender({}, as_called=True),
     "ce, else auto": Contender({"loss": "ce"}, as_called=True),
     "auto, unlabeled": Contender({}, as_called=True, has_unlabeled=True),
     "auto, no shapes": Contender({"word_shapes": False}, as_called=True),
+    "auto, no crf": Contender({"crf": False}, as_called=True),
     **{
-        f"{loss}, sampled": Contender({"loss": loss, "word_shapes": False}, as_called=True)
+        f"{loss}, sampled": Contender({"loss": loss, **PLAIN}, as_called=True)
         for loss in ("ce", "wce", "dice", "dsc")
     },
     "out of fold": Contender({"threshold": "cv"}, as_called=True),

@@ -1,5 +1,6 @@
 """Token tagging: part-of-speech tags and named entities."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +15,6 @@ from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import (
     Parameter,
     check_option,
-    flag,
     not_allowed,
     number,
     option,
@@ -44,6 +44,10 @@ from ._words import WordTagger, count_tagged
 # Dice was ahead of cross-entropy with 220 to 770 entities, and level from 950 on
 # (benchmarks/STUDY.md).
 _FEW_ENTITIES = 800
+# Names are capitalised in more than this share: nearly all of CoNLL03's and WikiGold's, a half of
+# NCBI-disease's. They gain by shapes, few others by a chain (benchmarks/RESULTS.md, "Shapes that
+# are left out" and "Tags that are scored together").
+_NAMES = 2 / 3
 # Passes that cross-entropy takes over many sentences, if these make no more than so many steps
 # (benchmarks/RESULTS.md, "Passes over a thousand sentences").
 _PASSES, _MOST_STEPS = 8, 512
@@ -55,8 +59,9 @@ _DECODE = """
 _CRF = """
 Whether the tags of a sentence are scored together, as a linear-chain conditional random field whose
 transitions are those of the scheme: the loss, whichever it is, and ``predict_proba`` are then of
-the probability that each tag has among the well-formed sequences. For chunk tags. Other programs
-that load a saved model know the network alone.
+the probability that each tag has among the well-formed sequences. For chunk tags. "auto" does so
+for up to 800 entities that are no names: in sentences with a capital letter, at most two in three
+are capitalised. Other programs that load a saved model know the network alone.
 """
 _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
@@ -69,9 +74,20 @@ a saved model.
 """
 
 
-def _check_word_shapes(owner: str, name: str, value: Any) -> None:
+def _check_bool_or_auto(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, np.bool_):
         check_option(owner, name, value, (True, False, "auto"))
+
+
+def _count_entities(rows: Rows) -> int:
+    return sum(len(get_entities(row)) for row in rows.y)
+
+
+def _share_of_names(rows: Rows) -> float:
+    """Return the share of capitalised entities in sentences with a capital, nan without any."""
+    told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
+    first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
+    return float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
 
 
 _BIAS = """
@@ -169,9 +185,11 @@ class DiceTokenTagger(WordTagger):
 
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     decode: Annotated[Literal["constrained", "argmax"], option(_DECODE)] = "constrained"
-    crf: Annotated[bool, flag(_CRF)] = False
+    crf: Annotated[
+        bool | Literal["auto"], Parameter('bool or "auto"', _CRF, _check_bool_or_auto)
+    ] = "auto"
     word_shapes: Annotated[
-        bool | Literal["auto"], Parameter('bool or "auto"', _WORD_SHAPES, _check_word_shapes)
+        bool | Literal["auto"], Parameter('bool or "auto"', _WORD_SHAPES, _check_bool_or_auto)
     ] = "auto"
     background_bias: Annotated[
         float | Literal["auto", "cv"],
@@ -190,10 +208,10 @@ class DiceTokenTagger(WordTagger):
                 f"{classes[0]!r}."
             )
         check_loss_classes(self.loss, len(classes))
-        if self.crf and not are_chunk_tags(classes):
+        if self.crf not in (False, "auto") and not are_chunk_tags(classes):
             raise ValueError(
-                f"The 'crf' parameter of {type(self).__name__} must be False unless the tags are "
-                f"chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
+                f"The 'crf' parameter of {type(self).__name__} must be False or 'auto' unless the "
+                f"tags are chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
             )
 
     def _learn(self, rows: Rows) -> None:
@@ -201,26 +219,25 @@ class DiceTokenTagger(WordTagger):
         self.classes_ = np.array(classes, dtype=object)  # A numpy str loses trailing NULs.
         self.scheme_ = infer_scheme(rows.y) if are_chunk_tags(classes) else None
         self.stride_ = shared_pieces(self, self.max_length_, self._frame())
-        self.crf_ = self.crf
-        shapes = self.word_shapes
-        self.word_shapes_ = self._gains_by_shapes(rows) if shapes == "auto" else bool(shapes)
+        names = _share_of_names(rows) if self.scheme_ is not None else math.nan
+        shapes, crf = self.word_shapes, self.crf
+        if shapes == "auto":
+            shapes = names > _NAMES and self._can_be_told_shapes()
+        if crf == "auto":
+            crf = names <= _NAMES and _count_entities(rows) <= _FEW_ENTITIES
+        self.word_shapes_, self.crf_ = bool(shapes), bool(crf)
         self._learn_splitter(rows.X)
         bias = self.background_bias
         self.background_bias_: float | dict[str, float]
         self.background_bias_ = 0.0 if isinstance(bias, str) else float(bias)
         self.threshold_: float | dict[str, float] = 0.0
 
-    def _gains_by_shapes(self, rows: Rows) -> bool:
-        """Whether two in three entities are capitalised, and the network has to be told."""
-        if self.scheme_ is None or self.n_frozen_layers or self.peft_config is not None:
+    def _can_be_told_shapes(self) -> bool:
+        """Whether the network does not see case, and has a table for shapes that is trained."""
+        if self.n_frozen_layers or self.peft_config is not None:
             return False
         size = size_of_network(os.fspath(self.model), "AutoModel")
-        if self.tokenizer_.sees_case or not size.has_token_types:
-            return False
-        told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
-        first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
-        # Nearly all of CoNLL03's and WikiGold's, a half of NCBI-disease's, which gained nothing.
-        return 3 * sum(word[:1].isupper() for word in first) > 2 * len(first)
+        return not self.tokenizer_.sees_case and size.has_token_types
 
     def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
         dataset = self._encode(rows.X, rows.y, rows.weight)
@@ -239,7 +256,7 @@ class DiceTokenTagger(WordTagger):
         if lesson.draw is not None:
             n_with = f"{lesson.n_positive:,} of {len(rows):,} sentences"
             return "dice", f"dice, as entities are rare: {n_with} have one"
-        n_entities = sum(len(get_entities(row)) for row in rows.y)
+        n_entities = _count_entities(rows)
         if n_entities <= _FEW_ENTITIES:
             return "dice", f"dice, as there are few entities: {n_entities:,}"
         return "ce", f"cross-entropy, as there are many entities: {n_entities:,}"

@@ -145,7 +145,7 @@ def test_shared_parameters(cls, parameters, parts):
         (DiceTokenTagger, {"decode": "beam"}, ["'constrained', 'argmax'", "'beam'"]),
         (DiceTokenTagger, {"background_bias": "auto"}, ["rows to validate on"]),
         (DiceTokenTagger, {"background_bias": "high"}, ["'high'"]),
-        (DiceTokenTagger, {"crf": "yes"}, ["one of {True, False}", "'yes'"]),
+        (DiceTokenTagger, {"crf": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
         (DiceTokenTagger, {"word_shapes": "yes"}, ["one of {True, False, 'auto'}", "'yes'"]),
         (DiceTokenTagger, {"model": "organisation/absent"}, ["the hub did not give it"]),
         (DiceQueryTagger, {"queries": ["john"]}, ["dict", "['john']"]),
