@@ -7,10 +7,9 @@ import numpy as np
 
 from .._inputs import check_rows
 from .._parameters import check_number
-from ._bootstrap import interval, resampled_sums
 from ._entities import check_same_number
 from ._row_counts import RowCounts, count_entities
-from ._scores import entity_f1_score
+from ._scores import entity_f1_score, interval, resampled_sums
 
 
 def bootstrap_interval(

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of whole entities, and of single tags."""
+"""Precision, recall and F1 of whole entities and of single tags, and resamples of their counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,6 @@ from sklearn.metrics import make_scorer
 
 from .._parameters import check_number, check_option
 from .._typing import TagSequences
-from ._bootstrap import interval, resampled_sums
 from ._entities import EntitySpan, check_scheme, check_tag_sequences, find_entities
 
 Score = float | NDArray[np.float64]
@@ -345,6 +344,28 @@ def _f1_intervals(
     tables = (_tabulate(labels, sum_, zero_division) for sum_ in sums.reshape(len(sums), 3, -1))
     scores = [[row["f1-score"] for row in table.values()] for table in tables]
     return interval(np.array(scores), confidence_level)
+
+
+def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
+    """Return the lower and the upper percentile over the first axis, (2, ...)."""
+    tail = (1 - confidence_level) / 2
+    ends: NDArray[np.float64] = np.quantile(scores, [tail, 1 - tail], axis=0)
+    return ends
+
+
+def resampled_sums(counts: np.ndarray, n_resamples: int, random_state: int) -> NDArray[np.float64]:
+    """Return the sums of counts over resamples of the rows, (n_resamples, n_counts).
+
+    Columns of `counts`, (n_rows, n_counts), of several runs beside each other are resampled alike;
+    a resample has n_rows rows.
+    """
+    rng = np.random.default_rng(random_state)
+    n_rows, wide = len(counts), counts.astype(np.float64)
+    sums = np.empty((n_resamples, wide.shape[1]))
+    for total in sums:
+        times_drawn = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+        np.matmul(times_drawn.astype(np.float64), wide, out=total)
+    return sums
 
 
 # Other options by scikit-learn's make_scorer(entity_f1_score, mode="strict", scheme="IOBES").
