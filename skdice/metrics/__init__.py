@@ -1,7 +1,7 @@
 """Scores for sequence tagging (whole entities, single tags) and for question answering."""
 
 from ._entities import EntitySpan, get_entities
-from ._interval import bootstrap_interval
+from ._row_counts import bootstrap_interval
 from ._scores import (
     entity_classification_report,
     entity_f1_score,
