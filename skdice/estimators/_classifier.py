@@ -23,7 +23,7 @@ from ..nn._modules import SequenceModule
 from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
 from ._base import TextEstimator
-from ._goal import F1, Goal
+from ._goal import F1, Goal, tune_thresholds
 from ._labels import check_known_columns
 from ._lesson import Lesson, Rule, positives_first
 from ._loss import check_loss_classes
@@ -32,7 +32,6 @@ from ._reuse import active_reuse
 from ._rows import Rows
 from ._shared_parameters import FITTED_ATTRIBUTES
 from ._sklearn import ClassifierMixin
-from ._thresholds import tune_thresholds
 
 TextRows = Texts | Pairs
 

@@ -24,14 +24,13 @@ from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
 from ..text._questions import EncodedQuestions, encode_questions
 from ._base import TextEstimator
-from ._goal import F1, Goal
+from ._goal import F1, Goal, tune_thresholds
 from ._lesson import Lesson, prior_shift
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
 from ._questions import GoldAnswers, align_answers, check_questions
 from ._rows import Rows, object_array
 from ._task import Task
-from ._thresholds import tune_thresholds
 
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
