@@ -14,10 +14,9 @@ from .._inputs import check_sample_weight
 from ..nn._callbacks import check_callbacks
 from ..nn._runtime import resolve_device
 from ..text._tokenizer import WordTokenizer
-from ._lesson import Lesson, choose_ratio, draw_of, prior_shift
+from ._lesson import Lesson, choose_ratio, draw_of, longest_window, prior_shift
 from ._loss import make_training_loss, warn_of_collapse
 from ._network import NetworkEstimator
-from ._open_parameters import longest_window
 from ._reuse import active_reuse
 from ._rows import Rows, read_fit_rows
 from ._self_training import read_unlabeled, with_taught

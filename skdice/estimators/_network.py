@@ -40,8 +40,7 @@ from ..nn._train import train
 from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
 from ._fit_fingerprint import fit_digests, fit_fingerprint
-from ._lesson import Lesson
-from ._open_parameters import Pace, choose_pace, open_epochs
+from ._lesson import Lesson, Pace, choose_pace, open_epochs
 from ._reuse import active_reuse
 from ._rows import Rows
 from ._saving import SavedEstimator

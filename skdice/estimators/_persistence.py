@@ -34,7 +34,7 @@ from ..nn._net import TextNet
 from ..nn._runtime import PRECISIONS, resolve_device, seeded
 from ..text._encoding import SHAPES
 from ..text._tokenizer import WordTokenizer
-from ._open_parameters import Pace
+from ._lesson import Pace
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")

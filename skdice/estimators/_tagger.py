@@ -33,9 +33,8 @@ from ..text._encoding import SHAPES, EncodedDataset, encode_words, has_capital
 from ..text._entities import Entity, by_label, keep_above
 from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
 from ._goal import F1, Goal, choose_decision, score_candidates
-from ._lesson import Lesson, positives_first
+from ._lesson import Lesson, positives_first, shared_pieces
 from ._loss import check_loss_classes
-from ._open_parameters import shared_pieces
 from ._out_of_fold import out_of_fold_scores
 from ._rows import Rows, object_array
 from ._task import Task

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._inputs import describe
 from .._pipeline import final_step, with_parameters
-from ..estimators._open_parameters import choose_pace
+from ..estimators._lesson import choose_pace
 from ..losses import loss_parameters
 from ..nn._loading import hidden_size
 

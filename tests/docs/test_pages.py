@@ -37,7 +37,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+")
 def short_fits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_FEWEST_EPOCHS", "_MOST_EPOCHS", "_FEWEST_STEPS"):
-            patch.setattr(f"skdice.estimators._open_parameters.{name}", 1)
+            patch.setattr(f"skdice.estimators._lesson.{name}", 1)
         yield
 
 

@@ -11,9 +11,8 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.estimators._lesson import Lesson
+from skdice.estimators._lesson import Lesson, Pace, choose_pace, open_epochs, open_lr
 from skdice.estimators._loss import memory_for
-from skdice.estimators._open_parameters import Pace, choose_pace, open_epochs, open_lr
 from skdice.losses import DiceLoss, TverskyLoss
 from skdice.model_selection import DiceSearchCV, compare_losses
 
@@ -234,7 +233,7 @@ def test_every_estimator_takes_it(tiny_models, tmp_path, case):
 def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
     for name, value in {"_STEPS": 48, "_FEWEST_STEPS": 1}.items():
-        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", value)
+        monkeypatch.setattr(f"skdice.estimators._lesson.{name}", value)
     monkeypatch.setattr(Lesson, "n_passes", 4.0)
     X, y = easy_texts(48, n_classes=2)
     one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
@@ -253,7 +252,7 @@ def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, monkeyp
     monkeypatch.setattr("skdice.estimators._tagger._MOST_STEPS", 100)
     monkeypatch.setattr("skdice.estimators._tagger._PASSES", 10)
     for name, value in {"_STEPS": 12, "_FEWEST_STEPS": 1}.items():
-        monkeypatch.setattr(f"skdice.estimators._open_parameters.{name}", value)
+        monkeypatch.setattr(f"skdice.estimators._lesson.{name}", value)
     monkeypatch.setattr(Lesson, "n_passes", 1.0)
     X, y = easy_corpus(24)
     fast = {"batch_size": 2, "negative_ratio": None, "verbose": 0, "random_state": 0}

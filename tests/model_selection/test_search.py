@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdice import DicePairClassifier, DiceTokenTagger
-from skdice.estimators._open_parameters import choose_pace
+from skdice.estimators._lesson import choose_pace
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._space import default_space, draw_parameters
