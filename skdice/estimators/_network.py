@@ -39,9 +39,8 @@ from ..nn._runtime import (
 from ..nn._train import train
 from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
-from ._fit_fingerprint import fit_digests, fit_fingerprint
 from ._lesson import Lesson, Pace, choose_pace, open_epochs
-from ._reuse import active_reuse
+from ._reuse import active_reuse, fit_digests, fit_fingerprint
 from ._rows import Rows
 from ._saving import SavedEstimator
 from ._task import Task
