@@ -41,9 +41,8 @@ from ..text._encoding import EncodedDataset
 from ..text._tokenizer import Frame, WordTokenizer
 from ._lesson import Lesson, Pace, choose_pace, open_epochs
 from ._reuse import active_reuse, fit_digests, fit_fingerprint
-from ._rows import Rows
+from ._rows import Rows, Task
 from ._saving import SavedEstimator
-from ._task import Task
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "

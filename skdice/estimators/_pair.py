@@ -20,7 +20,7 @@ from ..text._encoding import EncodedDataset
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._labels import check_labels
 from ._lesson import Lesson
-from ._task import Task
+from ._rows import Task
 
 _TRUNCATION = """
 Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning

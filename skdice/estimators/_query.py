@@ -24,8 +24,7 @@ from ._entity_rows import check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_decision
 from ._lesson import Lesson, Rule, positives_first, prior_shift
 from ._loss import check_loss_classes
-from ._rows import Rows
-from ._task import Task
+from ._rows import Rows, Task
 from ._words import WordTagger, count_tagged
 
 # Numbers that stand for a word in the score of a match, as start and as end.

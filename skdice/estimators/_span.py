@@ -29,8 +29,7 @@ from ._lesson import Lesson, prior_shift
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
 from ._questions import GoldAnswers, align_answers, check_questions
-from ._rows import Rows, object_array
-from ._task import Task
+from ._rows import Rows, Task, object_array
 
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the

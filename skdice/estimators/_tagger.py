@@ -36,8 +36,7 @@ from ._goal import F1, Goal, choose_decision, score_candidates
 from ._lesson import Lesson, positives_first, shared_pieces
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
-from ._rows import Rows, object_array
-from ._task import Task
+from ._rows import Rows, Task, object_array
 from ._words import WordTagger, count_tagged
 
 # Dice was ahead of cross-entropy with 220 to 770 entities, and level from 950 on
