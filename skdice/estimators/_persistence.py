@@ -25,8 +25,7 @@ from ..io._onnx import export, load_exported
 from ..io._replace import read_one_version
 from ..io._save import save
 from ..losses import Loss
-from ..losses._query import QueryLoss
-from ..losses._span import SpanLoss
+from ..losses._combined import QueryLoss, SpanLoss
 from ..nn._adapters import ADAPTER_WEIGHTS
 from ..nn._loading import size_of_network
 from ..nn._modules import HEAD, TRANSFORMER, TextModule

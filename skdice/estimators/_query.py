@@ -13,7 +13,7 @@ from .._parameters import Parameter, check_number, not_allowed, number, option, 
 from .._typing import TokenLists
 from ..datasets._words_from_spans import write_tags
 from ..io._model_card import CardTexts
-from ..losses._query import Candidates, QueryLoss
+from ..losses._combined import Candidates, QueryLoss
 from ..nn._modules import QueryModule
 from ..nn._predicted import predicted_entities
 from ..text._decoding import best_disjoint, find_spans

@@ -15,7 +15,7 @@ from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, ObjectArray, Questions
 from ..io._model_card import QUESTION_ANSWERING, CardTexts
 from ..losses import Loss
-from ..losses._span import SpanLoss, is_over_positions
+from ..losses._combined import SpanLoss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..metrics._row_counts import count_rows
 from ..metrics._squad import read_answers, score_rows

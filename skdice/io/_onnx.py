@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from .._extras import not_installed
-from ..losses._query import match_scores
+from ..losses._combined import match_scores
 from ..nn._batching import Batch
 from ..nn._modules import QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
 from ._replace import as_path, flush

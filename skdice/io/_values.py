@@ -11,8 +11,7 @@ import pandas as pd
 import torch
 
 from ..losses import Loss
-from ..losses._query import QueryLoss
-from ..losses._span import SpanLoss
+from ..losses._combined import QueryLoss, SpanLoss
 from ..nn._adapters import is_of_peft, make_config, set_fields
 
 # Of arrays; others are dates, records and complex numbers.

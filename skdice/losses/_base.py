@@ -297,36 +297,6 @@ class Loss(BaseEstimator, nn.Module):
         return weight
 
 
-class CombinedLoss(BaseEstimator, nn.Module):
-    """Base of the means of what one ``loss`` gives for several columns of logits.
-
-    They have the protocol of :class:`Loss`, but for its parameters.
-    """
-
-    def __init__(self, loss: Loss) -> None:
-        super().__init__()
-        self.loss = loss
-
-    def forward(
-        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        """Compute the loss; weights are the same for all items of a window."""
-        return self.value(self.sums(logits, target, sample_weight))
-
-    sums: ClassVar[Callable[..., Tensor]]
-    value: ClassVar[Callable[..., Tensor]]
-
-    @property
-    def additive(self) -> bool:
-        """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
-        return self.loss.additive
-
-    @property
-    def memory(self) -> float | str:
-        """About how many steps the sums are formed over in training."""
-        return 0.0 if self.loss.separable else self.loss.memory
-
-
 def against_rest(logits: Tensor) -> Tensor:
     """Return the logit of each class against all others, ``log p - log(1 - p)``.
 

@@ -104,9 +104,9 @@ def find_spans(
     """Return the spans of each sentence whose start, end and match exceed a threshold.
 
     Of windows that share a span the one in which it is most central counts. The logits are of shape
-    (n_items, 2 + 2 size), see :class:`skdice.losses._query.QueryLoss`; ``labels`` are those of the
-    queries. What is compared to the threshold, and returned with the entity, is the lowest of the
-    three logits; the entity's score is its sigmoid.
+    (n_items, 2 + 2 size), see :class:`skdice.losses._combined.QueryLoss`; ``labels`` are those of
+    the queries. What is compared to the threshold, and returned with the entity, is the lowest of
+    the three logits; the entity's score is its sigmoid.
     """
     data = encoded.dataset
     size = (logits.shape[1] - 2) // 2

@@ -17,7 +17,7 @@ class EncodedQueries:
 
     The items are, window by window, the words that start in it; a word is scored on its first
     piece. The windows of a sentence lie side by side, query by query. The texts of the data set are
-    the sentences, its targets those of :class:`skdice.losses._query.QueryLoss`.
+    the sentences, its targets those of :class:`skdice.losses._combined.QueryLoss`.
     """
 
     dataset: EncodedDataset

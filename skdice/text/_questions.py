@@ -20,7 +20,7 @@ class EncodedQuestions:
     """Questions with their contexts, each in as many windows as the context needs.
 
     The items are, window by window, the no-answer position and the pieces of the context. The
-    targets have the columns of :class:`skdice.losses._span.SpanLoss`.
+    targets have the columns of :class:`skdice.losses._combined.SpanLoss`.
     """
 
     dataset: EncodedDataset

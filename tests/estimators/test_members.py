@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skdice import DiceQueryTagger
 from skdice.estimators._persistence import _load_head
-from skdice.losses._query import match_scores
+from skdice.losses._combined import match_scores
 
 from ..io.conftest import CASES, make
 from ..spies import Spy, stop

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from skdice import losses
 from skdice.io._values import from_json, to_json
-from skdice.losses._query import QueryLoss
-from skdice.losses._span import SpanLoss
+from skdice.losses._combined import QueryLoss, SpanLoss
 
 
 def there_and_back(value):

@@ -12,8 +12,7 @@ from skdice.losses import (
     SumsMemory,
     TverskyLoss,
 )
-from skdice.losses._query import QueryLoss
-from skdice.losses._span import SpanLoss
+from skdice.losses._combined import QueryLoss, SpanLoss
 
 N_STEPS = 50
 RARE = 2

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from skdice import DiceSpanExtractor, DiceTextClassifier
 from skdice.estimators import load_pretrained
 from skdice.losses import CrossEntropyLoss, Loss, SetLoss
-from skdice.losses._span import is_over_positions
+from skdice.losses._combined import is_over_positions
 
 from ..corpora import easy_texts
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from skdice.losses import DiceLoss
-from skdice.losses import _query as query_module
-from skdice.losses._query import Candidates, QueryLoss
+from skdice.losses import DiceLoss, _combined
+from skdice.losses._combined import Candidates, QueryLoss
 
 from ..nn.toy import ToyModule, forward_of
 from .catalogue import value_and_gradient
@@ -102,7 +101,7 @@ def test_pairs_of_a_loss(candidates):
 
 
 def test_candidates_contain_each_other(monkeypatch):
-    monkeypatch.setattr(query_module, "_RANDOM_SHARE", 0.3)
+    monkeypatch.setattr(_combined, "_RANDOM_SHARE", 0.3)
     logits, target, _ = make_windows([12, 30, 8])
     pairs = {}
     for candidates in ("gold", "pred_and_gold", "pred_gold_random", "all"):
@@ -152,7 +151,7 @@ def test_batches_differ_from_one_large_batch_by_the_random_candidates_alone(
     name, share, monkeypatch
 ):
     """They are drawn for each batch; where there is nothing to draw, cutting changes nothing."""
-    monkeypatch.setattr(query_module, "_RANDOM_SHARE", share)
+    monkeypatch.setattr(_combined, "_RANDOM_SHARE", share)
     module, loss = ToyModule(n_classes=2 + 2 * SIZE).double(), QueryLoss(LOSSES[name])
     value, gradients = run_step(module, loss, make_step(make_windows, 4))
     expected_value, expected = run_step(module, loss, make_step(make_windows, 1))
@@ -163,7 +162,7 @@ def test_batches_differ_from_one_large_batch_by_the_random_candidates_alone(
 @pytest.mark.parametrize("name", [name for name in LOSSES if "ohem" not in name])
 def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     """Against the gradient of a graph that keeps all batches, drawn once."""
-    monkeypatch.setattr(query_module, "_RANDOM_SHARE", 0.3)
+    monkeypatch.setattr(_combined, "_RANDOM_SHARE", 0.3)
     module, loss = ToyModule(n_classes=2 + 2 * SIZE, dropout=0.4).double(), QueryLoss(LOSSES[name])
     batches = make_step(make_windows, 4)
     value, gradients = run_step(module, loss, batches)

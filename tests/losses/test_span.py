@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from skdice.losses import CrossEntropyLoss
-from skdice.losses._span import SpanLoss
+from skdice.losses._combined import SpanLoss
 
 from . import windows
 from .catalogue import IGNORED, value_and_gradient

@@ -10,8 +10,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skdice.losses._query import Candidates, QueryLoss
-from skdice.losses._span import SpanLoss
+from skdice.losses._combined import Candidates, QueryLoss, SpanLoss
 
 from ..nn.toy import ToyModule
 from .catalogue import value_and_gradient
