@@ -14,14 +14,13 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient
-from ._attention import dropout_after_attention
 from ._batching import Batch, StepSampler, to_device
 from ._callbacks import ctrl_c_told_apart
 from ._chain import TagChain
-from ._compact_embedding import compact_embedding
 from ._net import TextNet, module_inputs
 from ._ranks import ALONE, LostProcessError
 from ._runtime import autocast
+from ._speedups import compact_embedding, dropout_after_attention
 from ._training_state import State, UnfitStateError, restore_state, state_of
 
 Predicted = Callable[[Tensor, Tensor], Tensor]

@@ -5,8 +5,8 @@ import torch
 from transformers import AutoConfig
 
 from skdice import DiceTokenTagger
-from skdice.nn._attention import dropout_after_attention
 from skdice.nn._modules import TokenModule
+from skdice.nn._speedups import dropout_after_attention
 
 from ..corpora import easy_corpus
 from .test_modules import N_CLASSES, make_inputs

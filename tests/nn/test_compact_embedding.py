@@ -7,7 +7,7 @@ from torch import nn
 
 from skdice import DiceTokenTagger
 from skdice.nn import _train
-from skdice.nn._compact_embedding import compact_embedding
+from skdice.nn._speedups import compact_embedding
 
 from ..corpora import easy_corpus
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from skdice.nn._attention import dropout_after_attention
+from skdice.nn._speedups import dropout_after_attention
 
 from .._steps import StepClock
 from .._tasks import (

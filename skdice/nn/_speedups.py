@@ -1,6 +1,8 @@
-"""Training only those rows of the embedding matrix that occur in the training texts.
+"""Blocks in which a module trains faster than as it is.
 
-The matrix is often the largest part of a model; a plain optimiser visits all of it in every step.
+Dropout leaves attention one fused kernel; and of the embedding matrix only those rows are trained
+that occur in the training texts. The matrix is often the largest part of a model; a plain optimiser
+visits all of it in every step.
 """
 
 from collections.abc import Iterator
@@ -11,8 +13,45 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._pretrained import quiet_transformers
+
+# What transformers is told that attention with dropout after it is called, and how it is told.
+_NAME = "skdice"
+_SETTER = "set_attn_implementation"
 # From this share of rows on, a matrix of its own for them saves nothing.
 _MOST_USED = 0.9
+
+
+@contextmanager
+def dropout_after_attention(module: nn.Module) -> Iterator[None]:
+    """Drop parts of what attention gives, in place of its weights, inside the block.
+
+    Where a CPU trains, there is no fused kernel that drops weights: all of them would be written
+    out. Models that do not leave attention to torch's fused kernel are left alone.
+    """
+    transformers: Any = (part for part in module.modules() if hasattr(part, _SETTER))
+    transformer = next(transformers, None)
+    if transformer is None or transformer.config._attn_implementation != "sdpa":
+        yield
+        return
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(_NAME, _attend)
+    AttentionMaskInterface.register(_NAME, AttentionMaskInterface()["sdpa"])
+    with quiet_transformers():
+        transformer.set_attn_implementation(_NAME)
+    try:
+        yield
+    finally:
+        with quiet_transformers():
+            transformer.set_attn_implementation("sdpa")
+
+
+def _attend(*inputs: Any, dropout: float = 0.0, **options: Any) -> tuple[Any, None]:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    output, weights = sdpa_attention_forward(*inputs, dropout=0.0, **options)
+    return nn.functional.dropout(output, dropout), weights
 
 
 @contextmanager
