@@ -43,7 +43,7 @@ def run_report(arguments: argparse.Namespace) -> None:
 
 
 def run_fit(arguments: argparse.Namespace) -> None:
-    from ..io._save import check_place
+    from ..io._saved import check_place
 
     check_place(arguments.out)  # Before hours of training.
     task, X, y = _read_data(arguments, arguments.data)

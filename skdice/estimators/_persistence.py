@@ -17,13 +17,12 @@ from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
 from .._parameters import parameters_of
-from ..io._hub import find_saved
 from ..io._manifest import Manifest, damaged, installed_versions, listed_files, read_manifest
 from ..io._model_card import Run, loss_of
 from ..io._network import SavedNetwork, check_loads_nothing_else, check_weights, read_weights
 from ..io._onnx import export, load_exported
 from ..io._replace import read_one_version
-from ..io._save import save
+from ..io._saved import find_saved, save
 from ..losses import Loss
 from ..losses._combined import QueryLoss, SpanLoss
 from ..nn._adapters import ADAPTER_WEIGHTS

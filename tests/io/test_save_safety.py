@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
-from skdice.io import _replace, _save
+from skdice.io import _replace, _saved
 
 from ..tiny_models import build_bert
 from .conftest import CASES, make
@@ -140,13 +140,13 @@ def fail_to_rename(name):
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 STEPS = {
     "mkdir": (Path, "mkdir", fail_as(FULL)),
-    "weights": (_save, "write_network", fail_as(FULL)),
-    "manifest": (_save, "write_manifest", fail_as(FULL)),
+    "weights": (_saved, "write_network", fail_as(FULL)),
+    "manifest": (_saved, "write_manifest", fail_as(FULL)),
     "flush": (_replace, "flush", fail_as(FULL)),
     "rename aside": (Path, "rename", fail_to_rename("old")),
     "rename in": (Path, "rename", fail_to_rename("new")),
-    "interrupt": (_save, "write_manifest", fail_as(KeyboardInterrupt())),
-    "defect": (_save, "model_card", fail_as(RuntimeError("something else"))),
+    "interrupt": (_saved, "write_manifest", fail_as(KeyboardInterrupt())),
+    "defect": (_saved, "model_card", fail_as(RuntimeError("something else"))),
 }
 
 
@@ -205,7 +205,7 @@ def die_over_an_old_one(path, **kwargs):
 
 
 KILLS = {
-    "before the manifest": (_save, "write_manifest", die),
+    "before the manifest": (_saved, "write_manifest", die),
     "before the flush": (_replace, "flush", die),
     "after the old one went aside": (Path, "rename", rename_and_die("old")),
     "after the new one came in": (Path, "rename", rename_and_die("copy")),
