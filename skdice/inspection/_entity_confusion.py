@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from .._extras import axes_or_new
 from ._entity_pairs import EntityDisplay, EntityPair, EntityRows, pair_entities, read_entities
-from ._pyplot import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._extras import axes_or_new
 from .._inputs import check_rows, describe, list_some
 from ._entity_pairs import EntityDisplay, EntityRows, read_entities
-from ._pyplot import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from .._extras import axes_or_new
 from .._parameters import check_number, check_option
 from ..losses import Loss, make_loss
-from ._pyplot import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
