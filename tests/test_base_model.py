@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from skdice._base_model import base_model_digest, base_model_digests
+from skdice._digest import base_model_digest, base_model_digests
 
 from .tiny_models import change_weights
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base_model import base_model_digest
-from .._digest import digest, relevant_parameters
+from .._digest import base_model_digest, digest, relevant_parameters
 from .._parameters import parameters_of
 from ..io._manifest import installed_versions
 from ..text._tokenizer import WordTokenizer

@@ -16,8 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._base_model import base_model_digests
-from .._digest import digest
+from .._digest import base_model_digests, digest
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators._base import TextEstimator

@@ -21,8 +21,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._base_model import base_model_digests
-from .._digest import digest, relevant_parameters
+from .._digest import base_model_digests, digest, relevant_parameters
 from .._parameters import not_allowed
 from .._random_state import make_rng
 from ..estimators._reuse import active_reuse, reuse_work
