@@ -183,14 +183,10 @@ class TextEstimator(NetworkEstimator):
             # A ratio forgives the weights of what was drawn; a mean of single losses does not.
             is_mean = self.loss_.separable
             lesson = replace(lesson, shift=self._shift(lesson)) if is_mean else lesson.weighted()
-        predicted = self._fit_network(lesson, seed, rng, valid)
+        self._fit_network(lesson, seed, rng, valid)
         self._decide_on(rows, valid, validation)
-        # Only where training found nothing, what is kept is looked at, with its decision.
-        assert lesson.dataset.target is not None
-        if self._missed(predicted, lesson.dataset.target) is not None:
-            missed = self._missed_by_predict(lesson.dataset)
-            if missed is not None:
-                warn_of_collapse(self, missed)
+        if missed := self._missed_by_predict(lesson):
+            warn_of_collapse(self, missed)
         self.interrupted_ = False
         return self
 

@@ -8,9 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.special import expit, logit, softmax
-from torch import Tensor
 
 from .._inputs import check_sample_weight, column_names, list_rows, list_some
 from .._parameters import Parameter, not_allowed, number, parametrised
@@ -20,7 +18,6 @@ from ..exceptions import TruncationWarning
 from ..io._network import label_config
 from ..metrics._row_counts import RowCounts, count_rows
 from ..nn._modules import SequenceModule
-from ..nn._predicted import predicted_classes, predicted_labels
 from ..text._encoding import EncodedDataset, encode_rows
 from ._base import TextEstimator
 from ._goal import F1, Goal, tune_thresholds
@@ -222,10 +219,9 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
         return validate
 
-    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        predicted = predicted_labels if self._is_multilabel else predicted_classes
-        threshold = (0.0, self.threshold_) if self._is_binary else self.threshold_
-        return predicted(logits - torch.as_tensor(threshold).to(logits), target)
+    def _predicted(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        logits = logits - ((0.0, self.threshold_) if self._is_binary else self.threshold_)
+        return logits.max(0) > 0 if self._is_multilabel else super()._predicted(logits, dataset)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         # A label of no training row is not expected.

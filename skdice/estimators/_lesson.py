@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ..nn._batching import Draw
 from ..nn._loading import size_of_network
@@ -61,6 +62,16 @@ class Lesson:
         if self.group is None:
             return self.dataset.n_texts
         return max(1, int((self.group < self.group.max(initial=1)).sum()))
+
+    @property
+    def in_turn(self) -> np.ndarray:
+        """The texts with items, one of each group after the other: the first ones are of all."""
+        texts = np.flatnonzero(np.diff(self.dataset.item_offsets))
+        if self.group is None:
+            return texts
+        group = self.group[texts]
+        turn = pd.Series(group).groupby(group).cumcount()
+        return texts[np.lexsort((group, turn))]
 
     @property
     def n_passes(self) -> float:

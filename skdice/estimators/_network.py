@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from torch import Tensor
 
 from .._digest import digest
 from .._inputs import list_some
@@ -24,7 +23,6 @@ from ..nn._chain import TagChain
 from ..nn._loading import hidden_size
 from ..nn._modules import TextModule
 from ..nn._net import TextNet
-from ..nn._predicted import predicted_classes
 from ..nn._probe import padding_is_masked, probe_dataset
 from ..nn._progress import FitProgress
 from ..nn._ranks import Ranks, current_ranks
@@ -49,8 +47,8 @@ _INTERRUPTED = (
     "epoch so far; of several members, those that were finished. Its interrupted_ is True."
 )
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
-# Texts whose logits are in memory at a time.
-_CHUNK_TEXTS = 1024
+# Training texts that a fit looks at, at a time, for what it has found.
+_CHUNK_TEXTS = 256
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
@@ -132,9 +130,9 @@ class NetworkEstimator(SavedEstimator):
         """Return what scores rows with the network as it is then."""
         raise NotImplementedError
 
-    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return what is predicted of a batch, for :meth:`_missed`."""
-        return predicted_classes(logits, target)
+    def _predicted(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        """Return what is predicted of some texts, as bools: here, which classes."""
+        return np.bincount(logits.argmax(1), minlength=logits.shape[1]) > 0
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         """Say what is never predicted (by :meth:`_predicted`), or what alone is."""
@@ -142,11 +140,8 @@ class NetworkEstimator(SavedEstimator):
 
     def _fit_network(
         self, lesson: Lesson, seed: int, rng: np.random.Generator, valid: Rows
-    ) -> np.ndarray:
-        """Set ``net_``, all members in it; seed and generator are those of the first one.
-
-        Return what all of them predicted in training, each in the epoch that is kept.
-        """
+    ) -> None:
+        """Set ``net_``, all members in it; seed and generator are those of the first one."""
         members = members_of(seed, rng, self.n_members)
         shared = (lesson, valid, resolve_precision(self.precision, resolve_device(self.device)))
         # Processes that train together have to do the same things in the same order.
@@ -165,7 +160,6 @@ class NetworkEstimator(SavedEstimator):
             # The members that were finished are better than one that was interrupted.
             if nets:
                 self._keep(nets)
-        return np.all([net.progress_.best_predicted for net in nets], axis=0)
 
     def _keep(self, nets: Sequence[TextNet]) -> None:
         """Set ``net_`` to what several fits have trained."""
@@ -214,7 +208,6 @@ class NetworkEstimator(SavedEstimator):
                     self._sampler(lesson, member.rng, ranks, net.pads),
                     validate=self._validator(valid) if len(valid) else None,
                     patience=self.patience,
-                    predicted=self._predicted,
                     chain=self._chain(lesson.dataset),
                     shift=lesson.shift,
                     checkpoint=checkpoint,
@@ -227,16 +220,16 @@ class NetworkEstimator(SavedEstimator):
                 self.history_, self.best_epoch_ = history_of(net), net.progress_.best_epoch
         return net
 
-    def _missed_by_predict(self, dataset: EncodedDataset) -> str | None:
-        """Say what the fitted network misses in all of a data set, in the words of ``_missed``."""
-        target, missed = dataset.target, None
-        assert target is not None
+    def _missed_by_predict(self, lesson: Lesson) -> str | None:
+        """Say what the fitted network misses in all training texts, in the words of ``_missed``."""
+        dataset, missed = lesson.dataset, None
+        assert dataset.target is not None
         found = np.zeros(1, dtype=bool)
-        for start in range(0, dataset.n_texts, _CHUNK_TEXTS):
-            part = dataset.take(np.arange(start, min(start + _CHUNK_TEXTS, dataset.n_texts)))
-            logits = torch.from_numpy(self._predict_logits(part))
-            found = found | self._predicted(logits, torch.as_tensor(part.target)).numpy()
-            missed = self._missed(found, target)
+        order = lesson.in_turn
+        for start in range(0, len(order), _CHUNK_TEXTS):
+            part = dataset.take(order[start : start + _CHUNK_TEXTS])
+            found = found | self._predicted(self._predict_logits(part), part)
+            missed = self._missed(found, dataset.target)
             if missed is None:
                 break
         return missed

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from torch import Tensor
 
 from .._inputs import check_rows, column_names, list_rows
 from .._parameters import check_number, number, option, parametrised
@@ -20,8 +19,8 @@ from ..metrics import squad_exact_match, squad_f1_score
 from ..metrics._row_counts import count_rows
 from ..metrics._squad import read_answers, score_rows
 from ..nn._modules import SpanModule
-from ..nn._predicted import predicted_answers
 from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
+from ..text._encoding import EncodedDataset
 from ..text._questions import EncodedQuestions, encode_questions
 from ._base import TextEstimator
 from ._goal import F1, Goal, tune_thresholds
@@ -226,8 +225,13 @@ class DiceSpanExtractor(TextEstimator):
         elif len(valid):
             self._validator(valid)()  # Sets the threshold of the weights that were kept.
 
-    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        return predicted_answers(logits, target, self.null_threshold_)
+    def _predicted(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        # The first position of a window stands for "no answer".
+        first = dataset.items.offsets[:-1]
+        none, logits = logits[first].sum(1), logits.copy()
+        logits[first] = -np.inf
+        best = np.maximum.reduceat(logits, first).sum(1)
+        return (best > none - self.null_threshold_).any(keepdims=True)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         return None if predicted.any() else "answered no question"

@@ -9,7 +9,6 @@ from types import NoneType
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from torch import Tensor
 
 from .._inputs import check_tags, check_token_lists, list_some
 from .._parameters import (
@@ -27,7 +26,6 @@ from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._chain import TagChain
 from ..nn._loading import size_of_network
 from ..nn._modules import TokenModule
-from ..nn._predicted import predicted_classes
 from ..text._decoding import TagDecoder
 from ..text._encoding import SHAPES, EncodedDataset, encode_words, has_capital
 from ..text._entities import Entity, by_label, keep_above
@@ -287,12 +285,8 @@ class DiceTokenTagger(WordTagger):
             unseen = partial(out_of_fold_scores, self, *given)
             self._tune_decision(rows, scores=unseen)
 
-    def _predicted(self, logits: Tensor, target: Tensor) -> Tensor:
-        background, bias = self._background(), self.background_bias_
-        if background is not None and isinstance(bias, float) and bias:
-            logits = logits.clone()
-            logits[:, background] += bias
-        return predicted_classes(logits, target)
+    def _predicted(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        return super()._predicted(self._decoder().shifted(logits), dataset)
 
     def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
         if self.scheme_ is not None:

@@ -23,7 +23,6 @@ from ._runtime import autocast
 from ._speedups import compact_embedding, dropout_after_attention
 from ._training_state import State, UnfitStateError, restore_state, state_of
 
-Predicted = Callable[[Tensor, Tensor], Tensor]
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
 
@@ -46,7 +45,6 @@ def train(
     *,
     validate: Callable[[], float] | None = None,
     patience: int | None = None,
-    predicted: Predicted | None = None,
     chain: TagChain | None = None,
     shift: np.ndarray | None = None,
     checkpoint: Checkpoint | None = None,
@@ -56,9 +54,7 @@ def train(
 
     With several processes all of them have to call it, with the same weights. ``validate`` gives
     the task metric of the validation part, larger is better, after every epoch; with ``patience``,
-    so many epochs without improvement end the run and restore the best weights. ``predicted``
-    returns what is predicted of a batch, a bool Tensor, and ``net.progress_.best_predicted`` has
-    what a batch of the best epoch had.
+    so many epochs without improvement end the run and restore the best weights.
 
     The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
     these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them.
@@ -80,7 +76,7 @@ def train(
             compact_embedding(net.module_, pieces),
             dropout_after_attention(net.module_),
         ):
-            _Run(net, sampler, predicted, chain, shift).run(validate, patience, checkpoint, state)
+            _Run(net, sampler, chain, shift).run(validate, patience, checkpoint, state)
     except UnfitStateError as unfit:
         assert checkpoint is not None  # The state is from there.
         raise checkpoint.damaged(unfit) from unfit
@@ -97,14 +93,12 @@ class _Run:
         self,
         net: TextNet,
         sampler: StepSampler,
-        predicted: Predicted | None,
         chain: TagChain | None,
         shift: np.ndarray | None,
     ) -> None:
         self.net = net
         self.sampler = sampler
         self.ranks = sampler.ranks
-        self.predicted = predicted
         self.chain = chain
         self.shift = None if shift is None else torch.from_numpy(shift).to(net.device)
         net.initialize_optimizer()
@@ -119,7 +113,6 @@ class _Run:
         self.guard = FiniteGuard(self.optimizer, kind != "cuda" or self.scaler.is_enabled())
         memory = net.criterion_.memory
         self.memory = SumsMemory(0 if isinstance(memory, str) else memory)
-        self.seen: Tensor | None = None
 
     def run(
         self,
@@ -142,8 +135,7 @@ class _Run:
                 if score is not None:
                     self._record_score("valid_score", score, max)
                 net.notify("on_epoch_end", dataset_train=sampler, dataset_valid=None)
-                seen = None if self.seen is None else self.ranks.sum(self.seen.long()) > 0
-                progress.end_epoch(score, net.module_, [] if seen is None else seen.tolist())
+                progress.end_epoch(score, net.module_)
                 stops = torch.tensor(progress.is_stopped, dtype=torch.long)
                 progress.is_stopped = bool(self.ranks.sum(stops))
                 if progress.is_over:
@@ -163,7 +155,6 @@ class _Run:
         losses, rates = [], []
         net.history.record("lr", self.scheduler.get_last_lr()[0])
         net.history.record("n_texts", self.sampler.n_texts)
-        self.seen = None
         for number, step in enumerate(self.sampler, start=1):
             where = f"epoch {progress.epoch + 1}, batch {number} of {len(self.sampler)}"
             step = [to_device(batch, net.device) for batch in step]
@@ -213,9 +204,6 @@ class _Run:
             logits: Tensor = self.net.module_(**module_inputs(batch))
         if self.chain is not None:
             logits = self.chain.train(logits, batch)
-        if self.predicted is not None:
-            seen = self.predicted(logits.detach(), batch["target"])
-            self.seen = seen if self.seen is None else self.seen | seen
         if self.shift is None:
             return logits
         return logits + (self.shift if self.shift.ndim == 1 else self.shift[batch["item"]])

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,7 +20,6 @@ _KINDS = {
     "epoch": int,
     "best_epoch": int,
     "best_score": float,
-    "best_predicted": list,
     "is_stopped": bool,
 }
 
@@ -30,9 +29,9 @@ class Progress:
     """How far a training run has come, and which of its weights are the best.
 
     With ``patience``, so many epochs without improvement end it. Of the epochs, ``epoch`` is the
-    last one that was finished, ``best_epoch`` that of the weights that are kept (0 if there is
-    none) and ``best_predicted`` what was predicted in it. ``best_weights`` are kept while later
-    ones may turn out to be worse; ``is_stopped`` says that a callback asked to end the run.
+    last one that was finished, and ``best_epoch`` that of the weights that are kept (0 if there is
+    none). ``best_weights`` are kept while later ones may turn out to be worse; ``is_stopped`` says
+    that a callback asked to end the run.
     """
 
     max_epochs: int = 0
@@ -41,7 +40,6 @@ class Progress:
     best_epoch: int = 0
     best_score: float = -math.inf
     best_weights: dict[str, Tensor] | None = None
-    best_predicted: list[bool] = field(default_factory=list)
     is_stopped: bool = False
 
     @property
@@ -52,15 +50,13 @@ class Progress:
         # One that is stopped before its first step makes that one.
         return (self.is_stopped and self.epoch > 0) or self.epoch >= self.max_epochs or has_waited
 
-    def end_epoch(
-        self, score: float | None, module: torch.nn.Module, predicted: list[bool]
-    ) -> None:
-        """Count an epoch with its validation score, and what was predicted in it."""
+    def end_epoch(self, score: float | None, module: torch.nn.Module) -> None:
+        """Count an epoch with its validation score."""
         self.epoch += 1
         if self.patience is None or score is None:
-            self.best_epoch, self.best_predicted = self.epoch, predicted
+            self.best_epoch = self.epoch
         elif score > self.best_score or self.best_weights is None:
-            self.best_epoch, self.best_score, self.best_predicted = self.epoch, score, predicted
+            self.best_epoch, self.best_score = self.epoch, score
             self.best_weights = {
                 name: tensor.detach().clone() for name, tensor in module.state_dict().items()
             }

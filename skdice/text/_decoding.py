@@ -37,7 +37,7 @@ class TagDecoder:
 
     def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
         """Return the tags of each sentence."""
-        words = self.classes[self._best(self._shifted(logits), offsets)].tolist()
+        words = self.classes[self._best(self.shifted(logits), offsets)].tolist()
         tags = [words[start:stop] for start, stop in pairwise(offsets)]
         if self.lowest:
             for row, entities in zip(tags, self.entities(logits, offsets)):
@@ -47,12 +47,12 @@ class TagDecoder:
 
     def probabilities(self, logits: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
         """Return the softmax for each sentence, of shape (n_words, n_classes)."""
-        p = softmax(self._shifted(logits).astype(np.float64), axis=1)
+        p = softmax(self.shifted(logits).astype(np.float64), axis=1)
         return [p[start:stop] for start, stop in pairwise(offsets)]
 
     def entities(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[Entity]]:
         """Return the entities of each sentence, positions in words."""
-        logits = self._shifted(logits)
+        logits = self.shifted(logits)
         best = self._best(logits, offsets)
         p = softmax(logits.astype(np.float64), axis=1)[np.arange(len(best)), best]
         tags = self.classes[best].tolist()
@@ -77,14 +77,8 @@ class TagDecoder:
         reach = max(_SHORTEST_REACH, float(np.quantile(lead, 0.98)) if len(lead) else 0.0)
         return sorted(np.round(_STEPS * reach, 2).tolist(), key=abs)
 
-    def _best(self, logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        if self.scheme is None:
-            best: np.ndarray = logits.argmax(1)
-            return best
-        transitions = allowed_transitions(self.classes.tolist(), self.scheme)
-        return best_sequences(logits, offsets, transitions)
-
-    def _shifted(self, logits: np.ndarray) -> np.ndarray:
+    def shifted(self, logits: np.ndarray) -> np.ndarray:
+        """Return logits with the bias of the background, or those of the labels."""
         if self.background is None or not self.bias:
             return logits
         logits = logits.copy()
@@ -93,6 +87,13 @@ class TagDecoder:
         else:
             logits[:, self.background] += self.bias
         return logits
+
+    def _best(self, logits: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        if self.scheme is None:
+            best: np.ndarray = logits.argmax(1)
+            return best
+        transitions = allowed_transitions(self.classes.tolist(), self.scheme)
+        return best_sequences(logits, offsets, transitions)
 
 
 def find_spans(

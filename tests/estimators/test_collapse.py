@@ -1,11 +1,10 @@
-"""A fit that finds nothing in its own training rows says so; no other one pays for it."""
+"""A fit that finds nothing in its own training rows says so; any other one looks at a few."""
 
 import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from skdice import (
     DicePairClassifier,
@@ -14,15 +13,9 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
+from skdice.estimators import _network
 from skdice.estimators._loss import warn_of_collapse
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.nn._modules import TextModule
-from skdice.nn._predicted import (
-    predicted_answers,
-    predicted_classes,
-    predicted_entities,
-    predicted_labels,
-)
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
@@ -128,18 +121,22 @@ def test_a_decision_that_is_tuned_is_part_of_it_too(name, tiny_bert):
     assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
 
 
-def test_it_costs_no_pass(tiny_bert, monkeypatch):
-    calls = []
-    forward = TextModule.forward
+def test_a_look_at_a_few_texts_will_do(quick_bert, monkeypatch):
+    """Wherever the sentences with an entity stand."""
+    X, y = easy_corpus(16)
+    X, y = [["it", "is", "quiet"]] * 16 + X, [["O", "O", "O"]] * 16 + y
+    tagger = DiceTokenTagger(quick_bert, loss="ce", **LEARNS)
+    looked_at = []
+    predict = DiceTokenTagger._predict_logits
 
-    def counted(self, *args, **kwargs):
-        calls.append(self.training)
-        return forward(self, *args, **kwargs)
+    def counted(self, dataset):
+        looked_at.append(dataset.n_texts)
+        return predict(self, dataset)
 
-    monkeypatch.setattr(TextModule, "forward", counted)
-    DiceTokenTagger(tiny_bert, loss="dice", **FAST).fit(*easy_corpus(16))
-    assert sum(calls) == FAST["max_epochs"] * 2
-    assert len(calls) - sum(calls) == 3, "the model is tried out before, not looked at after"
+    monkeypatch.setattr(DiceTokenTagger, "_predict_logits", counted)
+    monkeypatch.setattr(_network, "_CHUNK_TEXTS", 4)
+    tagger.fit(X, y)
+    assert looked_at == [4]
 
 
 def test_it_is_about_the_epoch_that_is_kept(tiny_bert, tmp_path):
@@ -183,15 +180,6 @@ def test_what_helps(loss, helps):
     assert "(loss='x', gamma=2.0, lr=0.1, 3 epochs)" in str(record[0].message)
 
 
-def test_predicted_classes_and_labels():
-    logits = torch.tensor([[0.0, 1.0, -1.0], [0.0, 2.0, -1.0]])
-    target = torch.zeros(2, dtype=torch.int64)
-    assert predicted_classes(logits, target).tolist() == [False, True, False]
-    assert predicted_classes(logits[:0], target[:0]).tolist() == [False] * 3
-    assert predicted_labels(logits, target).tolist() == [False, True, False]
-    assert predicted_entities(logits, target).tolist() == [False, True]
-
-
 @pytest.mark.parametrize(
     "logits, expected",
     [
@@ -204,10 +192,11 @@ def test_predicted_classes_and_labels():
 )
 def test_predicted_answers(logits, expected):
     """Two windows, of three and of two positions; the first of each is "no answer"."""
-    logits = torch.tensor(logits, dtype=torch.float32)[:, None].expand(5, 2)
-    target = torch.tensor([[0, 0, 7]] * 3 + [[0, 0, 8]] * 2)
-    assert predicted_answers(logits, target).tolist() == [expected]
-    assert predicted_answers(logits[:0], target[:0]).tolist() == [False]
+    logits = np.array(logits, dtype=np.float32)[:, None].repeat(2, axis=1)
+    windows = SimpleNamespace(items=SimpleNamespace(offsets=np.array([0, 3, 5])))
+    extractor = DiceSpanExtractor()
+    extractor.null_threshold_ = 0.0
+    assert extractor._predicted(logits, windows).tolist() == [expected]
 
 
 @pytest.mark.parametrize(
