@@ -137,7 +137,6 @@ def _add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    """Add what says how files are read."""
     parser.add_argument(
         "--task", choices=tuple(TASKS), default=None, help="by default what the file looks like"
     )
@@ -146,7 +145,6 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
-    """Add the parameters of the estimator."""
     add = parser.add_argument
     add("--model", help="hub id or directory of the base model")
     add("--epochs", metavar="N", dest="max_epochs", type=literal, help="passes over the rows")

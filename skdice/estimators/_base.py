@@ -229,7 +229,6 @@ class TextEstimator(NetworkEstimator):
         return int(seed)
 
     def _load_tokenizer(self) -> WordTokenizer:
-        """Return the tokenizer of the base model."""
         reuse, model = active_reuse(), os.fspath(self.model)
         return WordTokenizer(model) if reuse is None else reuse.tokenizer(model)
 

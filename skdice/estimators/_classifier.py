@@ -76,11 +76,9 @@ class Labels:
     names: np.ndarray | None  # of the labels of a 0/1 matrix
 
     def take(self, index: np.ndarray) -> "Labels":
-        """Return the labels of some rows."""
         return Labels(self.values[index], self.names)
 
     def join(self, other: "Labels") -> "Labels":
-        """Return these labels and those of other rows."""
         return Labels(np.concatenate([self.values, other.values]), self.names)
 
 

@@ -25,7 +25,6 @@ class EntityRows:
     roles: dict[str, str]  # how the tags spell I, E and S, where they do it differently
 
     def take(self, index: np.ndarray) -> "EntityRows":
-        """Return the entities of some sentences."""
         return replace(self, spans=take(self.spans, index))
 
 

@@ -390,7 +390,6 @@ class NetworkEstimator(SavedEstimator):
         return onnx_network(self.net_.module_, self.runtime, self.max_length_)
 
     def _network_bytes(self) -> int:
-        """Return the size of the network that predicts."""
         network = self._onnx_network()
         if network is not None:
             return network.n_bytes

@@ -58,7 +58,6 @@ class Rows:
         return len(self.X)
 
     def take(self, index: np.ndarray) -> "Rows":
-        """Return some of the rows, in that order."""
         return Rows(
             take(self.X, index),
             self.y.take(index) if hasattr(self.y, "take") else take(self.y, index),
@@ -94,7 +93,6 @@ class Rows:
 
 
 def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
-    """Return some of the rows, in that order."""
     return [rows[i] for i in index]
 
 

@@ -40,7 +40,6 @@ class RowCounts:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of the metrics."""
         return METRICS[self.task]
 
     def scores(self, totals: np.ndarray) -> np.ndarray:

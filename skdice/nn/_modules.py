@@ -198,7 +198,6 @@ class TextModule(nn.Module):
         return own | set(named.values()) - encoder | {named[key] for key in self._new_in_encoder}
 
     def get_input_embeddings(self) -> nn.Module:
-        """Return the embedding of the pieces."""
         embeddings: nn.Module = self.transformer.get_input_embeddings()
         return embeddings
 
@@ -338,7 +337,6 @@ class QueryModule(TextModule):
 
     @property
     def n_outputs(self) -> int:
-        """Number of logits of an item."""
         return 2 + (self._n_classes - 2) * (1 + len(self.members))
 
     def _mean(self, logits: list[Tensor]) -> Tensor:

@@ -148,5 +148,4 @@ class TextNet(NeuralNet):
 
 
 def module_inputs(batch: Batch) -> dict[str, Tensor]:
-    """Return what a module takes of a batch."""
     return {name: batch[name] for name in _MODULE_INPUTS if name in batch}

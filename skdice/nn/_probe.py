@@ -84,7 +84,6 @@ def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
 
 
 def _inputs(probe: Batcher, windows: list[int], device: Any) -> dict[str, Tensor]:
-    """Return what a module takes for some windows of a probe."""
     batch = to_device(probe.collate(np.array(windows)), device)
     return {name: tensor for name, tensor in batch.items() if name != "item"}
 

@@ -42,7 +42,6 @@ class Lines:
             self.write(f"{facts}, {tqdm.format_interval(left)} left")
 
     def write(self, facts: str) -> None:
-        """Write a line."""
         self._wrote = time.perf_counter()
         sys.stderr.write(f"{self.description}: {facts}\n")
         sys.stderr.flush()

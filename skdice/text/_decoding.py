@@ -36,7 +36,6 @@ class TagDecoder:
     lowest: Mapping[str, float] = field(default_factory=dict)
 
     def tags(self, logits: np.ndarray, offsets: np.ndarray) -> list[list[str]]:
-        """Return the tags of each sentence."""
         words = self.classes[self._best(self.shifted(logits), offsets)].tolist()
         tags = [words[start:stop] for start, stop in pairwise(offsets)]
         if self.lowest:

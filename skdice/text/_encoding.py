@@ -60,7 +60,6 @@ class EncodedDataset:
         return np.ones(self.n_texts) if self.weight is None else self.weight.astype(np.float64)
 
     def take(self, texts: np.ndarray) -> "EncodedDataset":
-        """Return the data set of the given texts, in that order."""
         first = np.searchsorted(self.text, np.arange(self.n_texts + 1))
         start, stop = first[texts], first[texts + 1]
         windows = ranges(start, stop)

@@ -34,7 +34,6 @@ class EncodedQuestions:
     uncovered: np.ndarray  # questions whose answer is in no window as a whole, int64
 
     def take(self, rows: np.ndarray) -> "EncodedQuestions":
-        """Return the given questions, in that order."""
         offsets = self.dataset.item_offsets
         items = ranges(offsets[rows], offsets[rows + 1])
         first = np.searchsorted(self.dataset.text, np.arange(self.dataset.n_texts + 1))

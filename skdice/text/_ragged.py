@@ -32,11 +32,9 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Length of each row, of shape (n_rows,)."""
         return np.diff(self.offsets)
 
     def take(self, rows: np.ndarray) -> "Ragged":
-        """Return the given rows, in that order."""
         start, stop = self.offsets[rows], self.offsets[rows + 1]
         return Ragged(self.values[ranges(start, stop)], offsets_from_lengths(stop - start))
 

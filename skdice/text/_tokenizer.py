@@ -31,7 +31,6 @@ class Frame:
 
     @property
     def n_special(self) -> int:
-        """Number of special tokens."""
         return sum(map(len, self.special))
 
     @property
