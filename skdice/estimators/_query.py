@@ -14,9 +14,8 @@ from ..datasets._words_from_spans import write_tags
 from ..io._model_card import CardTexts
 from ..losses._combined import Candidates, QueryLoss
 from ..nn._modules import QueryModule
-from ..text._decoding import best_disjoint, find_spans
+from ..text._decoding import Entity, best_disjoint, by_label, find_spans
 from ..text._encoding import EncodedDataset
-from ..text._entities import Entity, by_label
 from ..text._queries import EncodedQueries, encode_queries
 from ._default_queries import check_queries, choose_queries
 from ._entity_rows import check_entities, find_overlap, span_f1_score

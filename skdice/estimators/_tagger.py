@@ -26,9 +26,8 @@ from ..metrics import entity_f1_score, get_entities, tag_f1_score
 from ..nn._chain import TagChain
 from ..nn._loading import size_of_network
 from ..nn._modules import TokenModule
-from ..text._decoding import TagDecoder
+from ..text._decoding import Entity, TagDecoder, by_label, keep_above
 from ..text._encoding import SHAPES, EncodedDataset, encode_words, has_capital
-from ..text._entities import Entity, by_label, keep_above
 from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._lesson import Lesson, positives_first, shared_pieces

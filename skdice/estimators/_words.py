@@ -16,7 +16,7 @@ from ..datasets._splitting import (
     often_cut,
 )
 from ..metrics._row_counts import RowCounts, count_rows
-from ..text._entities import Entity, Threshold, check_threshold, keep_above
+from ..text._decoding import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
 from ._rows import object_array
 

@@ -15,7 +15,7 @@ from skdice.datasets._splitting import (
     split_words,
 )
 from skdice.metrics import get_entities
-from skdice.text._entities import Entity
+from skdice.text._decoding import Entity
 
 from ..corpora import published
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdice import DiceQueryTagger, DiceTokenTagger
-from skdice.text._entities import Entity, check_threshold, keep_above
+from skdice.text._decoding import Entity, check_threshold, keep_above
 
 from ..corpora import easy_corpus
 

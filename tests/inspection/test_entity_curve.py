@@ -9,7 +9,7 @@ from sklearn.metrics import precision_recall_curve
 
 from skdice.inspection import EntityPrecisionRecallDisplay
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
-from skdice.text._entities import Entity
+from skdice.text._decoding import Entity
 
 from .tagged_sentences import CHUNK_TAGS, EntityTagger, corpora
 

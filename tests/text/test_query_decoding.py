@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skdice.text._decoding import best_disjoint, find_spans
-from skdice.text._entities import Entity
+from skdice.text._decoding import Entity, best_disjoint, find_spans
 from skdice.text._queries import encode_queries
 from skdice.text._windows import central_window
 
