@@ -33,23 +33,6 @@ class EncodedQuestions:
     window_stop: np.ndarray
     uncovered: np.ndarray  # questions whose answer is in no window as a whole, int64
 
-    def take(self, rows: np.ndarray) -> "EncodedQuestions":
-        offsets = self.dataset.item_offsets
-        items = ranges(offsets[rows], offsets[rows + 1])
-        first = np.searchsorted(self.dataset.text, np.arange(self.dataset.n_texts + 1))
-        windows = ranges(first[rows], first[rows + 1])
-        dataset = self.dataset.take(rows)
-        if dataset.target is not None:  # A question that is taken twice has other windows then.
-            dataset.target[:, 2] = np.repeat(np.arange(len(dataset)), dataset.items.lengths)
-        of_items = ("piece", "start", "end", "can_start", "can_end")
-        return EncodedQuestions(
-            dataset=dataset,
-            **{name: getattr(self, name)[items] for name in of_items},
-            window_start=self.window_start[windows],
-            window_stop=self.window_stop[windows],
-            uncovered=np.flatnonzero(np.isin(rows, self.uncovered)),
-        )
-
     def count_starts(self) -> np.ndarray:
         """Return the positions at which no answer starts and those at which one does, (2,).
 
