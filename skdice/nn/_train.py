@@ -21,7 +21,7 @@ from ._net import TextNet, module_inputs
 from ._ranks import ALONE, LostProcessError
 from ._runtime import autocast
 from ._speedups import compact_embedding, dropout_after_attention
-from ._training_state import State, UnfitStateError, restore_state, state_of
+from ._training_state import State, restore_state, state_of
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
@@ -77,9 +77,6 @@ def train(
             dropout_after_attention(net.module_),
         ):
             _Run(net, sampler, chain, shift).run(validate, patience, checkpoint, state)
-    except UnfitStateError as unfit:
-        assert checkpoint is not None  # The state is from there.
-        raise checkpoint.damaged(unfit) from unfit
     except LostProcessError as lost:
         raise LostProcessError(f"{lost} {_how_to_go_on(net, checkpoint)}") from lost
     finally:
@@ -125,7 +122,11 @@ class _Run:
         net, sampler, progress = self.net, self.sampler, self.net.progress_
         progress.max_epochs, progress.patience = net.max_epochs, patience
         if state is not None:
-            restore_state(self, state)
+            assert checkpoint is not None  # The state is from there.
+            try:
+                restore_state(self, state)
+            except Exception as error:  # Each part has errors of its own.
+                raise checkpoint.damaged(error) from error
         try:
             net.notify("on_train_begin", X=sampler, y=None)
             while not progress.is_over:

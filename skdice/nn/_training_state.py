@@ -68,10 +68,6 @@ class Progress:
             self.best_weights = None
 
 
-class UnfitStateError(ValueError):
-    """A saved state is none of the run that was to go on from it."""
-
-
 def state_of(run: Any) -> State:
     """Return the state of a training run between two epochs; at its end, what it came to."""
     net, progress = run.net, run.net.progress_
@@ -90,14 +86,7 @@ def state_of(run: Any) -> State:
 
 
 def restore_state(run: Any, state: State) -> None:
-    """Set what :func:`state_of` returned; an UnfitStateError if it is of another run."""
-    try:
-        _restore(run, state)
-    except Exception as error:  # Each part has errors of its own.
-        raise UnfitStateError(repr(error)) from error
-
-
-def _restore(run: Any, state: State) -> None:
+    """Set what :func:`state_of` returned; an error of some kind if it is of another run."""
     net, progress = run.net, run.net.progress_
     _restore_progress(progress, state["progress"])
     history = json.loads(state["history"])
