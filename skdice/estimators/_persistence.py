@@ -24,7 +24,7 @@ from ..io._onnx import export, load_exported
 from ..io._replace import read_one_version
 from ..io._saved import find_saved, save
 from ..losses import Loss
-from ..losses._combined import QueryLoss, SpanLoss
+from ..losses._combined import CombinedLoss
 from ..nn._adapters import ADAPTER_WEIGHTS
 from ..nn._loading import size_of_network
 from ..nn._modules import HEAD, TRANSFORMER, TextModule
@@ -41,7 +41,7 @@ _MEMBERS = "members."
 # What a manifest has to say of the network and of every fit.
 _SAVED: dict[str, Any] = {
     "n_outputs": int,
-    "criterion": (Loss, SpanLoss, QueryLoss),
+    "criterion": (Loss, CombinedLoss),
     "word_prefix": str,
     "pads": bool,
     "precision": str,

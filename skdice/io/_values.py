@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from ..losses import Loss
-from ..losses._combined import QueryLoss, SpanLoss
+from ..losses._combined import CombinedLoss
 from ..nn._adapters import is_of_peft, make_config, set_fields
 
 # Of arrays; others are dates, records and complex numbers.
@@ -59,7 +59,7 @@ def to_json(value: Any, name: str) -> Any:
             "index": to_json((value.index.name, value.index.to_numpy()), name),
             "columns": [to_json([key, value[key].to_numpy()], name) for key in value.columns],
         }
-    if isinstance(value, Loss | QueryLoss | SpanLoss):
+    if isinstance(value, Loss | CombinedLoss):
         loss: Any = value
         return _parts("loss", _class_name(type(value)), loss.get_params(deep=False), name)
     if is_of_peft(value):
@@ -112,7 +112,7 @@ def _class_name(kind: type) -> str:
 
 def _loss_class(name: str) -> Any:
     """Return a class of losses; those of others are known once they were imported."""
-    known = {_class_name(kind): kind for kind in (QueryLoss, SpanLoss, *_subclasses(Loss))}
+    known = {_class_name(kind): kind for kind in (*_subclasses(CombinedLoss), *_subclasses(Loss))}
     if name not in known:
         raise ValueError(
             f"there is no loss {name!r}; if it is your own, import its class before you load"
