@@ -21,7 +21,6 @@ from ..nn._modules import SequenceModule
 from ..text._encoding import EncodedDataset, encode_rows
 from ._base import TextEstimator
 from ._goal import F1, Goal, tune_thresholds
-from ._labels import check_known_columns
 from ._lesson import Lesson, Rule, positives_first
 from ._loss import check_loss_classes
 from ._out_of_fold import out_of_fold_scores
@@ -29,6 +28,7 @@ from ._reuse import active_reuse
 from ._rows import Rows
 from ._shared_parameters import FITTED_ATTRIBUTES
 from ._sklearn import ClassifierMixin
+from ._targets import check_known_columns
 
 TextRows = Texts | Pairs
 

@@ -18,9 +18,9 @@ from ..nn._net import TextNet
 from ..nn._runtime import autocast
 from ..text._encoding import EncodedDataset
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
-from ._labels import check_labels
 from ._lesson import Lesson
 from ._rows import Task
+from ._targets import check_labels
 
 _TRUNCATION = """
 Longer pairs lose the end of the longer text ("longest_first") or of the second one, with a warning

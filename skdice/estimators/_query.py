@@ -18,11 +18,11 @@ from ..text._decoding import Entity, best_disjoint, by_label, find_spans
 from ..text._encoding import EncodedDataset
 from ..text._queries import EncodedQueries, encode_queries
 from ._default_queries import check_queries, choose_queries
-from ._entity_rows import check_entities, find_overlap, span_f1_score
 from ._goal import Goal, choose_decision
 from ._lesson import Lesson, Rule, positives_first, prior_shift
 from ._loss import check_loss_classes
 from ._rows import Rows, Task
+from ._targets import check_entities, find_overlap, span_f1_score
 from ._words import WordTagger, count_tagged
 
 # Numbers that stand for a word in the score of a match, as start and as end.

@@ -10,8 +10,8 @@ from .._inputs import check_texts
 from .._parameters import option, parametrised
 from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
-from ._labels import check_indicator, check_labels, is_indicator
 from ._rows import Task
+from ._targets import check_indicator, check_labels, is_indicator
 
 _TRUNCATION = "Longer texts lose their end, with a warning that counts them, or are an error."
 

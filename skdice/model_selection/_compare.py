@@ -11,7 +11,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
 from ..estimators._base import TextEstimator
-from ..estimators._labels import check_known_columns
+from ..estimators._targets import check_known_columns
 from ..losses import Loss
 from ..metrics._squad import read_answers
 from ._loss_comparison import LossComparison, ScoredRun

@@ -20,8 +20,8 @@ from .._digest import base_model_digests, digest
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators._base import TextEstimator
-from ..estimators._labels import check_labels, is_indicator
 from ..estimators._rows import split_rows
+from ..estimators._targets import check_labels, is_indicator
 from ..metrics._row_counts import RowCounts
 from ._decision import tune_decision
 from ._space import switch_loss

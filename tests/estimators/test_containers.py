@@ -31,8 +31,8 @@ from skdice._inputs import (
     check_token_lists,
     indexable_rows,
 )
-from skdice.estimators._labels import check_labels
 from skdice.estimators._questions import check_questions
+from skdice.estimators._targets import check_labels
 from skdice.inspection import EntityConfusionDisplay, TaggingErrors
 from skdice.metrics import (
     bootstrap_interval,

@@ -15,9 +15,8 @@ from skdice._inputs import (
     check_token_lists,
 )
 from skdice.datasets._splitting import checked_split
-from skdice.estimators._entity_rows import check_entities
-from skdice.estimators._labels import check_indicator, check_labels
 from skdice.estimators._questions import align_answers, check_questions
+from skdice.estimators._targets import check_entities, check_indicator, check_labels
 
 
 def test_weights_that_are_all_zero():
