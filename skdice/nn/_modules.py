@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from .._digest import weights_digest
 from ..text._tokenizer import Frame
 from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
-from ._freezing import freeze
 from ._loading import load_transformer, replace_token_types, takes_token_types
+from ._probe import freeze
 
 # The weights beside the encoder, where transformers has no class for them.
 HEAD = "head.safetensors"

@@ -1,7 +1,9 @@
-"""Small batches on which a model shows whether it does what is taken for granted."""
+"""What a model does on a few pieces: whether it masks padding, and what lies below its layers."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ._batching import Batcher, to_device
 _LENGTHS = (3, 3, 8)  # Pieces of text in the windows of a probe.
 # Of the largest score: rounding makes 1e-5, a wrong mask 1e-1.
 _TOLERANCE = 1e-3
+_TRACED_LENGTH = 4  # Pieces of the text on which layers are told apart.
 
 
 @contextmanager
@@ -91,3 +94,137 @@ def _inputs(probe: Batcher, windows: list[int], device: Any) -> dict[str, Tensor
 def _are_close(one: Tensor, other: Tensor) -> bool:
     """Whether scores are the same up to rounding, as far as both have them."""
     return bool((one - other[: len(one)]).abs().max() <= _TOLERANCE * one.abs().max())
+
+
+def freeze(module: Any, n_layers: int) -> list[nn.Module]:
+    """Take the embeddings and the first layers of a module out of training, but not its head.
+
+    Returns the frozen parts, which are to stay in eval mode so that they have no dropout; a dropout
+    that the model uses further up as well is among them. It is a ValueError if the model has fewer
+    layers, or they cannot be told apart.
+    """
+    transformer = module.transformer
+    layers = find_layers(transformer)
+    if n_layers > len(layers):
+        raise ValueError(
+            f"The 'n_frozen_layers' parameter must be None or an int in the range [0, "
+            f"{len(layers)}], the layers of this model. Got {n_layers} instead."
+        )
+    with unchanged(module):
+        module.eval()
+        frozen, reached = _trace_below(module, layers, n_layers)
+    parameters = _parameters_behind(reached)
+    for layer in layers[:n_layers]:
+        frozen.append(layer)
+        parameters.update(layer.parameters())
+    for parameter in parameters - module.head_parameters():
+        parameter.requires_grad_(False)
+    with unchanged(module), torch.random.fork_rng(devices=[]):
+        module.train()
+        for part in frozen:
+            part.eval()
+        _, in_training = _trace_below(module, layers, n_layers)
+    if not all(map(torch.equal, reached, in_training)):
+        warnings.warn(
+            f"{type(transformer).__name__} applies dropout below layer {n_layers} in a way that "
+            f"cannot be turned off there alone: its n_frozen_layers={n_layers} frozen layers get "
+            f"no gradient, but are trained upon with that dropout.",
+            stacklevel=2,
+        )
+    return frozen
+
+
+def find_layers(transformer: Any) -> nn.ModuleList:
+    """Return the encoder layers, in order; a ValueError if there is no one list of them."""
+    n_layers = getattr(transformer.config, "num_hidden_layers", None)
+    for parent in transformer.modules():
+        lists = [part for part in parent.children() if isinstance(part, nn.ModuleList)]
+        found = [part for part in lists if len(part) == n_layers]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _without_layers(transformer, "lie in parts in several lists")
+    raise _without_layers(transformer, "were not found")
+
+
+def _trace_below(
+    module: Any, layers: nn.ModuleList, n_layers: int
+) -> tuple[list[nn.Module], list[Tensor]]:
+    """Return what makes up the model below a layer, found by running it on a probe.
+
+    That is the modules that have run when layer ``n_layers`` starts (or the last one ends), and its
+    inputs (or the outputs of the last one). Embeddings have many forms: with a projection, or
+    relative ones that every layer reads.
+    """
+    modules: list[nn.Module] = []
+    order: list[nn.Module] = []
+    reached: list[Any] = []
+
+    def run(layer: nn.Module, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        order.append(layer)
+        if n_layers < len(layers) and layer is layers[n_layers]:
+            reached.extend([*args, *kwargs.values()])
+        output = forward(*args, **kwargs)
+        if n_layers == len(layers) and layer is layers[-1]:
+            reached.append(output)
+        return output
+
+    def note(part: nn.Module, args: Any, output: Any) -> None:
+        if not reached:
+            modules.append(part)
+
+    with unchanged(module), torch.enable_grad(), quiet_transformers():
+        for part in module.transformer.modules():
+            part.register_forward_hook(note)
+        for layer in layers:  # SqueezeBERT calls their forward, which no hook sees.
+            layer.forward = partial(run, layer, layer.forward)
+        try:
+            _run_traced(module)
+        except (RuntimeError, IndexError, ValueError) as error:
+            reason = f"could not be told apart on {_TRACED_LENGTH} pieces of text ({error})"
+            raise _without_layers(module.transformer, reason) from error
+    if order != list(layers):
+        raise _without_layers(module.transformer, "do not run one after the other")
+    return modules, _tensors(reached)
+
+
+def _run_traced(module: Any) -> None:
+    """Run a network on a text of a few pieces that any vocabulary has."""
+    config = module.transformer.config
+    ids = torch.zeros(1, _TRACED_LENGTH, dtype=torch.int64)
+    end = getattr(config, "eos_token_id", None)
+    # The heads of BART and T5 look for it.
+    if isinstance(end, int) and 0 <= end < config.vocab_size:
+        ids[0, -1] = end
+    module.read(module.transformer, ids, torch.ones_like(ids), torch.zeros_like(ids))
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """Return the tensors among values, which may be nested."""
+    if isinstance(values, Tensor):
+        return [values]
+    if isinstance(values, dict | list | tuple):
+        parts = values.values() if isinstance(values, dict) else values
+        return [tensor for part in parts for tensor in _tensors(part)]
+    return []
+
+
+def _parameters_behind(tensors: list[Tensor]) -> set[nn.Parameter]:
+    """Return the parameters that tensors were computed from, without computing gradients."""
+    nodes: list[Any] = [tensor.grad_fn for tensor in tensors]
+    seen, parameters = {None}, set()
+    while nodes:
+        node = nodes.pop()
+        if node not in seen:
+            seen.add(node)
+            nodes += [before for before, _ in node.next_functions]
+            if hasattr(node, "variable"):
+                parameters.add(node.variable)
+    return parameters
+
+
+def _without_layers(transformer: nn.Module, reason: str) -> ValueError:
+    return ValueError(
+        f"The 'n_frozen_layers' parameter must be None for {type(transformer).__name__}: its "
+        f"layers {reason}."
+    )
