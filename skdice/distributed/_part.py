@@ -3,7 +3,6 @@
 import hashlib
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +15,13 @@ from sklearn.base import BaseEstimator
 from .._digest import digest, relevant_parameters, weights_digest
 from ..estimators._base import TextEstimator
 from ..estimators._persistence import fitted_state
-from ..io._replace import flush
+from ..io._replace import replacing_file
 
 # That are predicted at a time, and written as a row group.
 _CHUNK_ROWS = 4096
 # Of a file, read at a time; without it whole columns of a row group are.
 _BUFFER_BYTES = 1 << 20
 _MADE_OF = b"skdice.made_of"
-UNFINISHED = ".unfinished"
 # What no prediction depends on: what a fit tells of itself, and how it was run.
 _NOT_PREDICTING = (
     "history_",
@@ -94,20 +92,14 @@ class Part:
         start = time.perf_counter()
         place = self.destination
         place.parent.mkdir(parents=True, exist_ok=True)
-        new = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}{UNFINISHED}")
-        try:
-            with self.open() as file:
-                kept = [file.schema_arrow.field(name) for name in job.keep]
-                schema = pa.schema(
-                    [*kept, pa.field(job.output, job.output_type)], {_MADE_OF: self._made_of(job)}
-                )
-                with pq.ParquetWriter(new, schema) as writer:
-                    for batch in self._predicted(estimator, job, file, schema):
-                        writer.write_batch(batch)
-            flush(new)
-            new.replace(place)
-        finally:
-            new.unlink(missing_ok=True)
+        with self.open() as file, replacing_file(place) as new:
+            kept = [file.schema_arrow.field(name) for name in job.keep]
+            schema = pa.schema(
+                [*kept, pa.field(job.output, job.output_type)], {_MADE_OF: self._made_of(job)}
+            )
+            with pq.ParquetWriter(new, schema) as writer:
+                for batch in self._predicted(estimator, job, file, schema):
+                    writer.write_batch(batch)
         return time.perf_counter() - start
 
     def _made_of(self, job: Job) -> bytes:

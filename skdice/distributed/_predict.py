@@ -15,8 +15,8 @@ from .._extras import not_installed
 from .._pipeline import final_step
 from ..estimators import load_pretrained
 from ..estimators._base import TextEstimator
-from ..io._replace import as_path
-from ._part import UNFINISHED, Job, Part, estimator_fingerprint
+from ..io._replace import UNFINISHED, as_path
+from ._part import Job, Part, estimator_fingerprint
 
 _COLUMNS = {
     "sentence": "one column of lists of str (the words of a sentence)",

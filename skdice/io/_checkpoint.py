@@ -3,14 +3,13 @@
 import json
 import os
 from typing import Any
-from uuid import uuid4
 
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from .._digest import digest, weights_digest
-from ._replace import as_path, explained, flush
+from ._replace import as_path, explained, replacing_file
 
 _FILE = "state.safetensors"
 
@@ -55,13 +54,8 @@ class DirectoryCheckpoint:
         header = {"state": text, "digest": _digest(text, tensors)}
         with explained(self.path, "The checkpoint"):
             self.path.mkdir(parents=True, exist_ok=True)
-            new = self.path / f".{uuid4().hex}"
-            try:
+            with replacing_file(self.path / _FILE) as new:
                 save_file(tensors, new, metadata=header)
-                flush(new)
-                new.replace(self.path / _FILE)
-            finally:
-                new.unlink(missing_ok=True)
 
 
 def _digest(text: str, tensors: dict[str, Tensor]) -> str:

@@ -1,4 +1,4 @@
-"""A directory that takes the place of another one as a whole, or not at all."""
+"""Directories and files that take the place of others as a whole, or not at all."""
 
 import os
 import re
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
+from uuid import uuid4
 
 try:
     import fcntl
@@ -14,6 +15,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 T = TypeVar("T")
+# How a file ends that is not complete yet.
+UNFINISHED = ".unfinished"
 _READ_ATTEMPTS = 100
 
 
@@ -48,6 +51,21 @@ def replacing(directory: Path) -> Iterator[Path]:
                 flush(directory.parent)
         finally:
             _clear(directory)
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """Yield where to write a file that takes the place of another one at the end of the block.
+
+    It is flushed to the disk and comes in by renaming; if the block raises, nothing is left of it.
+    """
+    new = path.with_name(f".{path.name}.{uuid4().hex[:12]}{UNFINISHED}")
+    try:
+        yield new
+        flush(new)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def current(directory: Path) -> Path:

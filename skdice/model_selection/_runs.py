@@ -3,7 +3,6 @@
 import json
 import os
 import time
-import uuid
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from .._version import __version__
 from ..estimators._base import TextEstimator
 from ..estimators._rows import split_rows
 from ..estimators._targets import check_labels, is_indicator
+from ..io._replace import replacing_file
 from ..metrics._row_counts import RowCounts
 from ._decision import tune_decision
 from ._space import switch_loss
@@ -186,10 +186,5 @@ class RunCache:
             "fit_seconds": {part: scored.fit_seconds for part, scored in run.items()},
         }
         arrays: dict[str, Any] = {part: scored.counts.counts for part, scored in run.items()}
-        unfinished = self.directory / f".{uuid.uuid4().hex}.tmp"
-        try:
-            with open(unfinished, "wb") as file:
-                np.savez_compressed(file, known=np.array(json.dumps(known)), **arrays)
-            os.replace(unfinished, self.paths[key])
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing_file(self.paths[key]) as new, open(new, "wb") as file:
+            np.savez_compressed(file, known=np.array(json.dumps(known)), **arrays)
