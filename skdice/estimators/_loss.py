@@ -12,11 +12,10 @@ from sklearn.base import clone
 from .._inputs import list_some
 from .._parameters import check_number
 from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
-from ..losses._named import check_named
+from ..losses._named import LOSS_PARAMETERS, check_named
 from ..losses._set import SetLoss
 from ._lesson import Lesson
 
-LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 _DEFAULT_K = 3.0
 _IGNORED = -100
 # What memory="auto" goes by (benchmarks/RESULTS.md).

@@ -42,7 +42,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 # Those that an estimator has, too.
-_TAKEN = ("alpha", "beta", "gamma", "memory", "ce_weight")
+LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 
 
 def loss_parameters(name: str) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     # What was published has no memory.
     left_out = {"memory"} if "-" in name else set()
     known = parameters_of(_CLASSES[name])
-    return tuple(taken for taken in _TAKEN if taken in known and taken not in left_out)
+    return tuple(taken for taken in LOSS_PARAMETERS if taken in known and taken not in left_out)
 
 
 def check_named(name: str, owner: str, given: Mapping[str, Any]) -> None:
