@@ -25,9 +25,10 @@ from ..nn._modules import TextModule
 from ..nn._net import TextNet
 from ..nn._probe import padding_is_masked, probe_dataset
 from ..nn._progress import FitProgress
-from ..nn._ranks import Ranks, current_ranks
 from ..nn._runtime import (
     RUNTIMES,
+    Ranks,
+    current_ranks,
     denormals_flushed,
     resolve_device,
     resolve_precision,

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ..losses import Loss, SumsMemory
 from ._batching import Batch
-from ._ranks import ALONE, Ranks
-from ._runtime import generator_states, set_generator_states
+from ._runtime import ALONE, Ranks, generator_states, set_generator_states
 
 
 def accumulate_gradient(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..text._encoding import EncodedDataset
 from ..text._ragged import Ragged, offsets_from_lengths, ranges
-from ._ranks import ALONE, Ranks
+from ._runtime import ALONE, Ranks
 
 Batch = dict[str, Tensor]
 

@@ -14,8 +14,7 @@ from ..losses import Loss
 from ._batching import Batch, Batcher, to_device
 from ._callbacks import CtrlC
 from ._progress import with_progress
-from ._ranks import ALONE
-from ._runtime import autocast
+from ._runtime import ALONE, autocast
 from ._training_state import Progress
 
 _MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")

@@ -1,10 +1,21 @@
-"""The state of torch that a fit needs, put back afterwards: generators, denormals, precision."""
+"""What a fit runs on: the device, precision and generators of torch, and the processes of a job.
 
+A job is several processes that run the same program, each with a number, its rank, as torchrun and
+``accelerate launch`` start them. All of them have all the data and the same weights; which part of
+the work is whose, and how parts add up, :class:`Ranks` knows.
+"""
+
+import atexit
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +24,10 @@ PRECISIONS = ("fp32", "bf16", "fp16")
 Runtime = Literal["torch", "onnx", "onnx-int8"]
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# Between two fits, a process may evaluate on its own while the others wait.
+_TIMEOUT = timedelta(minutes=30)
+# The number of this process and how many there were, when it left its job.
+_left: tuple[int, int] | None = None
 
 
 def resolve_device(device: str) -> str:
@@ -114,3 +129,170 @@ def denormals_flushed() -> Iterator[None]:
         yield
     finally:
         torch.set_flush_denormal(was_flushing)
+
+
+class LostProcessError(RuntimeError):
+    """Another process of the job ended, or did not answer for long."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes that train one network together; ``device`` is where what is sent has to be."""
+
+    index: int = 0
+    count: int = 1
+    device: str = "cpu"
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that writes."""
+        return self.index == 0
+
+    def own(self, items: np.ndarray) -> np.ndarray:
+        """Return the items that are this process's to do: dealt out, one to each in turn."""
+        return items[self.index :: self.count]
+
+    def seed(self, seed: int) -> int:
+        """Return a seed that is another one in every process."""
+        return int(np.random.SeedSequence([seed, self.index]).generate_state(1)[0])
+
+    def add_up(self, tensors: Iterable[Tensor]) -> None:
+        """Replace tensors by their sums over the processes."""
+        if self.count > 1:
+            self._send(tensors, torch.distributed.all_reduce)
+
+    def copy_first(self, tensors: Iterable[Tensor]) -> None:
+        """Replace tensors by those of the first process."""
+        if self.count > 1:
+            self._send(tensors, partial(torch.distributed.broadcast, src=0))
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """Return the sum of a tensor over the processes."""
+        if self.count == 1:
+            return tensor
+        total = tensor.clone()
+        self.add_up([total])
+        return total
+
+    def stack(self, tensor: Tensor) -> Tensor:
+        """Return the tensors of all processes, of shape (count, *shape)."""
+        stacked = tensor.new_zeros((self.count, *tensor.shape))
+        stacked[self.index] = tensor
+        self.add_up([stacked])
+        return stacked
+
+    def place(self, n_rows: int) -> tuple[slice, int]:
+        """Return where the rows of this process are among those of all, and how many these are."""
+        counts = self.stack(torch.tensor(n_rows))
+        stop = int(counts[: self.index + 1].sum())
+        return slice(stop - n_rows, stop), int(counts.sum())
+
+    def join(self, rows: Tensor, place: slice, n_rows: int) -> Tensor:
+        """Return the rows of all processes one after the other, from those at this one's place."""
+        if self.count == 1:
+            return rows
+        joined = rows.new_zeros((n_rows, *rows.shape[1:]))
+        joined[place] = rows
+        self.add_up([joined])
+        return joined
+
+    def compare(self, digests: Mapping[str, str]) -> None:
+        """Raise a ValueError in all processes if digests differ from those of the first."""
+        own = np.array([int(value, 16) for value in digests.values()], dtype=np.uint64)
+        found = self.stack(torch.from_numpy(own.view(np.int64)))
+        for rank, differs in enumerate((found != found[0]).tolist()):
+            if any(differs):
+                names = ", ".join(name for name, is_other in zip(digests, differs) if is_other)
+                raise ValueError(
+                    f"The {self.count} processes of a job must fit the same rows with the same "
+                    f"parameters, but unlike process 0, process {rank} has other {names}. Give all "
+                    f"rows to every process; they share out the work by themselves."
+                )
+
+    @contextmanager
+    def left_on_error(self, *alike: type[BaseException]) -> Iterator[None]:
+        """Leave the job if the block raises an error, but for those that all raise alike."""
+        try:
+            yield
+        except alike:
+            raise
+        except BaseException:
+            global _left
+            # With NCCL it might wait for them; there the launcher ends them.
+            if self.count > 1 and torch.distributed.get_backend() == "gloo":
+                _left = (self.index, self.count)
+                torch.distributed.destroy_process_group()
+            raise
+
+    def _send(self, tensors: Iterable[Tensor], collective: Callable[[Tensor], Any]) -> None:
+        """Replace tensors by what comes of them, those of one type together."""
+        by_type: dict[torch.dtype, list[Tensor]] = {}
+        for tensor in tensors:
+            by_type.setdefault(tensor.dtype, []).append(tensor.detach())
+        for group in by_type.values():
+            flat = torch.cat([tensor.flatten() for tensor in group]).to(self.device)
+            try:
+                collective(flat)
+            except RuntimeError as error:
+                raise LostProcessError(
+                    "Another process of this job ended or does not answer; what it says is in its "
+                    "own output. Start the job again."
+                ) from error
+            parts = flat.split([tensor.numel() for tensor in group])
+            for tensor, part in zip(group, parts):
+                tensor.copy_(part.view(tensor.shape))
+
+
+ALONE = Ranks()
+
+
+def current_ranks(device: str) -> Ranks:
+    """Return the processes of the job that this one is part of, and connect them if need be.
+
+    A job is what torch.distributed was initialised for or, if it was not, what the launcher says in
+    the environment. On GPUs, "cuda" becomes the one of the process's local rank. In workers of
+    joblib (``n_jobs=2``), every fit is one process's.
+    """
+    index, count = _job()
+    if count == 1:
+        return ALONE
+    if _left is not None:
+        raise RuntimeError(
+            "This process has left its job after an error in another fit. Start the job again."
+        )
+    if torch.device(device) == torch.device("cuda") and "LOCAL_RANK" in os.environ:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    if not torch.distributed.is_initialized():
+        on_gpu = torch.device(device).type == "cuda"
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+        torch.distributed.init_process_group(backend, timeout=_TIMEOUT)
+        atexit.register(_disconnect)
+    return Ranks(index, count, device)
+
+
+def is_first_process() -> bool:
+    """Whether this process is the one of its job that writes, as it is without a job."""
+    return _job()[0] == 0
+
+
+def count_processes() -> int:
+    """Return how many processes the job of this one has, 1 without a job."""
+    return _job()[1]
+
+
+def _job() -> tuple[int, int]:
+    """Return the number of this process and how many there are."""
+    from joblib.parallel import get_active_backend
+
+    is_worker = get_active_backend()[0].nesting_level
+    index, count = _left or (0, 1)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        index, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    elif "RANK" in os.environ:
+        index, count = int(os.environ["RANK"]), int(os.environ.get("WORLD_SIZE", 1))
+    return (index, count) if count > 1 and not is_worker else (0, 1)
+
+
+def _disconnect() -> None:
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

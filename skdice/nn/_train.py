@@ -18,8 +18,7 @@ from ._batching import Batch, StepSampler, to_device
 from ._callbacks import ctrl_c_told_apart
 from ._chain import TagChain
 from ._net import TextNet, module_inputs
-from ._ranks import ALONE, LostProcessError
-from ._runtime import autocast
+from ._runtime import ALONE, LostProcessError, autocast
 from ._speedups import compact_embedding, dropout_after_attention
 from ._training_state import State, restore_state, state_of
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdice.nn._batching import StepSampler
-from skdice.nn._ranks import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
+from skdice.nn._runtime import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
 
 from .test_accumulation import LOSSES, make_batches, make_module, run
 from .toy import make_batcher, make_dataset
