@@ -49,7 +49,7 @@ _INTERRUPTED = (
 )
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 # Training texts that a fit looks at, at a time, for what it has found.
-_CHUNK_TEXTS = 256
+_CHUNK_TEXTS = 64
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
 
 
