@@ -162,11 +162,6 @@ def test_cut_rows(bert):
     assert dataset.token_type_ids[2].tolist() == [0, 0, 0, 0, 1, 1, 1]
 
 
-def test_no_rows(bert):
-    dataset, cut = encode_rows([], bert, bert.pair_frame, 64, "longest_first")
-    assert (len(dataset), len(cut)) == (0, 0)
-
-
 @pytest.mark.parametrize("rows", [[3, 0], [], [1, 1, 2]])
 def test_taken_texts_are_those_encoded_alone(bert, rows):
     sentences = [["john"] * 30, [], ["the", "saw"], ["was"] * 9]

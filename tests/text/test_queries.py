@@ -94,19 +94,6 @@ def test_windows_are_those_of_the_definition(bert, xlnet, sentences, max_length,
         check_encoding(encoded, sentences, QUERIES[1:], tokenizer, max_length, stride)
 
 
-@pytest.mark.parametrize(
-    "query, max_length, stride, message",
-    [
-        ("a " * 13, 16, None, r"has 13 pieces, which leaves 0 of max_length=16 .*least 1"),
-        ("a " * 30, 16, None, r"has 30 pieces, which leaves 0 of max_length=16"),
-        ("a " * 8, 16, 5, r"leaves 5 of max_length=16 .* least 6"),
-    ],
-)
-def test_query_without_room_for_a_sentence(bert, query, max_length, stride, message):
-    with pytest.raises(ValueError, match=message):
-        encode_queries([["john"]], ["a", query], bert, max_length, stride)
-
-
 def test_each_sentence_with_each_query_is_a_text(bert):
     sentences = [["john"], [], ["mary"] * 40, ["oslo"]]
     encoded = encode_queries(sentences, QUERIES, bert, 32, spans=[[(0, 1, 2)], [], [], []])
