@@ -206,19 +206,6 @@ def test_no_rows(fitted, name, kind):
     fails(lambda: subject.make().fit(subject.X, bad))
 
 
-@pytest.mark.parametrize(
-    "name, kind, n_rows",
-    [
-        (name, kind, n_rows)
-        for name, kind in KINDS_OF_LABELS
-        for n_rows in (0, 1, len(SUBJECTS[name].X) - 1, len(SUBJECTS[name].X) + 1)
-    ],
-)
-def test_wrong_number_of_rows(name, kind, n_rows):
-    subject = SUBJECTS[name]
-    fails(lambda: subject.make().fit(subject.X, (list(subject.labels[kind].y) * 2)[:n_rows]))
-
-
 # -- tables and matrices ---------------------------------------------------------------------------
 
 

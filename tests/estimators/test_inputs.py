@@ -14,7 +14,6 @@ from skdice._inputs import (
     check_texts,
     check_token_lists,
 )
-from skdice.datasets._splitting import checked_split
 from skdice.estimators._entity_rows import check_entities
 from skdice.estimators._labels import check_indicator, check_labels
 from skdice.estimators._questions import align_answers, check_questions
@@ -85,11 +84,6 @@ def spans_with(row):
         (lambda: check_sample_weight(pd.Series([1, pd.NA]), 2), "shape (2,), one number per row"),
         (lambda: check_sample_weight(10**400, 2), "shape (2,), one number per row of X"),
         (lambda: check_sample_weight([1, 1e300], 2), "row 1 has inf"),
-        # What a splitter may not give.
-        (lambda: checked_split(lambda text: [3], "john", 7), "row 7 (length 4) it gave 3"),
-        (lambda: checked_split(lambda text: [(0, None)], "john", 7), "it gave (0, None)"),
-        (lambda: checked_split(lambda text: [(0, 1, 2)], "john", 7), "it gave (0, 1, 2)"),
-        (lambda: checked_split(lambda text: [(0.0, 1.0)], "john", 7), "it gave (0.0, 1.0)"),
     ],
 )
 def test_errors(call, message):

@@ -74,14 +74,6 @@ def test_halving_over_epochs(tiny_bert):
     assert search.best_estimator_.max_epochs == 3
 
 
-def test_a_grid_that_mixes_losses_says_what_to_do(tiny_bert):
-    classifier, X, y = make("pairs", tiny_bert)
-    grid = {"loss": ["ce", "dsc"], "alpha": [0.1]}
-    search = GridSearchCV(classifier, grid, cv=2, error_score="raise")
-    with pytest.raises(ValueError, match=r"give each its own grid: \[{'loss': \['ce'\]}"):
-        search.fit(X, y)
-
-
 def test_validation_curve_of_tversky(tiny_bert):
     """The sweep of the paper's Table 10: beta follows alpha in loss objects."""
     alphas = np.array([0.2, 0.5, 0.8])
