@@ -127,22 +127,6 @@ def test_candidates_are_the_best_of_all_spans(
         assert_best(candidates, slow_candidates(encoded, logits, row, max_answer_length), n_best)
 
 
-def test_a_span_is_taken_from_its_most_central_window(tokenizers):
-    """Each window gives all its spans a logit of its own, which then tells the window."""
-    encoded = encode([" ".join(WORDS[:16])], tokenizers["bert"], 14, 6)
-    assert (encoded.window_start.tolist(), encoded.window_stop.tolist()) == (
-        [0, 4, 6],
-        [10, 14, 16],
-    )
-    window = np.repeat(np.arange(3), encoded.dataset.items.lengths)
-    logits = np.stack([window, np.zeros(len(window))], axis=1).astype(float)
-    (found,) = SpanDecoder(1, 100).decode(encoded, logits)
-    by_place = sorted(found.spans)
-    windows = np.log([score / by_place[0][2] for _, _, score in by_place]).round().tolist()
-    # Pieces 6 and 7 are halfway: 4 + 9 = 2 * 6.5, and 6 + 13 = 2 * 9.5.
-    assert windows == [0] * 7 + [1] * 3 + [2] * 6
-
-
 @pytest.mark.parametrize("cells", [1, 7, 60, 300, 10**9])
 @pytest.mark.parametrize("kind", ["float", "ties"])
 def test_the_size_of_the_chunks_does_not_matter(tokenizers, monkeypatch, cells, kind):

@@ -266,26 +266,6 @@ def test_combining_marks_belong_to_the_letter_before(tokenizer):
             assert find_answer(encoded, 0, context) == context[slice(*answer)]
 
 
-def test_an_answer_that_two_windows_share_is_in_both(bert):
-    context, places = spaced(WORDS[:16])
-    encoded = encode_one(context, bert, 14, 4, answer=(places[6][0], places[8][1]))
-    assert encoded.window_start.tolist() == [0, 6]
-    found = [find_answer(encoded, i, context) for i in range(2)]
-    assert found == [" ".join(WORDS[6:9])] * 2
-
-
-def test_answers_in_no_window_as_a_whole_are_ignored(bert):
-    context, places = spaced(WORDS[:28])
-    answers = [places[0], (places[4][0], places[11][1]), None]
-    encoded = encode_questions(["a"] * 3, [context] * 3, bert, 14, 2, answers=answers)
-    assert encoded.uncovered.tolist() == [1]
-    of_row = [here for i, here in enumerate(windows_of(encoded)) if encoded.dataset.text[i] == 1]
-    is_ignored = [(encoded.dataset.target[here, :2] == IGNORED).all() for here in of_row]
-    assert encoded.window_start.tolist()[:4] == [0, 8, 16, 18]
-    assert is_ignored == [True, True, False, False]
-    check_targets(encoded, [(context, answer) for answer in answers])
-
-
 @st.composite
 def strange_answers(draw):
     """Return (context, answer), the answer not empty."""
