@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import Draw, StepSampler, to_device
+from skdice.nn._batching import Draw, StepSampler
 
 from .toy import PAD, make_batcher, make_dataset
 
@@ -75,14 +75,6 @@ def test_collate_in_full(pads_left, weighted):
         assert batch["weight"].tolist() == dataset.weight[[2, 2, 0, 0, 0]].tolist()
     else:
         assert "weight" not in batch
-
-
-def test_a_batch_is_a_plain_dict_of_tensors():
-    batch = make_batcher(make_dataset([4, 2], labelled=False)).collate(np.array([0, 1]))
-    assert type(batch) is dict
-    assert "target" not in batch
-    assert all(isinstance(tensor, torch.Tensor) for tensor in batch.values())
-    assert {tensor.dtype for tensor in batch.values()} == {torch.int64}
 
 
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
@@ -220,30 +212,6 @@ def test_by_length_with_tokens():
     assert batches == [[7], [1, 3], [5, 6], [4, 2, 0]]
 
 
-def test_sampler_is_seeded_and_epochs_differ():
-    dataset = make_dataset([3] * 40)
-    one, same, other = (make_sampler(dataset, seed=seed) for seed in (0, 0, 1))
-    epochs = [[texts_of(dataset, step) for step in sampler] for sampler in (one, one)]
-    assert epochs[0] != epochs[1]
-    assert epochs == [[texts_of(dataset, step) for step in sampler] for sampler in (same, same)]
-    assert epochs[0] != [texts_of(dataset, step) for step in other]
-
-
-@pytest.mark.parametrize("step_size, batch_size", [(16, 16), (32, 8), (8, 8)])
-@pytest.mark.parametrize("draw", ["uniform", "lognormal"])
-def test_little_is_padded(step_size, batch_size, draw):
-    rng = np.random.default_rng(0)
-    lengths = {
-        "uniform": rng.integers(3, 120, 800),
-        "lognormal": np.clip(rng.lognormal(3.2, 0.6, 800), 3, 128).astype(int),
-    }[draw]
-    sampler = make_sampler(make_dataset(lengths), step_size, batch_size)
-    masks = [batch["attention_mask"] for step in sampler for batch in step]
-    padded, real = sum(mask.numel() for mask in masks), sum(int(mask.sum()) for mask in masks)
-    assert real == lengths.sum()
-    assert padded / real < 1.35
-
-
 def test_little_is_padded_although_texts_meet_others():
     lengths = np.clip(np.random.default_rng(0).lognormal(3.2, 0.6, 600), 3, 128).astype(int)
     dataset = make_dataset(lengths)
@@ -268,10 +236,3 @@ def test_short_and_long_steps_take_turns():
     sampler = make_sampler(make_dataset(range(2, 402)), step_size=4)
     longest = [max(len(batch["input_ids"][0]) for batch in step) for step in sampler]
     assert 0.35 < (np.diff(longest) > 0).mean() < 0.65
-
-
-def test_to_device():
-    batch = make_batcher(make_dataset([3, 2])).collate(np.array([0, 1]))
-    moved = to_device(batch, "meta")
-    assert moved.keys() == batch.keys()
-    assert all(tensor.device.type == "meta" for tensor in moved.values())

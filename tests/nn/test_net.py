@@ -7,7 +7,6 @@ import signal
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
 from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
@@ -24,17 +23,6 @@ from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 LENGTHS = [2 + i % 5 for i in range(20)]
 STEP_SIZE = 4
 N_STEPS = 5  # per epoch
-
-
-def test_a_clone_has_the_same_parameters():
-    loss = DiceLoss(gamma=2.0)
-    net = TextNet(ToyModule, loss, module__n_classes=N_CLASSES, lr=1e-3)
-    again = clone(net.initialize())
-    assert again.get_params()["lr"] == 1e-3
-    assert again.module is ToyModule
-    assert again.optimizer is torch.optim.AdamW
-    assert again.initialize().criterion_.gamma == 2.0
-    assert net.criterion_ is not loss, "a fit has a copy of its own"
 
 
 def make_net(module=ToyModule, criterion=CrossEntropyLoss, callbacks=(), **kwargs):
@@ -312,15 +300,3 @@ def test_pickle_is_as_large_as_the_weights(tiny_bert):
     fresh = sum(4 * parameter.numel() for parameter in net.module_.parameters())
     train(net, make_sampler())
     assert len(pickle.dumps(net)) < 1.5 * fresh  # AdamW's state would be two more times the weights
-
-
-def test_logits_come_in_the_order_of_the_items():
-    dataset = make_dataset([5, 2, 4, 9, 3], n_windows=[1, 2, 0, 1, 3])
-    net = make_net()
-    got = net.predict_logits(make_batcher(dataset, batch_size=2))
-    with torch.no_grad():
-        for window in range(len(dataset)):
-            batch = make_batcher(dataset).collate(np.array([window]))
-            items = batch["item"].numpy()
-            inputs = {k: v for k, v in batch.items() if k not in ("item", "target")}
-            np.testing.assert_allclose(got[items], net.module_.eval()(**inputs), atol=1e-6)
