@@ -83,24 +83,6 @@ def test_parameters_are_documented(cls):
             assert line.endswith(f"default={shown}")
 
 
-@pytest.mark.parametrize(
-    "loss, expected",
-    [
-        (CrossEntropyLoss(), "CrossEntropyLoss()"),
-        (FocalLoss(gamma=2.0), "FocalLoss()"),
-        (FocalLoss(gamma=1.5), "FocalLoss(gamma=1.5)"),
-        (
-            WeightedCrossEntropyLoss(class_weight=[1, 2]),
-            "WeightedCrossEntropyLoss(class_weight=[1, 2])",
-        ),
-        (DiceLoss(level="example", background=0), "DiceLoss(background=0, level='example')"),
-    ],
-)
-def test_repr_is_that_of_sklearn(loss, expected):
-    assert repr(loss) == expected
-    assert expected.split("(")[0] in loss._repr_html_()
-
-
 def test_forward_changes_no_parameter_and_no_input():
     for case in CASES:
         before, state = copy.deepcopy(case.loss.get_params()), set(vars(case.loss))

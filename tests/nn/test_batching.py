@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,35 +51,10 @@ def rows_of(step, name):
     ]
 
 
-@pytest.mark.parametrize("pads_left", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_collate_in_full(pads_left, weighted):
-    dataset = make_dataset([4, 2, 3], weighted=weighted)
-    batch = make_batcher(dataset, pads_left=pads_left).collate(np.array([2, 0]))
-    third, first = dataset.input_ids[2].tolist(), dataset.input_ids[0].tolist()
-    shift = 1 if pads_left else 0
-    assert batch["input_ids"].tolist() == [
-        [PAD, *third] if pads_left else [*third, PAD],
-        first,
-    ]
-    assert batch["attention_mask"].tolist() == [
-        [0, 1, 1, 1] if pads_left else [1, 1, 1, 0],
-        [1, 1, 1, 1],
-    ]
-    assert batch["row"].tolist() == [0, 0, 1, 1, 1]
-    assert batch["column"].tolist() == [1 + shift, 2 + shift, 1, 2, 3]
-    assert batch["item"].tolist() == [4, 5, 0, 1, 2]
-    assert batch["target"].tolist() == dataset.target[[4, 5, 0, 1, 2]].tolist()
-    if weighted:
-        assert batch["weight"].tolist() == dataset.weight[[2, 2, 0, 0, 0]].tolist()
-    else:
-        assert "weight" not in batch
-
-
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
 @settings(deadline=None, max_examples=30)
 def test_collate_loses_nothing(rows, pads_left, data):
-    dataset = make_dataset(*columns(rows))
+    dataset = make_dataset(*columns(rows), weighted=True)
     n_windows = len(dataset)
     windows = data.draw(st.lists(st.integers(0, n_windows - 1), min_size=1, unique=True))
     batch = make_batcher(dataset, pads_left=pads_left).collate(np.array(windows))
@@ -100,7 +74,11 @@ def test_collate_loses_nothing(rows, pads_left, data):
         piece for i, window in enumerate(windows) for piece in pieces[i][dataset.items[window]]
     ]
     items = [range(*dataset.items.offsets[window : window + 2]) for window in windows]
-    assert batch["item"].tolist() == list(itertools.chain(*items))
+    items = list(itertools.chain(*items))
+    assert batch["item"].tolist() == items
+    assert batch["target"].tolist() == dataset.target[items].tolist()
+    of_windows = dataset.weight[dataset.text[windows]]
+    assert batch["weight"].tolist() == of_windows[batch["row"].numpy()].tolist()
 
 
 @given(texts, st.integers(1, 7))
