@@ -1,6 +1,5 @@
 """Questions with their contexts as windows of pieces, against transformers and definitions."""
 
-from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text._questions import EncodedQuestions, encode_questions
+from skdice.text._questions import encode_questions
 from skdice.text._tokenizer import WordTokenizer
 
 from ..tiny_models import WORDS
@@ -57,19 +56,6 @@ def windows_of(encoded):
     """Return the items of each window, as slices."""
     offsets = encoded.dataset.items.offsets
     return [slice(*bounds) for bounds in pairwise(offsets)]
-
-
-def arrays_of(encoded):
-    """Return all arrays by name."""
-    arrays = {}
-    for owner in (encoded, encoded.dataset):
-        for field in fields(owner):
-            value = getattr(owner, field.name)
-            if hasattr(value, "offsets"):
-                arrays |= {f"{field.name} values": value.values, field.name: value.offsets}
-            elif field.name != "dataset":
-                arrays[field.name] = value
-    return arrays
 
 
 def spaced(words):
@@ -295,44 +281,6 @@ def test_any_answer_is_found_or_refused(tokenizers, row):
         assert encoded.end[end] == encoded.end[inside].max()
         assert encoded.can_start[start], "prediction must be able to give what is learned"
         assert encoded.can_end[end]
-
-
-TAKEN_CONTEXTS = [" ".join(WORDS), "john saw mary", "\u200b", " ".join(WORDS[:20])]
-TAKEN_ANSWERS = [(0, 120), (5, 8), None, (4, 7)]
-TAKEN_WEIGHT = np.arange(4, dtype=np.float32)
-
-
-def encode_taken(rows, tokenizer):
-    encoded = encode_questions(
-        ["the " * (i % 2 + 1) for i in rows],
-        [TAKEN_CONTEXTS[i] for i in rows],
-        tokenizer,
-        24,
-        4,
-        answers=[TAKEN_ANSWERS[i] for i in rows],
-    )
-    return replace(encoded, dataset=replace(encoded.dataset, weight=TAKEN_WEIGHT[rows]))
-
-
-@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [3, 0], [2], [1, 3, 0], [], [1, 1, 2, 0, 0]])
-@pytest.mark.parametrize("family", ["bert", "xlnet"])
-def test_taken_questions_are_those_encoded_alone(tiny_models, family, rows):
-    tokenizer = WordTokenizer(tiny_models(family))
-    rows = np.array(rows, dtype=np.int64)
-    whole = encode_taken(np.arange(4), tokenizer)
-    assert len(whole.uncovered), "a case that is not there is not compared"
-    taken = whole.take(rows)
-    assert isinstance(taken, EncodedQuestions)
-    expected, got = arrays_of(encode_taken(rows, tokenizer)), arrays_of(taken)
-    assert got.keys() == expected.keys()
-    window = got["target"][:, 2]
-    got["target"], expected["target"] = got["target"][:, :2], expected["target"][:, :2]
-    for name, values in expected.items():
-        np.testing.assert_array_equal(got[name], values, err_msg=name)
-        assert got[name].dtype == values.dtype, name
-    for here in windows_of(taken):
-        assert (window[here] == window[here.start]).all()
-    assert len(set(window)) == len(taken.dataset)
 
 
 @pytest.mark.parametrize("context", ["", "\u200b", "\x00\u200b"])
