@@ -94,16 +94,6 @@ def test_forward_changes_no_parameter_and_no_input():
         torch.testing.assert_close((logits, target), given, rtol=0, atol=0)
 
 
-def test_set_params_takes_effect_at_the_next_forward():
-    logits, target = batch("classes")
-    loss = DiceLoss()
-    loss(logits, target)
-    loss.set_params(gamma=5.0, level="example")
-    assert loss(logits, target) == DiceLoss(gamma=5.0, level="example")(logits, target)
-    with pytest.raises(ValueError, match="Invalid parameter 'delta'"):
-        loss.set_params(delta=1)
-
-
 def test_grid_over_arrays():
     # A grid over arrays hands NumPy scalars to set_params.
     logits, target = batch("classes")
