@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ..io.conftest import CASES
 from .hypothesis_inputs import (
+    JUNK,
     NAN,
     NO_ROWS,
     ONE_EPOCH,
@@ -182,6 +183,16 @@ def test_rows_of_junk(fitted, name, data):
     for method in subject.predict:
         fails(partial(getattr(fitted(name), method), X), row)
     fails(lambda: subject.make().fit(X, first_labels(subject)), row)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_kind_of_junk_in_fit(name):
+    subject = SUBJECTS[name]
+    y = first_labels(subject)
+    for bad in JUNK:
+        fails(lambda bad=bad: subject.make().fit(with_row(list(subject.X), 1, bad), y), 1)
+        if not isinstance(bad, list | np.ndarray):  # Rows of several labels are.
+            fails(lambda bad=bad: subject.make().fit(subject.X, with_row(list(y), 1, bad)), 1)
 
 
 @pytest.mark.parametrize("name, kind", KINDS_OF_LABELS)

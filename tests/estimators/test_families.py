@@ -18,7 +18,6 @@ import torch
 import transformers as tr
 
 from skdice import (
-    DicePairClassifier,
     DiceQueryTagger,
     DiceSpanExtractor,
     DiceTextClassifier,
@@ -30,7 +29,7 @@ from skdice.nn._loading import size_of_network
 from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..corpora import easy_corpus, easy_texts
 from ..tiny_models import BERT_SPECIAL, BUILDERS, build_bert
 from .test_span import easy_questions
 
@@ -363,12 +362,6 @@ class TestOwnTokenizers:
                     expected.append(module.head(hidden[0, pieces]).numpy())
         found = tagger._predict_logits(tagger._encode(self.X).dataset)
         np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-5)
-
-    def test_pairs(self, own, tiny_models):
-        pairs, y = easy_pairs(16)
-        classifier = DicePairClassifier(tiny_models(own), **FAST).fit(pairs, y)
-        alone = np.concatenate([classifier.decision_function([pair]) for pair in pairs])
-        np.testing.assert_allclose(alone, classifier.decision_function(pairs), atol=1e-4)
 
 
 def starts_of(words):
