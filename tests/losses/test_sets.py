@@ -1,4 +1,4 @@
-"""Level, average, background, weights, and the additive sums."""
+"""Level, average, background, weights, additive sums, and other forms of the same batch."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
 
-from .catalogue import CASES, IDS, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .catalogue import CASES, IDS, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
 
 # Of the labels of an item some alone may be ignored.
 OF_ITEMS = [case for case in CASES if case.kind != "labels"]
@@ -163,3 +163,32 @@ def test_class_weight_is_any_array(class_weight):
             loss(class_weight=class_weight)(logits, target),
             loss(class_weight=[0.5, 2.0, 1.0])(logits, target),
         )
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
+)
+def test_shapes_and_types_of_a_binary_column(case):
+    logits, target = batch("flat")
+    expected = value_and_gradient(case.loss, logits, target)
+    for column in (target, target.unsqueeze(1), target.double(), target.int()):
+        value, gradient = value_and_gradient(case.loss, logits.unsqueeze(1), column)
+        torch.testing.assert_close((value, gradient.squeeze(1)), expected)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "classes"], ids=lambda c: c.id
+)
+def test_any_ignore_index(case):
+    logits, target = batch("classes")
+    expected = value_and_gradient(case.loss, logits, target)
+    for ignore_index in (-1, 7, 255):
+        loss = clone(case.loss).set_params(ignore_index=ignore_index)
+        renamed = torch.where(target == IGNORED, ignore_index, target)
+        torch.testing.assert_close(value_and_gradient(loss, logits, renamed), expected)
+
+
+def test_a_class_may_be_ignored():
+    logits, target = batch("classes", ignored=False)
+    expected = DiceLoss()(logits[target != 0], target[target != 0])
+    torch.testing.assert_close(DiceLoss(ignore_index=0)(logits, target), expected)
