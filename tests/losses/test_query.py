@@ -173,7 +173,9 @@ def peak_memory(loss, n_windows, n_words, size=64):
     return int(np.cumsum(sizes).max())
 
 
-@pytest.mark.parametrize("name", ["ce", "dice ohem", "dsc example"])
+@pytest.mark.parametrize(
+    "name", ["ce", "dsc-batch-micro-square-ohem", "dsc-example-micro-square-plain"]
+)
 def test_memory_of_all_pairs(name):
     """No pair has a vector: 8 windows of 512 words would need 1 GB for those of size 64 alone."""
     loss = QueryLoss(LOSSES[name], match_candidates="all")

@@ -116,7 +116,7 @@ def test_ignored_windows_change_nothing(name, bad):
 
 def test_sums_of_hard_examples_do_not_add_up():
     """The hardest negatives of each window are not the hardest of all windows."""
-    loss = LOSSES["dice ohem"]
+    loss = LOSSES["dsc-batch-micro-square-ohem"]
     logits, target = make_windows([9, 9, 9])
     parts = torch.stack([loss.sums(*part) for part in parts_of(logits, target)]).sum(0)
     assert not torch.allclose(parts, loss.sums(logits, target))
