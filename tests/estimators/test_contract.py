@@ -264,15 +264,6 @@ def test_micro_batches_are_one_large_batch(case):
     check_same(outputs(cut, case.X), outputs(whole, case.X), atol=1e-3)
 
 
-def test_containers_do_not_matter(case):
-    rows = case.X.to_dict("records") if isinstance(case.X, pd.DataFrame) else list(case.X)
-    series = pd.Series(rows, index=range(len(rows), 0, -1))
-    array = np.empty(len(rows), dtype=object)
-    array[:] = rows
-    for X in (rows, series, array):
-        check_same(outputs(case.fit(X, case.y), case.X), case.outputs)
-
-
 def test_no_rows(case):
     none = take(case.X, np.array([], dtype=int))
     with pytest.raises(ValueError):
