@@ -50,11 +50,7 @@ def test_ratio(ratio, n_types, ambiguity):
 )
 def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
     X, y = make_tagging(
-        n_sentences,
-        ratio=ratio,
-        n_types=n_types,
-        ambiguity=ambiguity,
-        random_state=random_state,
+        n_sentences, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=random_state
     )
     assert type(X) is type(y) is list
     assert len(X) == len(y) == n_sentences

@@ -16,9 +16,7 @@ from skdice.losses import (
 )
 
 IGNORED = -100
-LEVELS_AND_AVERAGES = tuple(
-    itertools.product(("batch", "example"), ("micro", "macro", "sum")),
-)
+LEVELS_AND_AVERAGES = tuple(itertools.product(("batch", "example"), ("micro", "macro", "sum")))
 SET_LOSSES = {
     "dice": (DiceLoss, {}),
     "tversky": (TverskyLoss, {"alpha": 0.3, "beta": 0.6}),

@@ -235,11 +235,7 @@ def test_no_smoothing_and_no_positives(loss, level, average):
     loss = clone(loss).set_params(gamma=0.0, level=level, average=average)
     # p^2 passes from ordinary numbers through denormal ones to zero.
     for gap in (1.0, 20.0, 40.0, 43.5, 43.9, 45.0, 60.0, 88.0, 120.0, 200.0):
-        for background, z in (
-            (None, [-gap]),
-            (0, [gap, 0.0, 0.5]),
-            (None, [gap, 0.0, 0.5]),
-        ):
+        for background, z in ((None, [-gap]), (0, [gap, 0.0, 0.5]), (None, [gap, 0.0, 0.5])):
             loss.set_params(background=background)
             logits = torch.tensor([z, z]).squeeze(1)
             value, gradient = value_and_gradient(

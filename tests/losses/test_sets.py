@@ -84,11 +84,7 @@ def test_separable_losses_are_weighted_means(case):
 numbers = st.floats(-100, 100, width=32)
 set_losses = st.builds(
     lambda loss, gamma, square, level, average, background: clone(loss).set_params(
-        gamma=gamma,
-        square_denominator=square,
-        level=level,
-        average=average,
-        background=background,
+        gamma=gamma, square_denominator=square, level=level, average=average, background=background
     ),
     st.sampled_from(
         [

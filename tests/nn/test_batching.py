@@ -176,10 +176,7 @@ def test_texts_without_windows_are_never_drawn():
 def test_batches_of_a_step_are_even_and_sorted_by_length():
     dataset = make_dataset([2, 9, 3, 8, 4, 7, 5])
     (step,) = make_sampler(dataset, step_size=7, batch_size=3)
-    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [
-        [9, 8, 7, 5],
-        [4, 3, 2],
-    ]
+    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [[9, 8, 7, 5], [4, 3, 2]]
 
 
 def test_by_length_with_tokens():
