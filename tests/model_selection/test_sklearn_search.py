@@ -6,7 +6,6 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
-    ValidationCurveDisplay,
     validation_curve,
 )
 
@@ -59,14 +58,11 @@ def test_halving_over_epochs(tiny_bert):
 
 def test_validation_curve_of_tversky(tiny_bert):
     """The sweep of the paper's Table 10: beta follows alpha in loss objects."""
-    alphas = np.array([0.2, 0.5, 0.8])
     train, test = validation_curve(
         *make("tagger", tiny_bert),
         param_name="loss",
-        param_range=[TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in alphas],
+        param_range=[TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in (0.2, 0.5, 0.8)],
         cv=2,
     )
-    display = ValidationCurveDisplay(
-        param_name="alpha", param_range=alphas, train_scores=train, test_scores=test
-    ).plot()
-    assert display.lines_[1].get_xdata().tolist() == alphas.tolist()
+    assert train.shape == test.shape == (3, 2)
+    assert np.isfinite(test).all()
