@@ -40,13 +40,6 @@ def easy_corpus(n: int, seed: int = 0, scheme: str = "IOB2") -> tuple[list, list
     return X, y
 
 
-def equal_length_corpus(n: int) -> tuple[list, list]:
-    """All sentences have four words: where numpy would build a matrix."""
-    X = [["john", "saw", "the", "oslo"], ["the", "mary", "went", "to"]] * (n // 2)
-    y = [["B-PER", "O", "O", "B-LOC"], ["O", "B-PER", "O", "O"]] * (n // 2)
-    return X, y
-
-
 def easy_texts(n: int, seed: int = 0, n_classes: int = 2) -> tuple[list, list]:
     """Texts in which one word decides the class: a person, a place, or neither; mixed."""
     rng = np.random.default_rng(seed)

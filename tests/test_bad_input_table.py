@@ -125,7 +125,7 @@ CASES = {
         lambda model: classify_pairs(model, PAIRS * 2),
     ],
     "a negative `sample_weight`": [
-        lambda model: tag(model, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1]),
+        lambda model: tag(model, sample_weight=[1, 1, -1, 1, 1, 1, 1, 1])
     ],
     "a parameter out of its range": [lambda model: tag(model, batch_size=0)],
     "a parameter that the loss does not have": [lambda model: tag(model, loss="ce", gamma=1.0)],
@@ -145,11 +145,9 @@ CASES = {
         lambda model: DiceTextClassifier(model).predict(TEXTS),
     ],
     "words that are empty, invisible or longer than a window": [tag_any_words],
-    "a sentence that is not split": [
-        lambda model: tag(model, changed(SENTENCES, 2, "john lives")),
-    ],
+    "a sentence that is not split": [lambda model: tag(model, changed(SENTENCES, 2, "john lives"))],
     "a word that is missing": [
-        lambda model: tag(model, changed(SENTENCES, 2, ["john", NAN, "to", "oslo"])),
+        lambda model: tag(model, changed(SENTENCES, 2, ["john", NAN, "to", "oslo"]))
     ],
     "more or fewer tags than words": [
         lambda model: tag(model, y=changed(TAGS, 2, ["O"])),
@@ -157,34 +155,28 @@ CASES = {
     ],
     "one tag in all of y": [lambda model: tag(model, y=[["O"] * 4] * 8)],
     "a span outside its sentence": [
-        lambda model: query(model, changed([[(0, 1, "PER")]] * 8, 2, [(0, 9, "PER")])),
+        lambda model: query(model, changed([[(0, 1, "PER")]] * 8, 2, [(0, 9, "PER")]))
     ],
-    "overlapping entities": [
-        lambda model: query(model, [[(0, 2, "PER"), (1, 3, "LOC")]] * 8),
-    ],
+    "overlapping entities": [lambda model: query(model, [[(0, 2, "PER"), (1, 3, "LOC")]] * 8)],
     "tags that mark no entities": [lambda model: query(model, [["NOUN"] * 4] * 8)],
     "a table without its columns": [
-        lambda model: extract(model, pd.DataFrame(QUESTIONS, columns=["question", "text"])),
+        lambda model: extract(model, pd.DataFrame(QUESTIONS, columns=["question", "text"]))
     ],
     "a question or context that is empty": [
-        lambda model: extract(model, changed(QUESTIONS, 1, ("city ?", " "))),
+        lambda model: extract(model, changed(QUESTIONS, 1, ("city ?", " ")))
     ],
     "a question longer than a window": [
-        lambda model: extract(model, changed(QUESTIONS, 1, ("city " * 70, "mary in rome"))),
+        lambda model: extract(model, changed(QUESTIONS, 1, ("city " * 70, "mary in rome")))
     ],
     "an answer beside its `answer_start`": [
-        lambda model: extract(
-            model, y=changed(ANSWERS, 1, {"text": ["rome"], "answer_start": [5]})
-        ),
+        lambda model: extract(model, y=changed(ANSWERS, 1, {"text": ["rome"], "answer_start": [5]}))
     ],
     "an answer that its context does not have": [
-        lambda model: extract(model, y=changed(ANSWERS, 1, "paris")),
+        lambda model: extract(model, y=changed(ANSWERS, 1, "paris"))
     ],
-    "a text that is missing": [
-        lambda model: classify(model, changed(TEXTS, 1, NAN)),
-    ],
+    "a text that is missing": [lambda model: classify(model, changed(TEXTS, 1, NAN))],
     "a row that is no pair": [
-        lambda model: classify_pairs(model, changed(PAIRS, 1, ("a", "b", "c"))),
+        lambda model: classify_pairs(model, changed(PAIRS, 1, ("a", "b", "c")))
     ],
     "a label that is missing": [
         lambda model: classify(model, y=changed(LABELS, 1, None)),
@@ -197,13 +189,13 @@ CASES = {
         lambda model: classify(model, y=[["a", "b"]] * 4),
     ],
     "texts longer than `max_length`": [
-        lambda model: classify(model, changed(TEXTS, 1, "oslo " * 70)),
+        lambda model: classify(model, changed(TEXTS, 1, "oslo " * 70))
     ],
     "targets that are no class": [lambda model: lose((4, 3), [0, 1, 2, 3])],
     "logits of another shape": [lambda model: lose((4, 3, 1), [0, 1, 2, 0])],
     "a grid for `DiceSearchCV`": [lambda model: search(model, space={"loss": ["ce", "dice"]})],
     "a search in which every trial fails": [
-        lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan),
+        lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan)
     ],
     "a baseline that is not compared": [compare],
 }

@@ -68,9 +68,7 @@ BERT_SPECIAL = {
 def build_bert(path: Path, max_position_embeddings: int = 64, **config) -> str:
     n_pieces = _save_wordpiece(BertTokenizerFast, path)
     torch_config = BertConfig(
-        vocab_size=n_pieces,
-        max_position_embeddings=max_position_embeddings,
-        **{**SIZES, **config},
+        vocab_size=n_pieces, max_position_embeddings=max_position_embeddings, **{**SIZES, **config}
     )
     return _save(BertModel(torch_config, add_pooling_layer=False), path)
 

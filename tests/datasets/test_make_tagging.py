@@ -7,23 +7,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.svm import LinearSVC
 
 from skdice.datasets import make_tagging
+from skdice.metrics import entity_f1_score, get_entities
 
 TYPES = ["PER", "LOC", "ORG", "EVENT", "WORK", "PRODUCT", "DISEASE", "DRUG", "FOOD", "ANIMAL"]
 TYPES += ["VESSEL"] + [f"TYPE{i}" for i in range(12, 21)]
-
-
-def get_entities(tags):
-    """Return (start, end, type) of the entities in IOB2 tags, and check that they are IOB2."""
-    entities = []
-    for i, tag in enumerate([*tags, "O"]):
-        if tag.startswith("I-"):
-            assert tags[i - 1] in (tag, "B" + tag[1:])
-            start, _, name = entities.pop()
-            entities.append((start, i + 1, name))
-        elif tag != "O":
-            assert tag.startswith("B-")
-            entities.append((i, i + 1, tag[2:]))
-    return entities
 
 
 def get_ratio(y):
@@ -38,18 +25,6 @@ def get_roles(X, y):
         for word, tag in zip(words, tags, strict=True):
             roles[word.lower()].add(tag[2:])
     return roles
-
-
-def score_f1(y_true, y_pred):
-    true = {(i, *e) for i, tags in enumerate(y_true) for e in get_entities(tags)}
-    predicted = {(i, *e) for i, tags in enumerate(y_pred) for e in get_entities(repair(tags))}
-    return 2 * len(true & predicted) / (len(true) + len(predicted))
-
-
-def repair(tags):
-    """Begin an entity where an I- tag continues none."""
-    pairs = zip(["O", *tags], tags, strict=False)
-    return ["B" + t[1:] if t[0] == "I" and before[1:] != t[1:] else t for before, t in pairs]
 
 
 @pytest.mark.parametrize("ratio", [0.5, 0.7, 1, 2.5, 5.0, 10, 30, 100, 200])
@@ -75,11 +50,7 @@ def test_ratio(ratio, n_types, ambiguity):
 )
 def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
     X, y = make_tagging(
-        n_sentences,
-        ratio=ratio,
-        n_types=n_types,
-        ambiguity=ambiguity,
-        random_state=random_state,
+        n_sentences, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=random_state
     )
     assert type(X) is type(y) is list
     assert len(X) == len(y) == n_sentences
@@ -89,7 +60,8 @@ def test_form(n_sentences, ratio, n_types, ambiguity, random_state):
         assert all(type(word) is str and word.split() == [word] for word in words)
         assert words[0][0].isupper()
         assert words[-1] == "."
-        entities = get_entities(tags)
+        entities = get_entities(tags, mode="strict", scheme="IOB2")
+        assert entities == get_entities(tags), "no tag is broken"
         assert all(1 <= end - start <= 4 for start, end, _ in entities)
         assert {name for _, _, name in entities} <= set(TYPES[:n_types])
         ends = {end for _, end, _ in entities}
@@ -157,8 +129,8 @@ def predict_from_window(X, y, X_test, reach=4):
 def test_context_decides_and_words_alone_do_not(parameters, low, high):
     X, y = make_tagging(2000, random_state=0, **parameters)
     X_test, y_test = make_tagging(300, random_state=1, **parameters)
-    assert score_f1(y_test, predict_most_frequent_tag(X, y, X_test)) < low
-    assert score_f1(y_test, predict_from_window(X, y, X_test)) > high
+    assert entity_f1_score(y_test, predict_most_frequent_tag(X, y, X_test)) < low
+    assert entity_f1_score(y_test, predict_from_window(X, y, X_test)) > high
 
 
 @pytest.mark.parametrize(

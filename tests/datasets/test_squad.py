@@ -31,10 +31,7 @@ class TestReading:
             (make_question(("Bo", -1)), {"text": ["Bo"], "answer_start": [-1]}),
             (make_question(("\ud800", 900)), {"text": ["\ud800"], "answer_start": [900]}),
             (make_question((" Bo ", 8)), {"text": [" Bo "], "answer_start": [8]}),
-            (
-                make_question(("Bo", 9), is_impossible=False),
-                {"text": ["Bo"], "answer_start": [9]},
-            ),
+            (make_question(("Bo", 9), is_impossible=False), {"text": ["Bo"], "answer_start": [9]}),
             (make_question(), NO_ANSWER),
             (make_question(is_impossible=False), NO_ANSWER),
             (make_question(is_impossible=True), NO_ANSWER),

@@ -286,7 +286,10 @@ def test_fit_on_labels(tiny_bert, classifier, row, data):
         return
     predicted = estimator.fit(X, y).predict(X)
     assert estimator.classes_.tolist() == sorted(set(labels))
+    kind = "O" if isinstance(labels[0], str) else np.array(labels).dtype.kind
+    assert estimator.classes_.dtype.kind == kind
     assert predicted.shape == (len(X),)
+    assert predicted.dtype == estimator.classes_.dtype
     assert set(predicted.tolist()) <= set(labels)
     assert 0 <= estimator.score(X, y) <= 1
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ..io.conftest import CASES
 from .hypothesis_inputs import (
+    JUNK,
     NAN,
     NO_ROWS,
     ONE_EPOCH,
@@ -184,6 +185,16 @@ def test_rows_of_junk(fitted, name, data):
     fails(lambda: subject.make().fit(X, first_labels(subject)), row)
 
 
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_kind_of_junk_in_fit(name):
+    subject = SUBJECTS[name]
+    y = first_labels(subject)
+    for bad in JUNK:
+        fails(lambda bad=bad: subject.make().fit(with_row(list(subject.X), 1, bad), y), 1)
+        if not isinstance(bad, list | np.ndarray):  # Rows of several labels are.
+            fails(lambda bad=bad: subject.make().fit(subject.X, with_row(list(y), 1, bad)), 1)
+
+
 @pytest.mark.parametrize("name, kind", KINDS_OF_LABELS)
 @cases(0.15)
 @given(data=st.data())
@@ -204,19 +215,6 @@ def test_no_rows(fitted, name, kind):
         fails(partial(getattr(fitted(name), method), bad))
     fails(lambda: subject.make().fit(bad, first_labels(subject)))
     fails(lambda: subject.make().fit(subject.X, bad))
-
-
-@pytest.mark.parametrize(
-    "name, kind, n_rows",
-    [
-        (name, kind, n_rows)
-        for name, kind in KINDS_OF_LABELS
-        for n_rows in (0, 1, len(SUBJECTS[name].X) - 1, len(SUBJECTS[name].X) + 1)
-    ],
-)
-def test_wrong_number_of_rows(name, kind, n_rows):
-    subject = SUBJECTS[name]
-    fails(lambda: subject.make().fit(subject.X, (list(subject.labels[kind].y) * 2)[:n_rows]))
 
 
 # -- tables and matrices ---------------------------------------------------------------------------

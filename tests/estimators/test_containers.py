@@ -387,6 +387,7 @@ class TestAround:
         (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
         (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["b", "a", "b"]),
         (pd.Series(["b", "a", "b"], dtype="string[pyarrow]"), ["b", "a", "b"]),
+        (pd.Series([2, 0, 2], dtype="Int64"), [2, 0, 2]),
         (memoryview(bytes([2, 0, 2])), [2, 0, 2]),
     ],
 )

@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skdice import DiceQueryTagger, DiceTokenTagger
-from skdice.text._decoding import Entity, check_threshold, keep_above
 
 from ..corpora import easy_corpus
 
 FAST = {"lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0, "max_epochs": 5}
-LABELS = ["LOC", "PER"]
 
 
 @pytest.fixture(scope="module", params=["words", "queries", "nested queries"])
@@ -71,18 +67,3 @@ class TestTaggers:
             fitted.predict_spans(X, threshold=threshold)
         with pytest.raises(ValueError, match=message):
             fitted.predict_entities(["oslo"], threshold=threshold)
-
-
-entities = st.builds(
-    Entity, st.integers(0, 3), st.integers(4, 6), st.sampled_from(LABELS), st.floats(0, 1)
-)
-
-
-@given(st.lists(entities), st.floats(0, 1), st.floats(0, 1))
-def test_a_higher_threshold_never_adds_one(row, one, other):
-    low, high = sorted((one, other))
-    few = keep_above(row, check_threshold(high, LABELS))
-    many = keep_above(row, check_threshold(low, LABELS))
-    assert [entity for entity in many if entity in few] == few
-    assert keep_above(row, check_threshold(None, LABELS)) == row
-    assert keep_above(row, check_threshold({}, LABELS)) == row

@@ -1,7 +1,7 @@
 """What is taken for granted of a model, on many families: it holds, or is told and worked around.
 
 Families differ in tokenizer, padding side, special tokens, token types, positions and the names of
-their parts. Models are tiny and random; those without a frame share one tokenizer.
+their parts. Models are tiny and random; those with a configuration share one tokenizer.
 """
 
 import functools
@@ -18,7 +18,6 @@ import torch
 import transformers as tr
 
 from skdice import (
-    DicePairClassifier,
     DiceQueryTagger,
     DiceSpanExtractor,
     DiceTextClassifier,
@@ -30,7 +29,7 @@ from skdice.nn._modules import TokenModule
 from skdice.nn._probe import find_layers
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import easy_corpus, easy_pairs, easy_texts
+from ..corpora import easy_corpus, easy_texts
 from ..tiny_models import BERT_SPECIAL, BUILDERS, build_bert
 from .test_span import easy_questions
 
@@ -60,14 +59,12 @@ GROUPS = ("q_groups", "k_groups", "v_groups", "post_attention_groups", "intermed
 SQUEEZE = {"embedding_size": 16, "output_groups": 1, **dict.fromkeys(GROUPS, 1)}
 LAYERS_IN_PARTS = "its layers lie in parts in several lists"
 NO_LAYERS = "its layers were not found"
-FRAME = (["[CLS]"], ["[SEP]"], (0, 0))
 
 
 class Family(NamedTuple):
-    """What is expected of a family; the frame is what its own tokenizer puts around a text."""
+    """What is expected of a family; those without a configuration have a tokenizer of their own."""
 
     config: Callable[[], Any] | None = None
-    frame: tuple[list[str], list[str], tuple[int, ...]] | None = None
     takes_types: bool = False
     limit: int | None = 64
     masks_padding: bool = True
@@ -78,15 +75,13 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "bert": Family(frame=FRAME, takes_types=True),
-    "roberta": Family(frame=(["<s>"], ["</s>"], (0, 0))),
-    "distilbert": Family(frame=FRAME),
-    "electra": Family(frame=FRAME, takes_types=True),
-    "deberta_v2": Family(frame=FRAME),
-    "modernbert": Family(frame=FRAME),
-    "xlnet": Family(
-        frame=([], ["<sep>", "<cls>"], (0, 2)), takes_types=True, limit=None, pads_left=True
-    ),
+    "bert": Family(takes_types=True),
+    "roberta": Family(),
+    "distilbert": Family(),
+    "electra": Family(takes_types=True),
+    "deberta_v2": Family(),
+    "modernbert": Family(),
+    "xlnet": Family(takes_types=True, limit=None, pads_left=True),
     "XLM-R": Family(lambda: tr.XLMRobertaConfig(**ROBERTA)),
     "X-MOD": Family(lambda: tr.XmodConfig(**ROBERTA, default_language="en_XX")),
     "CamemBERT": Family(lambda: tr.CamembertConfig(**ROBERTA)),
@@ -138,7 +133,7 @@ FAMILIES = {
     "Llama": Family(lambda: tr.LlamaConfig(**BERT), has_dropout=False),
     "Qwen2": Family(lambda: tr.Qwen2Config(**BERT, num_key_value_heads=2), has_dropout=False),
 }
-OWN = [name for name, family in FAMILIES.items() if family.frame]
+OWN = [name for name, family in FAMILIES.items() if family.config is None]
 FREEZABLE = [name for name, family in FAMILIES.items() if not family.cannot_freeze]
 X, Y = easy_corpus(8)
 FAST = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -174,11 +169,11 @@ def models(tmp_path_factory, tiny_models, tokenizer):
 
     @functools.cache
     def model(name):
-        if FAMILIES[name].frame:
+        make_config = FAMILIES[name].config
+        if make_config is None:
             return tiny_models(name)
         auto_class = tr.AutoModelForTokenClassification
-        config = FAMILIES[name].config()
-        return save_model(config, auto_class, tmp_path_factory.mktemp("m"), tokenizer)
+        return save_model(make_config(), auto_class, tmp_path_factory.mktemp("m"), tokenizer)
 
     return model
 
@@ -303,16 +298,6 @@ class TestOwnTokenizers:
 
     X = (["john", "saw", "oslo"], ["mary"], ["the", "small", "company", "near", "rome"])
 
-    def test_special_tokens(self, own, family, tiny_models):
-        tokenizer = WordTokenizer(tiny_models(own))
-        to_tokens = tokenizer.tokenizer.convert_ids_to_tokens
-        prefix, suffix, special_types = family.frame
-        assert [to_tokens(group) for group in tokenizer.frame.special] == [prefix, suffix]
-        assert sum(tokenizer.frame.special_types, ()) == special_types
-        assert tokenizer.frame.text_types == (0,)
-        assert tokenizer.pads_left is family.pads_left
-        assert tokenizer.pad_id == tokenizer.tokenizer.pad_token_id
-
     def test_learns(self, tagger):
         assert tagger.score(*easy_corpus(40, seed=1)) > 0.9
 
@@ -377,12 +362,6 @@ class TestOwnTokenizers:
                     expected.append(module.head(hidden[0, pieces]).numpy())
         found = tagger._predict_logits(tagger._encode(self.X).dataset)
         np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-5)
-
-    def test_pairs(self, own, tiny_models):
-        pairs, y = easy_pairs(16)
-        classifier = DicePairClassifier(tiny_models(own), **FAST).fit(pairs, y)
-        alone = np.concatenate([classifier.decision_function([pair]) for pair in pairs])
-        np.testing.assert_allclose(alone, classifier.decision_function(pairs), atol=1e-4)
 
 
 def starts_of(words):

@@ -13,10 +13,7 @@ from skdice.text._encoding import SHAPES
 
 from . import test_crf, test_word_shapes
 
-ROWS = {
-    "crf": (test_crf.X, test_crf.Y),
-    "word_shapes": (test_word_shapes.X, test_word_shapes.Y),
-}
+ROWS = {"crf": (test_crf.X, test_crf.Y), "word_shapes": (test_word_shapes.X, test_word_shapes.Y)}
 CARDS = {
     "crf": "ags of a sentence that are scored together",
     "word_shapes": "told the shape of each word",

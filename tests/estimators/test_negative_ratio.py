@@ -198,27 +198,8 @@ class TestPriorShift:
             np.testing.assert_allclose(found, rates, atol=0.1)
             assert abs(found @ [named.mean(), 1 - named.mean()] - y.mean()) < 0.05
 
-    @pytest.mark.parametrize("case", CASES)
-    def test_of_every_estimator(self, case, tiny_bert):
-        """With nothing learned yet, sampled and other fits give about the same probabilities."""
-        for loss in ("ce", "focal"):
-            estimator = make(case, tiny_bert, negative_ratio=1, loss=loss, **FAST)[0]
-            estimator.fit(*rare_rows(case))
-            assert np.isfinite(estimator.history_["train_loss"]).all()
-
 
 class TestExact:
-    @pytest.mark.parametrize("loss", ["dice", "ce"])
-    def test_accumulated_is_one_large_batch(self, loss, tiny_bert):
-        X, y = rare_entities()
-        params = {"loss": loss, "negative_ratio": 2, "n_frozen_layers": None}
-        cut, whole = (
-            DiceTokenTagger(tiny_bert, **{**FAST, **params, **how}).fit(X, y)
-            for how in ({"batch_size": 3, "accumulate": 2}, {"batch_size": 6})
-        )
-        assert cut.history_["n_texts"].equals(whole.history_["n_texts"])
-        np.testing.assert_allclose(cut.history_["train_loss"], whole.history_["train_loss"], 0.1)
-
     @pytest.mark.parametrize("loss", ["dice", "ce"])
     def test_weight_zero_is_absence(self, loss, tiny_bert):
         X, y = rare_entities()

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 
-from skdice import DicePairClassifier, DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.exceptions import TruncationWarning
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -147,7 +147,6 @@ def test_progress_and_card_tell_of_teachers(tagger, capsys, tmp_path):
     "unlabeled, error, message",
     [
         ([], ValueError, "unlabeled must have a row; got none"),
-        ([["a"], "john"], ValueError, "unlabeled is read as X is. Each row of X must be a list"),
         ("john", TypeError, "unlabeled is read as X is. X must be a list"),
     ],
 )
@@ -155,8 +154,3 @@ def test_bad_rows(unlabeled, error, message, tagger):
     with pytest.raises(error, match=message):
         tagger.fit(X, Y, unlabeled=unlabeled)
     assert not hasattr(tagger, "net_")
-
-
-def test_not_of_every_estimator(quick_bert):
-    with pytest.raises(TypeError, match="DiceQueryTagger does not learn from rows without labels"):
-        DiceQueryTagger(quick_bert, **PARAMETERS).fit(X, Y, unlabeled=UNLABELED)

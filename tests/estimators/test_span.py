@@ -3,7 +3,6 @@
 import pickle
 import resource
 import time
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -249,9 +248,6 @@ class TestSpans:
             for span in spans
         ]
         assert max(lengths) == most
-        context_lengths = [len(context.split()) for _, context in self.X[:20]]
-        expected = [n - k + 1 for n in context_lengths for k in range(1, min(n, most) + 1)]
-        assert Counter(lengths).total() == sum(expected)
 
     @pytest.mark.parametrize("extractor", ["answers", "tuned"])
     def test_first_span_is_the_answer(self, request, extractor):

@@ -6,13 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdice import DiceTokenTagger
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss
-from skdice.metrics import entity_f1_score
 
-from ..corpora import LEARNING, easy_corpus, equal_length_corpus
+from ..corpora import LEARNING, easy_corpus
 
 FAST = {"max_epochs": 4, "lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 
@@ -182,18 +180,3 @@ class TestTraining:
         ).fit(*corpus)
         assert loss.get_params() == SelfAdjustingDiceLoss().get_params()
         assert tagger.net_.criterion_ is not loss
-
-
-class TestAmongSklearn:
-    @pytest.mark.parametrize("make", [list, pd.Series])
-    def test_cross_validation(self, tiny_bert, make):
-        """Of rows of equal lengths, too, of which numpy would build a matrix."""
-        X, y = map(make, equal_length_corpus(24))
-        tagger = DiceTokenTagger(tiny_bert, **FAST)
-        scores = cross_val_score(tagger, X, y, cv=2)
-        assert scores.shape == (2,)
-        assert np.isfinite(scores).all()
-        predicted = cross_val_predict(tagger, X, y, cv=2)
-        assert predicted.shape == (24,)
-        assert [len(row) for row in predicted] == [len(row) for row in y]
-        assert entity_f1_score(y, predicted) == pytest.approx(scores.mean(), abs=0.2)

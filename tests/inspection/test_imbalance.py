@@ -58,12 +58,7 @@ def as_lists(report):
         ),
         pytest.param(
             np.array([[1, 0, 0], [1, 1, 0]]),
-            {
-                "all": [6, 3, 3, 1.0],
-                0: [2, 0, 2, 0.0],
-                1: [1, 1, 1, 1.0],
-                2: [0, 2, 0, np.inf],
-            },
+            {"all": [6, 3, 3, 1.0], 0: [2, 0, 2, 0.0], 1: [1, 1, 1, 1.0], 2: [0, 2, 0, np.inf]},
             id="indicator matrix",
         ),
         pytest.param(

@@ -18,7 +18,6 @@ from sklearn.exceptions import NotFittedError
 from transformers import AutoTokenizer
 
 import skdice
-from skdice.text._encoding import EncodedDataset
 
 from .conftest import make, without
 
@@ -88,46 +87,11 @@ def metadata(session):
     return session.get_modelmeta().custom_metadata_map
 
 
-def encode(case, estimator, X):
-    """Return the encoded rows, in windows."""
-    if case == "questions":
-        return estimator._encode(X).dataset
-    if case == "texts":
-        return estimator._encode([(text,) for text in X])
-    encoded = estimator._encode(X)
-    return encoded if isinstance(encoded, EncodedDataset) else encoded.dataset
-
-
 def run(session, batch):
     """Return the outputs of a batch by name."""
     inputs = {entry.name: batch[entry.name] for entry in session.get_inputs()}
     names = [entry.name for entry in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs)))
-
-
-def items(outputs, batch):
-    """Return the logits of the items of a batch, as the network has them."""
-    row, column = batch["row"], batch["column"]
-    if "start_logits" in outputs:
-        return np.stack([outputs[f"{end}_logits"][row, column] for end in ("start", "end")], axis=1)
-    logits = outputs["logits"]
-    return logits[row, column] if logits.ndim == 3 else logits[row]
-
-
-@pytest.mark.parametrize("case, family", EXPORTED)
-def test_logits_of_the_network(session, case, family, capfd):
-    estimator, X, session = session(case, family)
-    assert capfd.readouterr() == ("", "")
-    dataset = encode(case, estimator, X)
-    expected = estimator._predict_logits(dataset)
-    for batch_size in (1, 3, 64):
-        batcher = estimator._batcher(dataset, "fp32")
-        batcher.batch_size = batch_size
-        for _, batch in batcher.by_length():
-            batch = {name: tensor.numpy() for name, tensor in batch.items()}
-            found = items(run(session, batch), batch)
-            part = expected[batch["item"], : found.shape[1]]
-            np.testing.assert_allclose(found, part, atol=1e-4)
 
 
 @pytest.mark.parametrize("case, family", EXPORTED)

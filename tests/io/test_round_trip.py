@@ -20,13 +20,7 @@ from ..corpora import easy_pairs, easy_texts
 from ..spies import Spy, stop
 from .conftest import CASES, FAST, make
 
-METHODS = (
-    "predict",
-    "predict_proba",
-    "decision_function",
-    "predict_spans",
-    "no_answer_score",
-)
+METHODS = ("predict", "predict_proba", "decision_function", "predict_spans", "no_answer_score")
 
 
 def outputs(estimator, X):
@@ -110,18 +104,9 @@ OPTIONS = {
         },
     ),
     "dice": ("texts", {"loss": DiceLoss(gamma=0.5, ohem_ratio=2.0)}),
-    "focal": (
-        "pairs",
-        {
-            "loss": FocalLoss(gamma=1.5),
-            "class_weight": {0: 2.0, 1: 1},
-        },
-    ),
+    "focal": ("pairs", {"loss": FocalLoss(gamma=1.5), "class_weight": {0: 2.0, 1: 1}}),
     "wce": ("pairs", {"loss": WeightedCrossEntropyLoss(class_weight=np.array([1.0, 3.0]))}),
-    "tversky": (
-        "pairs",
-        {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "K": 2, "pos_label": 0},
-    ),
+    "tversky": ("pairs", {"loss": "tversky", "alpha": 0.3, "beta": 0.7, "K": 2, "pos_label": 0}),
     "numbers": (
         "pairs",
         {"class_weight": "balanced", "warmup": 3, "clip_norm": None, "accumulate": 2},

@@ -11,9 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice import losses
 from skdice.io._values import from_json, to_json
-from skdice.losses._combined import QueryLoss, SpanLoss
 
 
 def there_and_back(value):
@@ -98,22 +96,6 @@ def test_scalars_and_tensors_become_plain(value, plain):
 )
 def test_tables(table):
     pd.testing.assert_frame_equal(there_and_back(table), table, check_column_type=len(table) > 0)
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        *(losses.make_loss(name) for name in losses.LOSS_NAMES if name != "wce"),
-        losses.WeightedCrossEntropyLoss(class_weight=np.array([1.0, 2.5])),
-        SpanLoss(losses.FocalLoss(gamma=3.0)),
-        QueryLoss(losses.DiceLoss(), span_weights=(1, 2, 0.5), match_candidates="gold"),
-    ],
-    ids=repr,
-)
-def test_losses(loss):
-    loaded = there_and_back(loss)
-    assert type(loaded) is type(loss)
-    assert repr(loaded.get_params()) == repr(loss.get_params())
 
 
 @pytest.mark.parametrize(

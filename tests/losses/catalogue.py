@@ -16,20 +16,30 @@ from skdice.losses import (
 )
 
 IGNORED = -100
-LEVELS_AND_AVERAGES = tuple(
-    itertools.product(("batch", "example"), ("micro", "macro", "sum")),
-)
+LEVELS_AND_AVERAGES = tuple(itertools.product(("batch", "example"), ("micro", "macro", "sum")))
 SET_LOSSES = {
     "dice": (DiceLoss, {}),
     "tversky": (TverskyLoss, {"alpha": 0.3, "beta": 0.6}),
     "dsc": (SelfAdjustingDiceLoss, {"alpha": 0.5}),
 }
 CLASS_WEIGHT = {2: (0.4, 1.5), 3: (0.4, 1.5, 2.5)}
+LABEL_WEIGHT = [[0.5, 2.0], [1.0, 3.0], [0.7, 0.0]]
+LOSSES_OF_LABELS = {
+    "ce": CrossEntropyLoss(),
+    "wce": WeightedCrossEntropyLoss(class_weight=LABEL_WEIGHT),
+    "focal": FocalLoss(gamma=0.5),
+    "dice": DiceLoss(class_weight=LABEL_WEIGHT),
+    "dice macro": DiceLoss(average="macro", background=1, ce_weight=0.3),
+    "tversky": TverskyLoss(alpha=0.3, beta=0.7, square_denominator=False),
+    "dsc": SelfAdjustingDiceLoss(alpha=0.5, average="sum"),
+    "dsc example": SelfAdjustingDiceLoss(level="example", class_weight=LABEL_WEIGHT, ce_weight=0.2),
+    "dice ohem": DiceLoss(ohem_ratio=1.0, class_weight=LABEL_WEIGHT),
+}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A loss with the kind of logits it is run on: "classes" (N, 3), "flat" (N,), "column" (N, 1).
+    """A loss with the kind of logits it is run on: "classes" (N, 3), "flat" (N,), "labels" (N, 3).
 
     The background, where there is one, is class 0.
     """
@@ -54,7 +64,7 @@ def batch(kind, n_items=6, seed=0, ignored=True, dtype=torch.float64):
     if kind == "labels":
         target = (torch.rand(n_items, 3, generator=generator) < 0.4).long()
         if ignored:
-            target[1, 0] = target[4, 2] = IGNORED
+            target[1, 0] = target[-1, 2] = IGNORED
             target[2] = IGNORED
         return logits, target
     target = torch.arange(n_items) % (3 if kind == "classes" else 2)
@@ -138,6 +148,8 @@ def _cases():
         losses["dsc-no-smoothing"] = SelfAdjustingDiceLoss(alpha=2.0, gamma=0.0, average="macro")
         for name, loss in losses.items():
             yield Case(f"{name}-{kind}", loss, kind)
+    for name, loss in LOSSES_OF_LABELS.items():
+        yield Case(f"{name}-labels", loss, "labels")
 
 
 CASES = list(_cases())

@@ -44,14 +44,6 @@ def test_exponents_and_their_constant_weight(kind, square, alpha):
     assert not torch.allclose(found[0][1], found[1][1])
 
 
-def test_large_batches():
-    logits, target = batch("classes", n_items=100_000)
-    for loss in (DiceLoss(average="macro"), SelfAdjustingDiceLoss(alpha=0.5, background=0)):
-        expected = value_and_gradient(partial(plain_loss, loss), logits, target)
-        got = value_and_gradient(loss, logits, target)
-        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-15)
-
-
 @pytest.mark.parametrize("level, average", LEVELS_AND_AVERAGES)
 def test_gradient_of_sample_weights(level, average):
     logits, target = batch("classes", n_items=10, ignored=False)

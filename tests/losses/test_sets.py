@@ -1,4 +1,4 @@
-"""Level, average, background, weights, and the additive sums."""
+"""Level, average, background, weights, additive sums, and other forms of the same batch."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,10 @@ from sklearn.base import clone
 
 from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
 
-from .catalogue import CASES, IDS, LEVELS_AND_AVERAGES, batch, value_and_gradient
+from .catalogue import CASES, IDS, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
 
+# Of the labels of an item some alone may be ignored.
+OF_ITEMS = [case for case in CASES if case.kind != "labels"]
 WEIGHT = torch.tensor([0.5, 2.0, 1.0, 0.0, 3.0, 1.25, 1.0, 0.75, 2.5, 1.0], dtype=torch.float64)
 
 
@@ -26,7 +28,7 @@ def test_auto_background_is_none(cls, level, average):
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if "example" in case.id], ids=lambda c: c.id
+    "case", [case for case in OF_ITEMS if "example" in case.id], ids=lambda c: c.id
 )
 def test_item_losses_average_to_the_loss(case):
     logits, target = batch(case.kind)
@@ -63,7 +65,7 @@ def test_sums_of_parts_give_value_and_gradient_of_the_whole(case):
         torch.testing.assert_close(value_and_gradient(by_parts, logits, target, WEIGHT), whole)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@pytest.mark.parametrize("case", OF_ITEMS, ids=lambda case: case.id)
 def test_separable_losses_are_weighted_means(case):
     logits, target = batch(case.kind)
     n_valid = (target != -100).sum()
@@ -82,11 +84,7 @@ def test_separable_losses_are_weighted_means(case):
 numbers = st.floats(-100, 100, width=32)
 set_losses = st.builds(
     lambda loss, gamma, square, level, average, background: clone(loss).set_params(
-        gamma=gamma,
-        square_denominator=square,
-        level=level,
-        average=average,
-        background=background,
+        gamma=gamma, square_denominator=square, level=level, average=average, background=background
     ),
     st.sampled_from(
         [
@@ -161,3 +159,32 @@ def test_class_weight_is_any_array(class_weight):
             loss(class_weight=class_weight)(logits, target),
             loss(class_weight=[0.5, 2.0, 1.0])(logits, target),
         )
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
+)
+def test_shapes_and_types_of_a_binary_column(case):
+    logits, target = batch("flat")
+    expected = value_and_gradient(case.loss, logits, target)
+    for column in (target, target.unsqueeze(1), target.double(), target.int()):
+        value, gradient = value_and_gradient(case.loss, logits.unsqueeze(1), column)
+        torch.testing.assert_close((value, gradient.squeeze(1)), expected)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind == "classes"], ids=lambda c: c.id
+)
+def test_any_ignore_index(case):
+    logits, target = batch("classes")
+    expected = value_and_gradient(case.loss, logits, target)
+    for ignore_index in (-1, 7, 255):
+        loss = clone(case.loss).set_params(ignore_index=ignore_index)
+        renamed = torch.where(target == IGNORED, ignore_index, target)
+        torch.testing.assert_close(value_and_gradient(loss, logits, renamed), expected)
+
+
+def test_a_class_may_be_ignored():
+    logits, target = batch("classes", ignored=False)
+    expected = DiceLoss()(logits[target != 0], target[target != 0])
+    torch.testing.assert_close(DiceLoss(ignore_index=0)(logits, target), expected)

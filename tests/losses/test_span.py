@@ -56,9 +56,11 @@ def assert_float32_is_close(got, expected):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_cross_entropy_is_that_of_padded_windows(lengths, dtype):
     for seed in range(3):
-        logits, target = make_windows(lengths, seed, dtype=dtype)
-        got = value_and_gradient(CE, logits, target)
-        assert_float32_is_close(got, value_and_gradient(padded_cross_entropy, logits, target))
+        logits, target = make_windows(lengths, seed, dtype=dtype, ignored=[2])
+        for weight in (None, torch.linspace(0.5, 2, len(lengths)).double()[target[:, 2].long()]):
+            got = value_and_gradient(CE, logits, target, weight)
+            expected = value_and_gradient(padded_cross_entropy, logits, target, weight)
+            assert_float32_is_close(got, expected)
 
 
 @pytest.mark.parametrize("scale", [20, 44, 88])
@@ -99,14 +101,6 @@ def test_other_losses_are_the_mean_of_starts_and_ends(name, lengths):
         torch.testing.assert_close(got, expected)
 
 
-def test_cross_entropy_does_not_see_other_windows_or_a_shift():
-    logits, target = make_windows([3, 1, 7])
-    shift = torch.tensor([[5.0, -3.0], [0.0, 9.0], [-40.0, 2.0]])[target[:, 2].long()]
-    torch.testing.assert_close(CE(logits + shift, target), CE(logits, target), rtol=1e-5, atol=0)
-    alone = torch.stack([CE(*part) for part in parts_of(logits, target)]).mean()
-    torch.testing.assert_close(CE(logits, target), alone, rtol=1e-5, atol=0)
-
-
 @pytest.mark.parametrize("bad", [1.0, 88.0, float("nan"), float("inf"), -float("inf")])
 @each_loss
 def test_ignored_windows_change_nothing(name, bad):
@@ -120,16 +114,9 @@ def test_ignored_windows_change_nothing(name, bad):
     torch.testing.assert_close((value, gradient[kept]), expected, rtol=1e-6, atol=1e-8)
 
 
-def test_weighted_cross_entropy_is_that_of_padded_windows():
-    logits, target = make_windows([3, 1, 7, 2], ignored=[1])
-    weight = torch.tensor([0.5, 3.0, 0.0, 2.0]).double()[target[:, 2].long()]
-    got = value_and_gradient(CE, logits, target, weight)
-    assert_float32_is_close(got, value_and_gradient(padded_cross_entropy, logits, target, weight))
-
-
 def test_sums_of_hard_examples_do_not_add_up():
     """The hardest negatives of each window are not the hardest of all windows."""
-    loss = LOSSES["dice ohem"]
+    loss = LOSSES["dsc-batch-micro-square-ohem"]
     logits, target = make_windows([9, 9, 9])
     parts = torch.stack([loss.sums(*part) for part in parts_of(logits, target)]).sum(0)
     assert not torch.allclose(parts, loss.sums(logits, target))

@@ -96,16 +96,13 @@ def test_default_mode(tags, expected):
 @pytest.mark.parametrize(
     "scheme, tags, expected",
     [
-        ("IOB2", "B-X I-Y I-Y I-X", [(0, 1, "X")]),
-        ("IOB1", "I-X I-X B-X O I-Y B-Y", [(0, 2, "X"), (2, 3, "X"), (4, 5, "Y"), (5, 6, "Y")]),
-        ("IOB1", "B-X I-X I-X", [(1, 3, "X")]),
-        ("IOBES", "B-X B-X E-X I-X E-X", [(1, 3, "X")]),
         ("BIOES", "B-X I-X E-X S-Y O", [(0, 3, "X"), (3, 4, "Y")]),
         ("BMES", "B-X M-X E-X S-Y O M-X E-X B-X", [(0, 3, "X"), (3, 4, "Y")]),
         ("BILOU", "B-multi-part L-multi-part U", [(0, 2, "multi-part"), (2, 3, "_")]),
     ],
 )
 def test_strict_mode(scheme, tags, expected):
+    """What seqeval has no scheme or no type for; the others are in test_seqeval."""
     assert get_entities(tags.split(), mode="strict", scheme=scheme) == expected
 
 

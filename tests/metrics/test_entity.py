@@ -9,11 +9,7 @@ from skdice.metrics import (
     entity_precision_recall_fscore_support,
 )
 
-SCORES = [
-    entity_f1_score,
-    entity_precision_recall_fscore_support,
-    entity_classification_report,
-]
+SCORES = [entity_f1_score, entity_precision_recall_fscore_support, entity_classification_report]
 
 # PER: 1 of 2 predicted is right, 1 of 1 found. LOC: 1 of 1, 1 of 2. MISC: 0 of 0, 0 of 1.
 # ORG: 0 of 1, 0 of 0.

@@ -64,10 +64,7 @@ def make_search(storage=None, **parameters):
     defaults = {"n_trials": 6, "cv": 3, "pruner": None, "verbose": 0, "random_state": 0}
     estimator = parameters.pop("estimator", Peak())
     return DiceSearchCV(
-        estimator,
-        parameters.pop("space", space),
-        storage=storage,
-        **{**defaults, **parameters},
+        estimator, parameters.pop("space", space), storage=storage, **{**defaults, **parameters}
     )
 
 

@@ -115,10 +115,7 @@ def test_tuned_decisions(tiny_bert):
     assert tuned.score(X_test, y_test) > one.score(X_test, y_test)
 
 
-@pytest.mark.parametrize(
-    "pos_label, kind",
-    [(None, list), ("no", pd.Series), ("yes", np.array)],
-)
+@pytest.mark.parametrize("pos_label, kind", [(None, list), ("no", pd.Series), ("yes", np.array)])
 def test_pairs(tiny_bert, pairs, pos_label, kind):
     X, y, X_test, y_test = pairs
     y, y_test = (kind(["yes" if label else "no" for label in part]) for part in (y, y_test))

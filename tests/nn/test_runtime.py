@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from skdice import DiceTokenTagger
 from skdice.nn._runtime import (
-    autocast,
     denormals_flushed,
     resolve_device,
     resolve_precision,
@@ -114,17 +113,6 @@ def test_auto_precision_goes_by_what_the_cpu_has(monkeypatch, capabilities, expe
     if capabilities is not None:
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
     assert resolve_precision("auto", "cpu") == expected
-
-
-@pytest.mark.parametrize(
-    "precision, dtype",
-    [("fp32", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)],
-)
-def test_autocast_computes_in_the_precision(precision, dtype):
-    matrix = torch.ones(2, 2)
-    with autocast(precision, "cpu"):
-        assert (matrix @ matrix).dtype == dtype
-    assert (matrix @ matrix).dtype == torch.float32
 
 
 @pytest.mark.parametrize("frozen", [None, 1])

@@ -1,7 +1,6 @@
 """The best spans, against a search through all of them."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -128,22 +127,6 @@ def test_candidates_are_the_best_of_all_spans(
         assert_best(candidates, slow_candidates(encoded, logits, row, max_answer_length), n_best)
 
 
-def test_a_span_is_taken_from_its_most_central_window(tokenizers):
-    """Each window gives all its spans a logit of its own, which then tells the window."""
-    encoded = encode([" ".join(WORDS[:16])], tokenizers["bert"], 14, 6)
-    assert (encoded.window_start.tolist(), encoded.window_stop.tolist()) == (
-        [0, 4, 6],
-        [10, 14, 16],
-    )
-    window = np.repeat(np.arange(3), encoded.dataset.items.lengths)
-    logits = np.stack([window, np.zeros(len(window))], axis=1).astype(float)
-    (found,) = SpanDecoder(1, 100).decode(encoded, logits)
-    by_place = sorted(found.spans)
-    windows = np.log([score / by_place[0][2] for _, _, score in by_place]).round().tolist()
-    # Pieces 6 and 7 are halfway: 4 + 9 = 2 * 6.5, and 6 + 13 = 2 * 9.5.
-    assert windows == [0] * 7 + [1] * 3 + [2] * 6
-
-
 @pytest.mark.parametrize("cells", [1, 7, 60, 300, 10**9])
 @pytest.mark.parametrize("kind", ["float", "ties"])
 def test_the_size_of_the_chunks_does_not_matter(tokenizers, monkeypatch, cells, kind):
@@ -154,12 +137,6 @@ def test_the_size_of_the_chunks_does_not_matter(tokenizers, monkeypatch, cells, 
     expected = decoder.decode(encoded, logits)
     monkeypatch.setattr(_answers, "_CELLS_AT_A_TIME", cells)
     assert_equal(decoder.decode(encoded, logits), expected)
-
-
-def test_no_questions(tokenizers):
-    encoded = encode([], tokenizers["bert"])
-    assert SpanDecoder(5, 5).decode(encoded, np.empty((0, 2), dtype=np.float32)) == []
-    assert pick_answers([], [], 0.0) == []
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -196,22 +173,3 @@ PICKED_CONTEXTS = ["the oslo", "john", "\u200b"]
 )
 def test_pick_answers(threshold, expected):
     assert pick_answers(CANDIDATES, PICKED_CONTEXTS, threshold) == expected
-
-
-def test_long_contexts_take_linear_time(tokenizers):
-    """20,000 words: what is quadratic in them would take minutes or 100 GB."""
-    rng = np.random.default_rng(0)
-    context = " ".join(rng.choice(WORDS, 20_000))
-    place = len(context) // 2
-    answer = (context.index(" ", place) + 1, context.index(" ", place + 60))
-    began = time.perf_counter()
-    encoded = encode_questions(["who"], [context], tokenizers["bert"], 384, answers=[answer])
-    logits = rng.standard_normal((encoded.dataset.n_items, 2)).astype(np.float32)
-    logits[encoded.dataset.target[:, :2] == 1] += np.float32(20)
-    logits[encoded.piece < 0] = 0
-    (found,) = SpanDecoder(30, 20).decode(encoded, logits)
-    assert time.perf_counter() - began < 20
-    assert len(encoded.dataset) > 50
-    assert found.spans[0][:2] == answer
-    assert found.spans[0][2] > 0.9
-    assert sum(score for _, _, score in found.spans) <= 1 + 1e-6

@@ -252,55 +252,6 @@ def test_combining_marks_belong_to_the_letter_before(tokenizer):
             assert find_answer(encoded, 0, context) == context[slice(*answer)]
 
 
-def test_an_answer_that_two_windows_share_is_in_both(bert):
-    context, places = spaced(WORDS[:16])
-    encoded = encode_one(context, bert, 14, 4, answer=(places[6][0], places[8][1]))
-    assert encoded.window_start.tolist() == [0, 6]
-    found = [find_answer(encoded, i, context) for i in range(2)]
-    assert found == [" ".join(WORDS[6:9])] * 2
-
-
-def test_answers_in_no_window_as_a_whole_are_ignored(bert):
-    context, places = spaced(WORDS[:28])
-    answers = [places[0], (places[4][0], places[11][1]), None]
-    encoded = encode_questions(["a"] * 3, [context] * 3, bert, 14, 2, answers=answers)
-    assert encoded.uncovered.tolist() == [1]
-    of_row = [here for i, here in enumerate(windows_of(encoded)) if encoded.dataset.text[i] == 1]
-    is_ignored = [(encoded.dataset.target[here, :2] == IGNORED).all() for here in of_row]
-    assert encoded.window_start.tolist()[:4] == [0, 8, 16, 18]
-    assert is_ignored == [True, True, False, False]
-    check_targets(encoded, [(context, answer) for answer in answers])
-
-
-def test_a_question_that_is_too_long(tokenizer):
-    n_special = tokenizer.pair_frame.n_special
-    questions = ["who", "who " * 20, "who " * 30]
-    n_asked = tokenizer.encode_texts(questions).lengths
-    room = 16 - n_special
-    message = (
-        rf"The question of row 1 has {n_asked[1]} pieces, which leaves no room for its context: "
-        rf"{room - 1} are allowed with max_length=16 \(2 questions are too long\)\."
-    )
-    with pytest.raises(ValueError, match=message):
-        encode_questions(questions, ["john"] * 3, tokenizer, 16)
-    with pytest.raises(ValueError, match=r"max_length=16\.$"):
-        encode_questions(questions[:2], ["john"] * 2, tokenizer, 16)
-
-
-def test_a_stride_that_is_too_large(bert):
-    questions = ["the", "the the the", "the the the the"]
-    message = (
-        r"The 'stride' parameter must be smaller than what a window has room for beside the "
-        r"question: 10 pieces in row 1 \(2 questions are too long\)\. Got 10 instead\."
-    )
-    with pytest.raises(ValueError, match=message):
-        encode_questions(questions, [" ".join(WORDS)] * 3, bert, 16, 10)
-    assert len(encode_questions(questions[:1], [" ".join(WORDS)], bert, 16, 10).dataset) > 1
-    with pytest.raises(ValueError, match=r"12 pieces in row 0\. Got 12 instead\."):
-        encode_questions(questions[:1], [" ".join(WORDS)], bert, 16, 12)
-    assert len(encode_questions(questions, ["john"] * 3, bert, 16, 12).dataset) == 3
-
-
 @st.composite
 def strange_answers(draw):
     """Return (context, answer), the answer not empty."""
@@ -330,19 +281,6 @@ def test_any_answer_is_found_or_refused(tokenizers, row):
         assert encoded.end[end] == encoded.end[inside].max()
         assert encoded.can_start[start], "prediction must be able to give what is learned"
         assert encoded.can_end[end]
-
-
-@pytest.mark.parametrize("answers", [None, []])
-def test_no_questions(tokenizer, answers):
-    encoded = encode_questions([], [], tokenizer, 64, answers=answers)
-    dataset = encoded.dataset
-    assert (len(dataset), dataset.n_texts, dataset.n_items) == (0, 0, 0)
-    assert len(dataset.input_ids) == len(dataset.token_type_ids) == len(dataset.items) == 0
-    for name in ("piece", "start", "end", "can_start", "can_end", "window_start", "uncovered"):
-        assert len(getattr(encoded, name)) == 0
-    assert (dataset.target is None) == (answers is None)
-    if answers is not None:
-        assert dataset.target.shape == (0, 3)
 
 
 @pytest.mark.parametrize("context", ["", "\u200b", "\x00\u200b"])

@@ -149,28 +149,6 @@ def test_best_sequences_against_all_taggings(scheme, seed):
         assert best[start:stop].tolist() == expected
 
 
-@pytest.mark.parametrize("row", [0, 1, 2])
-@pytest.mark.parametrize(
-    "argmax, expected",
-    [
-        (["I-X", "O", "O"], ["O", "O", "O"]),  # a wrong start
-        (["O", "I-X", "O"], ["O", "O", "O"]),
-        (["B-X", "O", "O"], ["O", "O", "O"]),
-        (["O", "O", "B-X"], ["O", "O", "O"]),  # a wrong end
-        (["B-X", "E-X", "E-X"], ["B-X", "E-X", "O"]),
-    ],
-)
-def test_one_wrong_place_is_enough(row, argmax, expected):
-    """O comes second everywhere, and only one of three sentences has to be corrected."""
-    classes = ["B-X", "E-X", "I-X", "O"]
-    tags = ["O"] * 9
-    tags[3 * row : 3 * row + 3] = argmax
-    scores = np.array([[3.0 * (c == tag) + 2.0 * (c == "O") for c in classes] for tag in tags])
-    best = best_sequences(scores, np.array([0, 3, 6, 9]), allowed_transitions(classes, "IOBES"))
-    tags[3 * row : 3 * row + 3] = expected
-    assert [classes[i] for i in best] == tags
-
-
 def test_sentences_are_decoded_alike_alone_and_together(monkeypatch):
     classes = tags_of("BILOU")
     transitions = allowed_transitions(classes, "IOBES")

@@ -6,10 +6,10 @@ import shutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from skdice.text._tokenizer import Frame, WordTokenizer
+from skdice.text._tokenizer import WordTokenizer
 
 SPECIAL_TEXT = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>"]
 STRANGE = [
@@ -102,19 +102,6 @@ def unigram(vocabulary):
     return backend
 
 
-def test_frame_with_the_special_tokens_last(tmp_path):
-    """As XLNet: nothing before the text, the class token last with a type of its own."""
-    backend = unigram(["<unk>", "<sep>", "<cls>", "▁", "a", "b"])
-    backend.post_processor = processors.TemplateProcessing(
-        single="$A:0 <sep>:0 <cls>:2", special_tokens=[("<sep>", 1), ("<cls>", 2)]
-    )
-    tokenizer = WordTokenizer(save_fast(backend, tmp_path, padding_side="left"))
-    assert tokenizer.frame == Frame(((), (1, 2)), ((), (0, 2)), (0,))
-    assert tokenizer.frame.n_special == 2
-    assert tokenizer.pads_left
-    assert tokenizer.pad_id == 0  # it has no padding token
-
-
 def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
     """There, cutting alone would find them: their score in the vocabulary is the best of all."""
     backend = Tokenizer(
@@ -128,6 +115,7 @@ def test_special_tokens_among_the_pieces_of_unigram(tmp_path):
     special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
     tokenizer = WordTokenizer(save_fast(backend, tmp_path, **special))
     assert as_lists(tokenizer.encode(["<s>", "a</s>", "as"])) == [[3, 0], [3, 4, 0], [3, 4, 5]]
+    assert tokenizer.pad_id == 0  # it has no padding token
 
 
 @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])

@@ -108,18 +108,3 @@ def test_second(rows, capacity):
     kept = truncated_lengths([first, second], capacity, "second")
     np.testing.assert_array_equal(kept[0], first)
     np.testing.assert_array_equal(kept[1], np.minimum(second, capacity - first))
-
-
-def test_single_texts():
-    (kept,) = truncated_lengths([np.array([3, 9])], 8, "longest_first")
-    assert kept.tolist() == [3, 8]
-
-
-def test_error_names_the_row():
-    with pytest.raises(ValueError, match=r"Row 1 has 10 pieces, and 8 are allowed \(2 rows"):
-        truncated_lengths([np.array([3, 5, 9]), np.array([5, 5, 9])], 8, "error")
-
-
-def test_first_text_alone_too_long():
-    with pytest.raises(ValueError, match=r"The first text of row 2 has 9 pieces, and 8 are"):
-        truncated_lengths([np.array([3, 5, 9]), np.array([5, 5, 9])], 8, "second")
