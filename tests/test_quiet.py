@@ -11,7 +11,7 @@ from transformers.utils import logging
 
 from skdice._pretrained import quiet_transformers
 
-OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "monai", "seqeval"]
+OPTIONAL = ["accelerate", "dask", "datasets", "matplotlib", "seqeval"]
 
 
 def run_python(*arguments, **environment):
