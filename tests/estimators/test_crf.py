@@ -107,32 +107,6 @@ def test_members(fitted):
     np.testing.assert_allclose(scores(tagger), expected, atol=1e-5)
 
 
-NO_NAMES = [["The", "john", "met", "Mary"]] * 8, [["O", "B-X", "O", "O"]] * 8
-NAMES = [["The", "John", "met", "mary"]] * 8, [["O", "B-X", "O", "O"]] * 8
-
-
-@pytest.mark.parametrize(
-    "rows, parameters, expected",
-    [
-        (NO_NAMES, {}, True),
-        (NAMES, {}, False),
-        # Two in three are capitalised.
-        ([part * 2 + other for part, other in zip(NAMES, NO_NAMES)], {}, True),
-        ([part * 3 + other for part, other in zip(NAMES, NO_NAMES)], {}, False),
-        # Without a capital nobody knows.
-        (([["the", "john", "met"]] * 8, [["O", "B-X", "O"]] * 8), {}, False),
-        ((NO_NAMES[0], [["O", "O", "O", "X"]] * 8), {}, False),
-        # More than 800 entities.
-        ([part * 101 for part in NO_NAMES], {"batch_size": 404}, False),
-        (NO_NAMES, {"crf": False}, False),
-        (NAMES, {"crf": True}, True),
-    ],
-)
-def test_auto(rows, parameters, expected, quick_bert):
-    tagger = DiceTokenTagger(quick_bert, max_epochs=1, **(PARAMETERS | parameters))
-    assert tagger.fit(*rows).crf_ is expected
-
-
 class TestErrors:
     def test_other_tags(self, quick_bert):
         tagger = DiceTokenTagger(quick_bert, crf=True, **PARAMETERS)

@@ -35,35 +35,6 @@ def test_only_the_shapes_tell(quick_bert, fitted):
     assert plain.score(X, Y) < 0.7
 
 
-CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
-LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
-HALF = CAPITALISED[0] + [["The", "rome", "met"]] * 8, CAPITALISED[1] * 2
-THREE_IN_FOUR = CAPITALISED[0] * 2 + HALF[0], CAPITALISED[1] * 4
-# Sentences without a capital are never told shapes, and say nothing of the others.
-MOSTLY_LOWER = CAPITALISED[0] + LOWER[0] * 3, CAPITALISED[1] * 4
-
-
-@pytest.mark.parametrize(
-    "family, rows, more, expected",
-    [
-        ("bert", CAPITALISED, {}, True),
-        ("bert", LOWER, {}, False),
-        ("bert", HALF, {}, False),
-        ("bert", THREE_IN_FOUR, {}, True),
-        ("bert", MOSTLY_LOWER, {}, True),
-        ("bert", (CAPITALISED[0], [["NOUN", "NAME", "NOUN"]] * 8), {}, False),
-        ("bert", CAPITALISED, {"n_frozen_layers": 1}, False),
-        ("bert", CAPITALISED, {"word_shapes": False}, False),
-        ("electra", CAPITALISED, {}, True),
-        ("distilbert", CAPITALISED, {}, False),
-        ("roberta", CAPITALISED, {}, False),
-    ],
-)
-def test_auto(family, rows, more, expected, tiny_models):
-    tagger = DiceTokenTagger(tiny_models(family), max_epochs=1, **(PARAMETERS | more))
-    assert tagger.fit(*rows).word_shapes_ is expected
-
-
 def test_lower_case_is_tagged_as_well(quick_bert):
     """The shapes are left out there, and now and then in training."""
     rng = np.random.default_rng(0)
