@@ -62,10 +62,16 @@ _WORD_SHAPES = """
 Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
 as its token type. It is not told those of sentences without a capital letter, nor of three in ten
 others in training, drawn anew in each epoch, so that texts in lower case are tagged as well. "auto"
-tells them where, of the others, two in three entities are capitalised, and the encoder does not see
-case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM), which is trained with the
-head, so ``n_frozen_layers`` must be None or 0. Other programs do not know the shapes when they load
-a saved model.
+tells them where, of the others, more than two in three entities are capitalised, and the encoder
+does not see case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM), which is
+trained with the head, so ``n_frozen_layers`` must be None or 0. Other programs do not know the
+shapes when they load a saved model.
+"""
+_BIAS = """
+Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
+validation part. "cv" tunes it on the training rows: five more models are fitted, and each predicts
+the fifth of the rows that it was not trained on. No row is held out, and a fit takes about five
+times as long.
 """
 
 
@@ -83,14 +89,6 @@ def _share_of_names(rows: Rows) -> float:
     told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
     first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
     return float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
-
-
-_BIAS = """
-Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
-validation part. "cv" tunes it on the training rows: five more models are fitted, and each predicts
-the fifth of the rows that it was not trained on. No row is held out, and a fit takes about five
-times as long.
-"""
 
 
 def _find_measure(y: Any) -> str:
