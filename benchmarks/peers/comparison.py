@@ -86,7 +86,6 @@ CONTENDERS = {
     "trainer_tuned": Contender("Trainer", "tuned", "trainer", "transformers"),
     "span_marker_defaults": Contender("SpanMarker", "of its documentation", "spans", "span_marker"),
     "span_marker_tuned": Contender("SpanMarker", "tuned", "spans", "span_marker"),
-    "autogluon": Contender("AutoGluon", "its presets, 20 minutes", "multimodal", "autogluon"),
     "crfsuite": Contender("sklearn-crfsuite", "of its tutorial", "crf", "crfsuite"),
     "characters": Contender(
         "scikit-learn", "character n-grams", "characters", "skdice", ("pairs",)
