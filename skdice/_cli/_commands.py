@@ -43,7 +43,7 @@ def run_report(arguments: argparse.Namespace) -> None:
 
 
 def run_fit(arguments: argparse.Namespace) -> None:
-    from ..io._saved import check_place
+    from ..io import check_place
 
     check_place(arguments.out)  # Before hours of training.
     task, X, y = _read_data(arguments, arguments.data)
@@ -157,7 +157,7 @@ def _read_data(arguments: argparse.Namespace, path: str) -> tuple[str, Any, Any]
 def _read_file(arguments: argparse.Namespace, path: str, file: str) -> tuple[str, Any, Any]:
     """Return the same of a file that can be read twice; ``path`` is what it is called."""
     from .. import datasets
-    from ..datasets._formats import find_format
+    from ..datasets import find_format
 
     options = dict(arguments.read)
     found = find_format(file, encoding=options.get("encoding", "utf-8"))

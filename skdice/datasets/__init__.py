@@ -4,6 +4,7 @@ from ._brat import read_brat, write_brat
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
+from ._formats import find_format as find_format
 from ._json_lines import read_labeled_json, read_tagged_json
 from ._label_studio import read_label_studio, write_label_studio
 from ._labeled_text import read_labeled_text
@@ -12,9 +13,16 @@ from ._make_questions import make_questions
 from ._make_tagging import make_tagging
 from ._pairs import read_pairs
 from ._spacy_json import read_spacy_json, write_spacy_json
+from ._splitting import Splitter as Splitter
+from ._splitting import are_characters as are_characters
+from ._splitting import check_spaced as check_spaced
+from ._splitting import checked_split as checked_split
+from ._splitting import find_splitter as find_splitter
+from ._splitting import often_cut as often_cut
 from ._splitting import split_into_characters
 from ._squad import read_squad
 from ._words_from_spans import words_from_spans
+from ._words_from_spans import write_tags as write_tags
 
 __all__ = [
     "make_pairs",

@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._extras import not_installed
 from .._pipeline import final_step
-from ..estimators import load_pretrained
-from ..estimators._base import TextEstimator
-from ..io._replace import UNFINISHED, as_path
+from ..estimators import TextEstimator, load_pretrained
+from ..io import UNFINISHED, as_path
 from ._part import Job, Part, estimator_fingerprint
 
 _COLUMNS = {

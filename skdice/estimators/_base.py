@@ -11,9 +11,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import check_sample_weight
-from ..nn._callbacks import check_callbacks
-from ..nn._runtime import resolve_device
-from ..text._tokenizer import WordTokenizer
+from ..nn import check_callbacks, resolve_device
+from ..text import WordTokenizer
 from ._lesson import Lesson, choose_ratio, draw_of, longest_window, prior_shift
 from ._loss import make_training_loss, warn_of_collapse
 from ._network import NetworkEstimator

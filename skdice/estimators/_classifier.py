@@ -15,10 +15,10 @@ from .._parameters import Parameter, not_allowed, number, parametrised
 from .._typing import Indicators, Pairs, Texts, Weights
 from .._typing import Labels as LabelsLike
 from ..exceptions import TruncationWarning
-from ..io._network import label_config
-from ..metrics._row_counts import RowCounts, count_rows
-from ..nn._modules import SequenceModule
-from ..text._encoding import EncodedDataset, encode_rows
+from ..io import label_config
+from ..metrics import RowCounts, count_rows
+from ..nn import SequenceModule
+from ..text import EncodedDataset, encode_rows
 from ._base import TextEstimator
 from ._goal import F1, Goal, tune_thresholds
 from ._lesson import Lesson, Rule, positives_first

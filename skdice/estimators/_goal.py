@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._parameters import check_bool, check_number
-from ..metrics._scores import count_by_label, divide
+from ..metrics import count_by_label, divide
 
 # Parts of the held-out rows: a bias is the mean of what is best without each of them.
 _N_FOLDS = 5

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..nn._batching import Draw
-from ..nn._loading import size_of_network
-from ..text._encoding import EncodedDataset
-from ..text._tokenizer import Frame, WordTokenizer
+from ..nn import Draw, size_of_network
+from ..text import EncodedDataset, Frame, WordTokenizer
 
 # Passes over the texts with positives: at least about so many optimiser steps, in so many passes;
 # tiny sets take as many as make the fewest steps.

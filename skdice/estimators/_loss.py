@@ -11,9 +11,16 @@ from sklearn.base import clone
 
 from .._inputs import list_some
 from .._parameters import check_number
-from ..losses import LOSS_NAMES, Loss, log_class_weight, loss_parameters, make_loss
-from ..losses._named import LOSS_PARAMETERS, check_named
-from ..losses._set import SetLoss
+from ..losses import (
+    LOSS_NAMES,
+    LOSS_PARAMETERS,
+    Loss,
+    SetLoss,
+    check_named,
+    log_class_weight,
+    loss_parameters,
+    make_loss,
+)
 from ._lesson import Lesson
 
 _DEFAULT_K = 3.0

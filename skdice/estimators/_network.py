@@ -15,29 +15,29 @@ from .._digest import digest
 from .._inputs import list_some
 from .._parameters import check_option
 from .._pretrained import quiet_transformers
-from ..io._checkpoint import DirectoryCheckpoint
-from ..io._onnx import BATCH_TOKENS, OnnxNetwork, onnx_network
+from ..io import BATCH_TOKENS, DirectoryCheckpoint, OnnxNetwork, onnx_network
 from ..losses import Loss
-from ..nn._batching import Batcher, StepSampler
-from ..nn._chain import TagChain
-from ..nn._loading import hidden_size
-from ..nn._modules import TextModule
-from ..nn._net import TextNet
-from ..nn._probe import padding_is_masked, probe_dataset
-from ..nn._progress import FitProgress
-from ..nn._runtime import (
+from ..nn import (
     RUNTIMES,
+    Batcher,
+    FitProgress,
     Ranks,
+    StepSampler,
+    TagChain,
+    TextModule,
+    TextNet,
     current_ranks,
     denormals_flushed,
+    hidden_size,
+    padding_is_masked,
+    probe_dataset,
     resolve_device,
     resolve_precision,
     seed_generators,
     seeded,
+    train,
 )
-from ..nn._train import train
-from ..text._encoding import EncodedDataset
-from ..text._tokenizer import Frame, WordTokenizer
+from ..text import EncodedDataset, Frame, WordTokenizer
 from ._lesson import Lesson, Pace, choose_pace, open_epochs
 from ._reuse import active_reuse, fit_digests, fit_fingerprint
 from ._rows import Rows, Task

@@ -11,12 +11,9 @@ from sklearn.metrics import f1_score
 
 from .._inputs import check_pairs
 from .._parameters import option, parametrised
-from ..io._model_card import SOFTMAX, CardTexts
-from ..nn._batching import Batcher, to_device
-from ..nn._modules import Frames, PairModule
-from ..nn._net import TextNet
-from ..nn._runtime import autocast
-from ..text._encoding import EncodedDataset
+from ..io import SOFTMAX, CardTexts
+from ..nn import Batcher, Frames, PairModule, TextNet, autocast, to_device
+from ..text import EncodedDataset
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._lesson import Lesson
 from ._rows import Task

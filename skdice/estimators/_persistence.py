@@ -17,21 +17,37 @@ from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
 from .._parameters import parameters_of
-from ..io._manifest import Manifest, damaged, installed_versions, listed_files, read_manifest
-from ..io._model_card import Run, loss_of
-from ..io._network import SavedNetwork, check_loads_nothing_else, check_weights, read_weights
-from ..io._onnx import export, load_exported
-from ..io._replace import read_one_version
-from ..io._saved import find_saved, save
-from ..losses import Loss
-from ..losses._combined import CombinedLoss
-from ..nn._adapters import ADAPTER_WEIGHTS
-from ..nn._loading import size_of_network
-from ..nn._modules import HEAD, TRANSFORMER, TextModule
-from ..nn._net import TextNet
-from ..nn._runtime import PRECISIONS, resolve_device, seeded
-from ..text._encoding import SHAPES
-from ..text._tokenizer import WordTokenizer
+from ..io import (
+    Manifest,
+    Run,
+    SavedNetwork,
+    check_loads_nothing_else,
+    check_weights,
+    damaged,
+    export,
+    find_saved,
+    installed_versions,
+    listed_files,
+    load_exported,
+    loss_of,
+    read_manifest,
+    read_one_version,
+    read_weights,
+    save,
+)
+from ..losses import CombinedLoss, Loss
+from ..nn import (
+    ADAPTER_WEIGHTS,
+    HEAD,
+    PRECISIONS,
+    TRANSFORMER,
+    TextModule,
+    TextNet,
+    resolve_device,
+    seeded,
+    size_of_network,
+)
+from ..text import SHAPES, WordTokenizer
 from ._lesson import Pace
 
 # Saved in files of their own, or set by scikit-learn for routing and output.

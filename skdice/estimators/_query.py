@@ -10,13 +10,19 @@ import numpy as np
 from .._inputs import check_tags, check_token_lists
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
 from .._typing import TokenLists
-from ..datasets._words_from_spans import write_tags
-from ..io._model_card import CardTexts
-from ..losses._combined import Candidates, QueryLoss
-from ..nn._modules import QueryModule
-from ..text._decoding import Entity, best_disjoint, by_label, find_spans
-from ..text._encoding import EncodedDataset
-from ..text._queries import EncodedQueries, encode_queries
+from ..datasets import write_tags
+from ..io import CardTexts
+from ..losses import Candidates, QueryLoss
+from ..nn import QueryModule
+from ..text import (
+    EncodedDataset,
+    EncodedQueries,
+    Entity,
+    best_disjoint,
+    by_label,
+    encode_queries,
+    find_spans,
+)
 from ._default_queries import check_queries, choose_queries
 from ._goal import Goal, choose_decision
 from ._lesson import Lesson, Rule, positives_first, prior_shift

@@ -20,8 +20,8 @@ from .._inputs import (
     list_items,
     list_rows,
 )
-from ..metrics._squad import read_answers
-from ..text._questions import Span
+from ..metrics import read_answers
+from ..text import Span
 from ._rows import take
 
 _FIELDS = ("question", "context")

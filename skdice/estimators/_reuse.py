@@ -11,8 +11,8 @@ import numpy as np
 
 from .._digest import base_model_digest, digest, relevant_parameters
 from .._parameters import parameters_of
-from ..io._manifest import installed_versions
-from ..text._tokenizer import WordTokenizer
+from ..io import installed_versions
+from ..text import WordTokenizer
 
 # Encoded data sets that are kept: those of the folds, with their training and test rows.
 _MOST_ENCODED = 64

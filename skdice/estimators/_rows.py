@@ -10,8 +10,8 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
 from .._typing import ObjectArray, T
-from ..io._model_card import CardTexts
-from ..metrics._row_counts import RowCounts
+from ..io import CardTexts
+from ..metrics import RowCounts
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..io._saved import upload
-from ..nn._runtime import is_first_process
+from ..io import upload
+from ..nn import is_first_process
 from ._persistence import export_network, load_estimator, save_estimator
 from ._shared_parameters import SharedParameters
 

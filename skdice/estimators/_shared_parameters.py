@@ -17,11 +17,15 @@ from .._parameters import (
     option,
 )
 from .._random_state import RandomState, make_rng
-from ..losses import Loss
-from ..losses._named import LossName
-from ..nn._adapters import changed, check_peft_config, fields_of
-from ..nn._callbacks import digests_of_trainers, named_callbacks
-from ..nn._runtime import Runtime
+from ..losses import Loss, LossName
+from ..nn import (
+    Runtime,
+    changed,
+    check_peft_config,
+    digests_of_trainers,
+    fields_of,
+    named_callbacks,
+)
 from ._loss import check_loss
 from ._sklearn import BaseEstimator
 

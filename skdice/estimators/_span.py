@@ -12,16 +12,19 @@ import numpy as np
 from .._inputs import check_rows, column_names, list_rows
 from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, ObjectArray, Questions
-from ..io._model_card import QUESTION_ANSWERING, CardTexts
-from ..losses import Loss
-from ..losses._combined import SpanLoss, is_over_positions
-from ..metrics import squad_exact_match, squad_f1_score
-from ..metrics._row_counts import count_rows
-from ..metrics._squad import read_answers, score_rows
-from ..nn._modules import SpanModule
-from ..text._answers import Answer, Candidates, SpanDecoder, pick_answers
-from ..text._encoding import EncodedDataset
-from ..text._questions import EncodedQuestions, encode_questions
+from ..io import QUESTION_ANSWERING, CardTexts
+from ..losses import Loss, SpanLoss, is_over_positions
+from ..metrics import count_rows, read_answers, score_rows, squad_exact_match, squad_f1_score
+from ..nn import SpanModule
+from ..text import (
+    Answer,
+    Candidates,
+    EncodedDataset,
+    EncodedQuestions,
+    SpanDecoder,
+    encode_questions,
+    pick_answers,
+)
 from ._base import TextEstimator
 from ._goal import F1, Goal, tune_thresholds
 from ._lesson import Lesson, prior_shift

@@ -20,15 +20,22 @@ from .._parameters import (
     parametrised,
 )
 from .._typing import ObjectArray, TokenLists
-from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
-from ..io._network import label_config
+from ..io import PIPELINE, SOFTMAX, CardTexts, label_config
 from ..metrics import entity_f1_score, get_entities, tag_f1_score
-from ..nn._chain import TagChain
-from ..nn._loading import size_of_network
-from ..nn._modules import TokenModule
-from ..text._decoding import Entity, TagDecoder, by_label, keep_above
-from ..text._encoding import SHAPES, EncodedDataset, encode_words, has_capital
-from ..text._tags import allowed_transitions, are_chunk_tags, infer_scheme
+from ..nn import TagChain, TokenModule, size_of_network
+from ..text import (
+    SHAPES,
+    EncodedDataset,
+    Entity,
+    TagDecoder,
+    allowed_transitions,
+    are_chunk_tags,
+    by_label,
+    encode_words,
+    has_capital,
+    infer_scheme,
+    keep_above,
+)
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._lesson import Lesson, positives_first, shared_pieces
 from ._loss import check_loss_classes

@@ -25,7 +25,7 @@ from .._inputs import (
     table_cells,
 )
 from ..metrics import get_entities
-from ..text._tags import are_chunk_tags, infer_scheme
+from ..text import are_chunk_tags, infer_scheme
 from ._rows import take
 
 # In this order: a bool is a number as well.

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_texts
 from .._parameters import option, parametrised
-from ..io._model_card import PIPELINE, SOFTMAX, CardTexts
+from ..io import PIPELINE, SOFTMAX, CardTexts
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._rows import Task
 from ._targets import check_indicator, check_labels, is_indicator

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._inputs import check_tags, check_texts, check_token_lists, describe, list_some
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
-from ..datasets._splitting import (
+from ..datasets import (
     Splitter,
     are_characters,
     check_spaced,
@@ -15,8 +15,8 @@ from ..datasets._splitting import (
     find_splitter,
     often_cut,
 )
-from ..metrics._row_counts import RowCounts, count_rows
-from ..text._decoding import Entity, Threshold, check_threshold, keep_above
+from ..metrics import RowCounts, count_rows
+from ..text import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
 from ._rows import object_array
 

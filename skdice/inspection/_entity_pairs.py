@@ -7,8 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from .._inputs import check_rows, check_span, check_token_lists, describe, list_items
 from .._typing import Spans, TagSequences, TokenLists
-from ..metrics import EntitySpan, get_entities
-from ..metrics._entities import check_tags
+from ..metrics import EntitySpan, check_tags, get_entities
 
 EntityRows: TypeAlias = TagSequences | Spans
 

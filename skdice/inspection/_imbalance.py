@@ -13,8 +13,8 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, column_names, describe, is_pair, is_table, table_cells
 from .._typing import Answers, Labels, Questions, TagSequences
-from ..metrics._squad import read_answers
-from ..text._tags import are_chunk_tags
+from ..metrics import read_answers
+from ..text import are_chunk_tags
 
 _HAN = "\u3400-\u9fff"
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ..nn._runtime import RUNTIMES
+from ..nn import RUNTIMES
 
 _ROUNDS = 3
 

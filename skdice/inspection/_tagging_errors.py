@@ -18,9 +18,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .._inputs import check_tags, check_token_lists
 from .._parameters import check_number
 from .._typing import TagSequences, TokenLists
-from ..metrics import EntitySpan, get_entities
-from ..metrics._entities import check_tag_sequences
-from ..text._tags import are_chunk_tags
+from ..metrics import EntitySpan, check_tag_sequences, get_entities
+from ..text import are_chunk_tags
 from ._entity_pairs import ENTITY_KINDS, EntityPair, pair_entities
 
 # Thai, Lao, Myanmar and Khmer; CJK punctuation and kana; Han; full-width forms.

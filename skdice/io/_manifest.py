@@ -10,7 +10,7 @@ from typing import Any
 
 from .._configuration import CONFIG, MODEL_CONFIG, TOKENIZER, TOKENIZER_CONFIG, read_json
 from .._version import __version__
-from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ..nn import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ._onnx import is_exported_file
 from ._values import from_json, to_json
 

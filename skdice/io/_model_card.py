@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from huggingface_hub import EvalResult, ModelCardData
 
 from .._configuration import MODEL_CONFIG
-from ..nn._adapters import describe, is_of_peft
+from ..nn import describe, is_of_peft
 from ._manifest import Manifest
 
 _MOST_CLASSES = 100

@@ -21,9 +21,7 @@ from .._configuration import (
     read_json,
 )
 from .._pretrained import loading, quiet_transformers
-from ..nn._adapters import ADAPTER_CONFIG, ADAPTER_WEIGHTS
-from ..nn._loading import size_of_network
-from ..nn._modules import HEAD, TRANSFORMER, TextModule
+from ..nn import ADAPTER_CONFIG, ADAPTER_WEIGHTS, HEAD, TRANSFORMER, TextModule, size_of_network
 from ._manifest import WEIGHTS
 from ._onnx import save_exported
 

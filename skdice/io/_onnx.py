@@ -20,9 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from .._extras import not_installed
-from ..losses._combined import match_scores
-from ..nn._batching import Batch
-from ..nn._modules import QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
+from ..losses import match_scores
+from ..nn import Batch, QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
 from ._replace import as_path, flush
 
 _TOLERANCE = 1e-4

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ..losses import Loss
-from ..losses._combined import CombinedLoss
-from ..nn._adapters import is_of_peft, make_config, set_fields
+from ..losses import CombinedLoss, Loss
+from ..nn import is_of_peft, make_config, set_fields
 
 # Of arrays; others are dates, records and complex numbers.
 _DTYPE_KINDS = "biufUO"

@@ -10,10 +10,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
-from ..estimators._base import TextEstimator
-from ..estimators._targets import check_known_columns
+from ..estimators import TextEstimator, check_known_columns
 from ..losses import Loss
-from ..metrics._squad import read_answers
+from ..metrics import read_answers
 from ._loss_comparison import LossComparison, ScoredRun
 from ._runs import LossRun, Protocol, RunCache, hold_out, run_loss, text_estimator, with_loss
 from ._space import LOSS_PARAMETERS

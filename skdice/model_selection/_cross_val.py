@@ -12,8 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_sample_weight, indexable_rows, list_some
 from .._pipeline import weight_parameter
-from ..estimators._out_of_fold import check_partition, in_columns
-from ..estimators._rows import object_array
+from ..estimators import check_partition, in_columns, object_array
 
 
 def cross_val_predict_proba(

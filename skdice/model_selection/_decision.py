@@ -11,9 +11,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._inputs import check_sample_weight, indexable_rows
 from .._parameters import check_number
-from ..estimators._goal import Goal
-from ..estimators._out_of_fold import out_of_fold_scores
-from ..estimators._rows import Rows
+from ..estimators import Goal, Rows, out_of_fold_scores
 
 _Estimator = TypeVar("_Estimator")
 

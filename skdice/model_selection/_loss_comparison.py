@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._parameters import check_option
-from ..metrics._row_counts import RowCounts
-from ..metrics._scores import resampled_sums
+from ..metrics import RowCounts, resampled_sums
 
 _N_RESAMPLES = 2000
 _TITLES = {

@@ -18,11 +18,9 @@ from sklearn.utils.validation import _num_samples
 from .._digest import base_model_digests, digest
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
-from ..estimators._base import TextEstimator
-from ..estimators._rows import split_rows
-from ..estimators._targets import check_labels, is_indicator
-from ..io._replace import replacing_file
-from ..metrics._row_counts import RowCounts
+from ..estimators import TextEstimator, check_labels, is_indicator, split_rows
+from ..io import replacing_file
+from ..metrics import RowCounts
 from ._decision import tune_decision
 from ._space import switch_loss
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, weight_parameter, with_parameters
-from ..nn._runtime import count_processes
+from ..nn import count_processes
 from ._space import default_space
 
 if TYPE_CHECKING:

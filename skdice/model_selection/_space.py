@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._inputs import describe
 from .._pipeline import final_step, with_parameters
-from ..estimators._lesson import choose_pace
+from ..estimators import choose_pace
 from ..losses import loss_parameters
-from ..nn._loading import hidden_size
+from ..nn import hidden_size
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial

@@ -12,8 +12,8 @@ from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_rows
-from ..metrics._entities import check_tags
-from ..text._tags import are_chunk_tags
+from ..metrics import check_tags
+from ..text import are_chunk_tags
 
 _MAX_LISTED = 10
 

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..text._encoding import EncodedDataset
-from ..text._ragged import Ragged, offsets_from_lengths, ranges
+from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
 
 Batch = dict[str, Tensor]

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .._digest import weights_digest
-from ..text._tokenizer import Frame
+from ..text import Frame
 from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
 from ._loading import load_transformer, replace_token_types, takes_token_types
 from ._probe import freeze

@@ -11,9 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._pretrained import quiet_transformers
-from ..text._encoding import EncodedDataset
-from ..text._ragged import Ragged, offsets_from_lengths
-from ..text._tokenizer import Frame
+from ..text import EncodedDataset, Frame, Ragged, offsets_from_lengths
 from ._batching import Batcher, to_device
 
 _LENGTHS = (3, 3, 8)  # Pieces of text in the windows of a probe.
