@@ -3,7 +3,7 @@
 from .._extras import not_installed
 
 try:
-    import pyarrow  # noqa: F401
+    import pyarrow
 except ImportError as error:
     raise not_installed("skdice.distributed", "pyarrow", "distributed") from error
 

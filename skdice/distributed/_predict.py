@@ -183,7 +183,7 @@ def _output_type(estimator: Any, final: Any) -> pa.DataType:
         return pa.list_(pa.string())
     if not final._task.is_classifier:
         return pa.string()
-    if final._is_multilabel:
+    if final._task.is_multilabel:
         return pa.list_(pa.int8())
     return pa.array(estimator.classes_.tolist()).type
 

@@ -1,90 +1,78 @@
-"""What all estimators share: the template of ``fit``, a network, predictions."""
+"""What all estimators share: ``fit``, what it leaves behind, and a network for predictions."""
 
-import os
+import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
-from sklearn.utils.validation import check_is_fitted
+import pandas as pd
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .._inputs import check_sample_weight
-from ..nn import check_callbacks, resolve_device
-from ..text import WordTokenizer
-from ._lesson import Lesson, choose_ratio, draw_of, longest_window, prior_shift
-from ._loss import make_training_loss, warn_of_collapse
-from ._network import NetworkEstimator
-from ._reuse import active_reuse
-from ._rows import Rows, read_fit_rows
-from ._self_training import read_unlabeled, with_taught
-from ._shared_parameters import CONTAINERS, FITTED_ATTRIBUTES
+from .._inputs import check_rows, check_sample_weight
+from .._parameters import check_option
+from ..fitting import (
+    FitStopped,
+    Fitted,
+    check_settings,
+    fit,
+    logits_of,
+    out_of_fold_scores,
+    settings_of,
+)
+from ..io import onnx_network
+from ..losses import Loss
+from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
+from ..tasks import Logits, Rows, Task, read_fit_rows
+from ..text import Reader, WordTokenizer
+from ._saving import SavedEstimator
+from ._shared import CONTAINERS, FITTED_ATTRIBUTES
+
+_INTERRUPTED = (
+    "The estimator can be used: it has the weights of the last step or, with patience, of the best "
+    "epoch so far; of an ensemble, the networks that were finished. Its interrupted_ is True."
+)
 
 
-class TextEstimator(NetworkEstimator):
-    """Base of the estimators: ``fit`` is a template, of which a subclass fills in the steps.
-
-    Rows are read (:meth:`_read_training`), what a fit knows of them is set (:meth:`_learn`), they
-    are encoded and counted (:meth:`_prepare`); then the loss is made, the network trained, and the
-    decision tuned (:meth:`_decide_on`).
-    """
+class TextEstimator(SavedEstimator):
+    """Base of the estimators: a subclass says what is asked for, and gives predictions."""
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
 
-    def _read_training(self, X: Any, y: Any) -> tuple[Sequence[Any], Any, np.ndarray | None]:
-        """Return checked rows and labels, and which of them can be learned from (None: all)."""
-        return (*self._read_labelled(X, y), None)
+    # What fit has learned.
+    _learned_task: Task
+    tokenizer_: WordTokenizer
+    max_length_: int
+    net_: TextNet
+    loss_: Loss
+    choices_: pd.DataFrame
+    history_: pd.DataFrame
+    max_epochs_: int
+    lr_: float
+    best_epoch_: int
+    negative_ratio_: float | None
+    interrupted_: bool
 
-    def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
-        """Return checked rows and labels to compare predictions with."""
-        rows = self._task.read_X(X)
-        return rows, self._task.read_y(y, rows)
-
-    def _check_learnable(self, rows: Rows) -> None:
-        """Raise a ValueError if nothing can be learned from the rows."""
+    def _asked(self) -> Task:
+        """Return the task as the parameters ask for it."""
         raise NotImplementedError
 
-    def _learn(self, rows: Rows) -> None:
-        """Set what a fit knows of its rows: classes, scheme, decisions before they are tuned."""
-        raise NotImplementedError
+    @property
+    def _task(self) -> Task:
+        """The task that was learned, with parameters that may be set later; else what is asked."""
+        task: Task | None = vars(self).get("_learned_task")
+        if task is None:
+            return self._asked()
+        return replace(task, **{name: getattr(self, name) for name in task.adjustable})
 
-    def _strata(self, rows: Rows) -> np.ndarray | None:
-        """Return the class of each row, if both parts of a split should have all of them."""
-        return None
-
-    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
-        """Return the encoded training rows and the counts of their classes."""
-        raise NotImplementedError
-
-    def _as_given(self, rows: Rows) -> tuple[Any, Any]:
-        """Return checked rows as X and y that ``fit`` takes."""
-        return rows.X, rows.y
-
-    def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
-        """Tune the decision, if that was asked for; ``held_out`` is (X, y), if ``fit`` got it."""
-
-    def _tunes_on_validation(self) -> str | None:
-        """Return the parameter that needs rows to validate on, as it is set."""
-        return None if self.patience is None else f"patience={self.patience!r}"
+    def _check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed, also together."""
+        check_settings(self)
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         """Return the names of the columns of X, if it is a table with names."""
         return None
-
-    def _groups(self, X: Any) -> Sequence[Any] | None:
-        """Return what rows of X have in common that have to be in the same part of a split."""
-        return None if self._task.find_groups is None else self._task.find_groups(X)
-
-    def _choose_loss(self, rows: Rows, lesson: Lesson) -> tuple[str, str]:
-        """Return the name of what ``loss="auto"`` is for training rows, and why."""
-        return "ce", "cross-entropy, as no other loss was better on such rows"
-
-    def _shift(self, lesson: Lesson) -> np.ndarray:
-        """Return by how much the draw of a lesson raises the logits of its items."""
-        target = lesson.dataset.target
-        assert target is not None
-        return prior_shift(target, self._n_outputs(), lesson.item_weight, lesson.item_share)
 
     def fit(
         self,
@@ -130,64 +118,57 @@ class TextEstimator(NetworkEstimator):
             If X or y is no container of rows, or ``unlabeled`` is given to an estimator that has no
             use for it.
         """
+        # Everything that can be refused is refused before the estimator changes.
         self._check_parameters()
         self._check_validation(validation)
-        resolve_device(self.device)  # An error if it is not there.
-        names = self._feature_names(X)
+        resolve_device(self.device)  # It raises an error if the device is not there.
+        task, names = self._asked(), self._feature_names(X)
         X, y, weight, groups, validation = read_fit_rows(X, y, sample_weight, groups, validation)
-        X_read, y_read, kept = self._read_training(X, y)
+        X_read, y_read, kept = task.read_training(X, y)
         weight = check_sample_weight(weight, len(X_read))
-        others = None if unlabeled is None else read_unlabeled(self, unlabeled, len(X_read))
-        groups = self._groups(X_read) if groups is None else groups
+        groups = task.groups(X_read) if groups is None else groups
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
-        valid = None if validation is None else Rows.of(*self._read_labelled(*validation))
         if not len(rows):
-            raise ValueError(f"Found no {self._task.row} to train on; X has {len(X_read)} rows.")
-        self._check_learnable(rows)
+            raise ValueError(f"Found no {task.row} to train on; X has {len(X_read)} rows.")
+        valid = None if validation is None else task.read(*validation)
+        others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
+        for given in (validation and validation[0], unlabeled):
+            if given is not None:
+                self._check_same_columns(given, names)
+        error: BaseException | None = None
+        try:
+            fitted = fit(task, settings_of(self), rows, valid, others)
+        except FitStopped as stopped:
+            fitted, error = stopped.fitted, stopped.error
+        self._keep(fitted, names)
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note(_INTERRUPTED)
+        if error is not None:
+            raise error
+        return self
 
-        # A fit that fails from here on must not leave new classes on the old network.
-        self.__dict__.pop("net_", None)
-        self.interrupted_ = True
-        seed = self._draw_seed()
-        rng = np.random.default_rng(seed)
-        self.tokenizer_ = self._load_tokenizer()
-        self.max_length_ = longest_window(self, self.tokenizer_, self._frame())
-        self.__dict__.pop("feature_names_in_", None)
+    def _keep(self, fitted: Fitted, names: np.ndarray | None) -> None:
+        """Set all fitted attributes; nothing else does."""
+        net = fitted.net
+        self._set_task(fitted.task)
+        self.tokenizer_, self.max_length_ = fitted.reader.tokenizer, fitted.reader.max_length
+        self.net_ = net
+        self.loss_ = fitted.loss
+        self.choices_ = fitted.choices
+        self.history_ = fitted.history
+        self.max_epochs_, self.lr_ = net.max_epochs, net.lr
+        self.best_epoch_ = fitted.best_epoch
+        self.negative_ratio_ = fitted.ratio
+        self.interrupted_ = fitted.is_interrupted
+        self._n_training_rows = fitted.n_rows
+        self._n_unlabeled_rows = fitted.n_unlabeled
+        vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
-        if validation is not None:
-            self._check_feature_names(validation[0])
-        if unlabeled is not None:
-            self._check_feature_names(unlabeled)
-        self._learn(rows)
 
-        training, held_out = rows.split(self.validation_fraction, rng, self._strata(rows))
-        valid = held_out if valid is None else valid
-        self._n_training_rows = len(training)
-        self._n_unlabeled_rows = 0 if others is None else len(others)
-        if others is not None:
-            training = with_taught(self, training, others, valid, seed)
-        lesson = self._prepare(training, rng)
-        if not lesson.dataset.n_items:
-            raise ValueError("Found no word to train on: the training sentences have no words.")
-        self.negative_ratio_ = choose_ratio(self.negative_ratio, lesson)
-        if self.negative_ratio_ is not None:
-            lesson = replace(lesson, draw=draw_of(self.negative_ratio_, lesson))
-        name: Any = self.loss
-        self.loss_reason_ = None
-        if name == "auto":
-            name, self.loss_reason_ = self._choose_loss(training, lesson)
-        self.loss_ = make_training_loss(self, name, lesson, self._count_steps(lesson))
-        if lesson.draw is not None:
-            # A ratio forgives the weights of what was drawn; a mean of single losses does not.
-            is_mean = self.loss_.separable
-            lesson = replace(lesson, shift=self._shift(lesson)) if is_mean else lesson.weighted()
-        self._fit_network(lesson, seed, rng, valid)
-        self._decide_on(rows, valid, validation)
-        if missed := self._missed_by_predict(lesson):
-            warn_of_collapse(self, missed)
-        self.interrupted_ = False
-        return self
+    def _set_task(self, task: Any) -> None:
+        """Set what was learned of the task; subclasses set the attributes that show it."""
+        self._learned_task = task
 
     def _check_validation(self, validation: Any) -> None:
         """Raise a ValueError if rows to validate on are missing, or are named twice."""
@@ -197,7 +178,7 @@ class TextEstimator(NetworkEstimator):
                 f"Got validation_fraction={self.validation_fraction!r}."
             )
         validates = validation is not None or self.validation_fraction is not None
-        needs = self._tunes_on_validation()
+        needs = self._needs_validation()
         if needs and not validates:
             raise ValueError(
                 f"{needs} needs rows to validate on: validation_fraction (a float in (0, 1)), or "
@@ -205,35 +186,88 @@ class TextEstimator(NetworkEstimator):
             )
         check_callbacks(self.callbacks, validates)
 
+    def _needs_validation(self) -> str | None:
+        """Return the parameter that needs rows to validate on, as it is set."""
+        return None if self.patience is None else f"patience={self.patience!r}"
+
     def _check_feature_names(self, X: Any) -> None:
         """Raise a ValueError unless a table has the columns of the fit, in that order."""
-        names, known = self._feature_names(X), getattr(self, "feature_names_in_", None)
+        self._check_same_columns(X, getattr(self, "feature_names_in_", None))
+
+    def _check_same_columns(self, X: Any, known: np.ndarray | None) -> None:
+        names = self._feature_names(X)
         if names is not None and known is not None and names.tolist() != known.tolist():
             raise ValueError(
                 f"The columns of X must be those of the fit, in that order: {known.tolist()}; got "
                 f"{names.tolist()}."
             )
 
-    def _draw_seed(self) -> int:
-        """Return the seed of a fit: in all processes of a job, that of the first."""
-        state = self.random_state
-        if isinstance(state, np.random.RandomState):
-            drawn = int(state.randint(2**31 - 1))
-        elif state is None or isinstance(state, np.random.Generator):
-            drawn = int(np.random.default_rng(state).integers(2**31))
-        else:
-            drawn = int(state)
-        seed = torch.tensor(drawn)
-        self._ranks().copy_first([seed])
-        return int(seed)
+    def _read_labelled(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Rows:
+        """Return rows of X, of a table with the columns of the fit, with their labels."""
+        self._check_feature_names(X)
+        rows = self._task.read(X, y, check_sample_weight(weight, _num_samples(X)))
+        if groups is None:
+            return rows
+        return replace(rows, groups=check_rows(groups, "groups", "group names"))
 
-    def _load_tokenizer(self) -> WordTokenizer:
-        reuse, model = active_reuse(), os.fspath(self.model)
-        return WordTokenizer(model) if reuse is None else reuse.tokenizer(model)
+    def _out_of_fold(
+        self,
+        X: Any,
+        y: Any,
+        weight: Any = None,
+        groups: Any = None,
+        **how: Any,
+    ) -> list[Any]:
+        """Return what the decision is made on, for each row, by a fit that has not seen it."""
+        if self._n_unlabeled_rows:
+            raise ValueError(
+                f"This {type(self).__name__} has learned from {self._n_unlabeled_rows:,} rows "
+                f"without labels, and fits of folds would not have them. Tune the decision on rows "
+                f"that are held out, or in the fit by 'cv'."
+            )
+        self._check_feature_names(X)
+        task = self._task
+        X_read, y_read, kept = task.read_training(X, y)
+        weight = check_sample_weight(weight, len(X_read))
+        if kept is not None:  # The others are scored, but nothing is learned from them.
+            is_kept = np.isin(np.arange(len(X_read)), kept)
+            weight = is_kept.astype(np.float32) if weight is None else weight * is_kept
+        if groups is not None:
+            groups = check_rows(groups, "groups", "group names")
+        rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
+        return out_of_fold_scores(task, settings_of(self), rows, **how)
+
+    def _with_task(self, task: Task) -> Self:
+        """Return a copy, which shares the network, with another decision."""
+        other = copy.copy(self)
+        other._set_task(task)
+        return other
+
+    @property
+    def _reader(self) -> Reader:
+        """How texts are read."""
+        return Reader(self.tokenizer_, self.max_length_)
+
+    @property
+    def _logits(self) -> Logits:
+        """The network as the task sees it, computed as ``runtime`` says."""
+        settings = settings_of(self)
+        return logits_of(self._task, self.net_, self._reader, settings, self._used_runtime())
+
+    def _used_runtime(self) -> str:
+        """Return what computes predictions; after an interrupted fit it is torch."""
+        check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
+        return "torch" if self.interrupted_ else self.runtime
+
+    def _network_bytes(self) -> int:
+        runtime = self._used_runtime()
+        if runtime != "torch":
+            return onnx_network(self.net_.module_, runtime, self.max_length_).n_bytes
+        return sum(weight.nbytes for weight in self.net_.module_.parameters())
 
     def _check_is_fitted(self) -> None:
         check_is_fitted(self, "net_")
-        if getattr(self, "interrupted_", False):
+        if self.interrupted_:
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
                 f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",
@@ -247,3 +281,28 @@ class TextEstimator(NetworkEstimator):
         tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
+    """Return checked rows without labels, numbered after those with labels."""
+    if not task.can_label:
+        raise TypeError(
+            f"{task.owner} does not learn from rows without labels: unlabeled must be None."
+        )
+    try:
+        rows = task.read_X(unlabeled)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"unlabeled is read as X is. {error}") from error
+    if not len(rows):
+        raise ValueError("unlabeled must have a row; got none.")
+    return Rows(rows, None, None, None, n_labelled + np.arange(len(rows)))
+
+
+def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:
+    """Raise a ValueError unless each row is in one test part."""
+    counts = np.bincount([row for _, test in splits for row in test], minlength=n_rows)
+    for row in np.flatnonzero(counts != 1)[:1]:
+        raise ValueError(
+            f"{owner} only works for partitions: every row in exactly one test part of cv; row "
+            f"{row} is in {counts[row]}."
+        )

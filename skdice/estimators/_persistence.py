@@ -6,9 +6,10 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
 from .._parameters import parameters_of
+from ..fitting import MODULES, Pace, make_net, settings_of
 from ..io import (
     Manifest,
     Run,
@@ -47,12 +49,12 @@ from ..nn import (
     seeded,
     size_of_network,
 )
-from ..text import SHAPES, WordTokenizer
-from ._lesson import Pace
+from ..tasks import Querying, Tagging, Task
+from ..text import SHAPES, Reader, WordTokenizer
 
 # Saved in files of their own, or set by scikit-learn for routing and output.
 _NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
-_DECISION = ("scheme_", "threshold_", "background_bias_", "null_threshold_")
+_TASK, _NAMES = "_learned_task", "feature_names_in_"
 _MEMBERS = "members."
 # What a manifest has to say of the network and of every fit.
 _SAVED: dict[str, Any] = {
@@ -71,7 +73,8 @@ _SAVED: dict[str, Any] = {
     "max_epochs_": int,
     "lr_": float,
     "negative_ratio_": (float, NoneType),
-    "loss_reason_": (str, NoneType),
+    "choices_": pd.DataFrame,
+    _TASK: dict,
 }
 
 
@@ -85,7 +88,7 @@ def save_estimator(
     manifest = Manifest(
         estimator=type(estimator).__name__,
         parameters=parameters,
-        state=fitted_state(estimator),
+        state=_saved_state(estimator),
         network={
             "n_outputs": net.module__n_classes,
             "criterion": net.criterion_,
@@ -100,7 +103,7 @@ def save_estimator(
     network = SavedNetwork(
         module=module,
         tokenizer=tokenizer.tokenizer,
-        config=estimator._model_config(),
+        config=estimator._task.model_config,
         max_length=estimator.max_length_,
         # Where transformers gives a model raw text and skdice gives it words.
         splits_words=estimator._task.row == "sentence" and not estimator._task.reads_two_texts,
@@ -112,6 +115,7 @@ def save_estimator(
 
 def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Export the network of a fitted estimator, as ``export_onnx`` says."""
+    task = estimator._task
     metadata = {
         "estimator": type(estimator).__name__,
         "skdice_version": installed_versions()["skdice"],
@@ -119,17 +123,17 @@ def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
         # JSON has no infinity.
         "decision": {
             name: repr(value) if value in (math.inf, -math.inf) else value
-            for name, value in _decision(estimator).items()
+            for name, value in _decision(task).items()
         },
     }
-    if classes := estimator._class_names():
-        metadata["classes"] = classes
-    if "queries_" in vars(estimator):
-        metadata["queries"] = estimator.queries_
-    if getattr(estimator, "word_shapes_", False):
+    if task.class_names:
+        metadata["classes"] = task.class_names
+    if isinstance(task, Querying):
+        metadata["queries"] = task.queries
+    if isinstance(task, Tagging) and task.word_shapes:
         metadata["word_shapes"] = SHAPES
-    if getattr(estimator, "crf_", False):
-        metadata["crf"] = estimator.scheme_
+    if isinstance(task, Tagging) and task.crf:
+        metadata["crf"] = task.scheme
     export(path, estimator.net_.module_, max_length=estimator.max_length_, metadata=metadata)
 
 
@@ -159,8 +163,9 @@ def load_estimator(
         try:
             _check_fit(by_name[name], manifest, place)
             estimator = by_name[name](**{**manifest.parameters, **chosen})
-            tokenizer = estimator.tokenizer_ = WordTokenizer(str(place))
-            net = _read_net(estimator, place, manifest)
+            tokenizer = WordTokenizer(str(place))
+            task = _read_task(estimator, manifest)
+            net = _read_net(estimator, task, tokenizer, place, manifest)
         except RecursionError as error:  # Losses in one another are copied by many functions.
             raise damaged(place, "it has values in one another without end") from error
         try:
@@ -171,8 +176,9 @@ def load_estimator(
             ) from error
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
         tokenizer._word_prefix = manifest.network["word_prefix"]
-        loss = loss_of(net.criterion_)
-        vars(estimator).update(manifest.state, net_=net, loss_=loss)
+        state = {name: part for name, part in manifest.state.items() if name != _TASK}
+        vars(estimator).update(state, tokenizer_=tokenizer, net_=net, loss_=loss_of(net.criterion_))
+        estimator._set_task(task)
         return estimator
 
     return read_one_version(find_saved(directory, revision), load)
@@ -189,48 +195,87 @@ def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:
         )
     check_loads_nothing_else(place)
     try:
-        _check_state(cls, manifest, place)
         # Where checkpoints go matters to fits alone.
-        cls(**{**manifest.parameters, "checkpoint_dir": None})._check_parameters()
+        estimator = cls(**{**manifest.parameters, "checkpoint_dir": None})
+        _check_state(estimator, manifest, place)
+        estimator._check_parameters()
     except ValueError as error:
         raise damaged(place, f"what it says of the fit cannot be ({error})") from error
 
 
-def _check_state(kind: Any, manifest: Manifest, place: Path) -> None:
+def _check_state(estimator: Any, manifest: Manifest, place: Path) -> None:
     """Raise a ValueError unless all is there that an estimator predicts with."""
     values = {**manifest.network, **manifest.state}
-    for name, types in {**_SAVED, **kind._task.state}.items():
+    for name, types in _SAVED.items():
         is_bool = isinstance(values.get(name), bool)
         if name not in values or not isinstance(values[name], types) or is_bool != (types is bool):
             raise ValueError(f"{name!r} is {values.get(name, 'missing')!r:.200}")
     for name in manifest.state:
-        if hasattr(kind, name):
-            raise ValueError(f"{name!r} is no state of a fit, but a part of {kind.__name__}")
+        if hasattr(type(estimator), name):
+            raise ValueError(f"{name!r} is no state of a fit, but a part of the class")
     if values["precision"] not in PRECISIONS:
         raise ValueError(f"'precision' is {values['precision']!r}")
-    n_classes = len(values.get("classes_", ()))
-    if n_classes and n_classes != values["n_outputs"]:
-        raise ValueError(f"there are {n_classes} 'classes_' and {values['n_outputs']} outputs")
+    task = _read_task(estimator, manifest)
+    if task.n_outputs != values["n_outputs"]:
+        raise ValueError(f"the task has {task.n_outputs} outputs, not {values['n_outputs']}")
     config_file = str(place / MODEL_CONFIG) if manifest.has_adapters else None
-    limit = size_of_network(str(place), kind._module_class._auto_class, config_file).n_positions
+    auto_class = MODULES[task.head]._auto_class
+    limit = size_of_network(str(place), auto_class, config_file).n_positions
     if not 1 <= values["max_length_"] <= (limit or math.inf):
         raise ValueError(f"'max_length_' is {values['max_length_']}, of {limit} positions")
 
 
-def _read_net(estimator: Any, place: Path, manifest: Manifest) -> TextNet:
-    network = manifest.network
+def _read_task(estimator: Any, manifest: Manifest) -> Task:
+    """Return the task of a fit; a ValueError says which of its values it cannot have."""
+    kind, saved = type(estimator._asked()), manifest.state[_TASK]
+    hints = get_type_hints(kind)
+    names = {known.name for known in fields(kind)}
+    if saved.keys() != names:
+        raise ValueError(f"the task has {sorted(saved)}, not {sorted(names)}")
+    for name, value in saved.items():
+        if not _is_of(value, hints[name]):
+            raise ValueError(f"{name!r} of the task is {value!r:.200}")
+    task: Task = kind(**saved)
+    if task.open:
+        raise ValueError(f"{task.open[0]!r} of the task is missing")
+    return task
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Return whether a value is of a type, as far as its outermost part says."""
+    if hint is Any:
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_of(value, part) for part in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    kind = get_origin(hint) or hint
+    if isinstance(value, bool) != (kind is bool):
+        return False
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _read_net(
+    estimator: Any, task: Task, tokenizer: WordTokenizer, place: Path, manifest: Manifest
+) -> TextNet:
+    network, settings = manifest.network, settings_of(estimator)
     device = _usable_device(estimator.device, place)
-    criterion, n_outputs, precision = (network[k] for k in ("criterion", "n_outputs", "precision"))
-    idle = Pace(max_epochs=1, lr=1.0, head_lr=1.0)  # It predicts.
     model = os.fspath(estimator.model) if manifest.has_adapters else str(place)
-    net: TextNet = estimator._make_net(criterion, model, n_outputs, precision, idle)
+    net = make_net(
+        task,
+        replace(settings, model=model),
+        Reader(tokenizer, manifest.state["max_length_"]),
+        criterion=network["criterion"],
+        precision=network["precision"],
+        pace=Pace(max_epochs=1, lr=1.0, head_lr=1.0),  # It predicts.
+    )
     with seeded(0, device):  # New layers are drawn before their weights are read.
         if manifest.has_adapters:
             net.module__config = str(place / MODEL_CONFIG)
             _initialize_on_base(net, place, network["base_digest"])
         else:
             net.module__peft_config = None  # Merged into the weights, if there were any.
-            check_weights(place, estimator._module_class._auto_class)
+            check_weights(place, MODULES[task.head]._auto_class)
             net.initialize()
     _load_head(net.module_, place)
     net.drop_training_state()
@@ -278,6 +323,14 @@ def fitted_state(estimator: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(estimator).items() if name not in left_out}
 
 
+def _saved_state(estimator: Any) -> dict[str, Any]:
+    """Return what ``fit`` set, with the task as a dict; what follows from it is left out."""
+    task, state = estimator._task, vars(estimator)
+    names = [name for name in (*_SAVED, _NAMES) if name in state and name != _TASK]
+    of_task = {known.name: getattr(task, known.name) for known in fields(task)}
+    return {**{name: state[name] for name in names}, _TASK: of_task}
+
+
 def _metrics(estimator: Any) -> dict[str, float]:
     # No epoch is the best one if the first was interrupted.
     history = estimator.history_
@@ -297,21 +350,19 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
             for name, value in manifest.parameters.items()
             if stated[name].on_card and repr(value) != repr(defaults[name].default)
         },
-        metric=estimator._metric_name(),
-        decision=_decision(estimator),
-        classes=estimator._class_names(),
+        metric=estimator._task.metric_name,
+        decision=_decision(estimator._task),
+        classes=estimator._task.class_names,
         n_members=1 + len(estimator.net_.module_.members),
         is_context_first=estimator.tokenizer_.pads_left,
     )
 
 
-def _decision(estimator: Any) -> dict[str, Any]:
-    """Return the fitted attributes that turn logits into predictions."""
-    state = vars(estimator)
-    found = {name: state[name] for name in _DECISION if name in state}
+def _decision(task: Task) -> dict[str, Any]:
+    """Return the fitted attributes that turn logits into predictions, as JSON has them."""
     return {
         name: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        for name, value in found.items()
+        for name, value in task.decision.items()
     }
 
 

@@ -1,44 +1,13 @@
 """Entities by asking for each type: BERT-MRC named entity recognition."""
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import numpy as np
-
-from .._inputs import check_tags, check_token_lists
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
-from .._typing import TokenLists
-from ..datasets import write_tags
-from ..io import CardTexts
-from ..losses import Candidates, QueryLoss
-from ..nn import QueryModule
-from ..text import (
-    EncodedDataset,
-    EncodedQueries,
-    Entity,
-    best_disjoint,
-    by_label,
-    encode_queries,
-    find_spans,
-)
-from ._default_queries import check_queries, choose_queries
-from ._goal import Goal, choose_decision
-from ._lesson import Lesson, Rule, positives_first, prior_shift
-from ._loss import check_loss_classes
-from ._rows import Rows, Task
-from ._targets import check_entities, find_overlap, span_f1_score
-from ._words import WordTagger, count_tagged
-
-# Numbers that stand for a word in the score of a match, as start and as end.
-_MATCH_SIZE = 64
-# Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
-_CHUNK_SENTENCES = 512
-# Thresholds tried, in the order of preference among equally good ones.
-_THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
-
-Found = list[list[tuple[float, Entity]]]
+from ..losses import Candidates
+from ..tasks import Querying, check_queries
+from ..text import Entity
+from ._words import WordTagger
 
 _STRIDE = """
 Pieces of the sentence that neighbouring windows share; by default a quarter of what fits beside
@@ -48,8 +17,6 @@ _QUERIES = """
 What to ask for each label. Labels without a query get a default one, if they are common (PER, LOC,
 ORG, Disease, ...), or else their name, with a warning.
 """
-# A sentence is shown with several queries (benchmarks/STUDY.md).
-_RULE = Rule(ratio=1.0, rare=1.0, presentations=2400)
 _CANDIDATES = """
 Pairs of words on which the match of a start with an end is trained: all pairs of a window, those of
 a gold start and a gold end, those of a predicted or gold start and end, or these and some random
@@ -100,7 +67,7 @@ class DiceQueryTagger(WordTagger):
         Training words that the splitter "words" would cut most often (``'@name'``, ``"'s"``); empty
         if it would cut less than one in twenty.
     threshold_ : float, or dict of label to float
-        What the lowest of the three logits of an entity is held against: 0 after ``fit``, see
+        The score that an entity has to exceed, in [0, 1]: 0.5 after ``fit``, see
         :func:`skdice.model_selection.tune_decision`.
     %(attributes)s
 
@@ -127,32 +94,6 @@ class DiceQueryTagger(WordTagger):
     >>> tagger.predict_spans([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     """
 
-    _module_class = QueryModule
-    _task = Task(
-        row="sentence",
-        reads_two_texts=True,
-        read_X=check_token_lists,
-        read_y=check_tags,
-        find_measure=lambda y: "entities",
-        count_rows=count_tagged,
-        state={
-            "labels_": list,
-            "queries_": dict,
-            "scheme_": str,
-            "_roles": dict,
-            "splitter_": str,
-            "cut_words_": list,
-            "threshold_": (int, float, dict),
-        },
-        card=CardTexts(
-            "token-classification",
-            "finds the entities of a sentence by asking for each type",
-            'model.predict([["John", "lives", "in", "Oslo"]])',
-            None,
-            "The score of an entity is a sigmoid of the lowest of its three logits.",
-        ),
-    )
-
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     queries: Annotated[
         dict[str, str] | None, Parameter("dict of label to str", _QUERIES, check_queries)
@@ -168,167 +109,52 @@ class DiceQueryTagger(WordTagger):
     match_candidates: Annotated[Candidates, option(_CANDIDATES)] = "pred_gold_random"
     decode: Annotated[Literal["flat", "nested"], option(_DECODE)] = "flat"
 
-    def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
-        sentences = check_token_lists(X)
-        return sentences, check_entities(y, sentences)
+    def _asked(self) -> Querying:
+        return Querying(
+            owner=type(self).__name__,
+            stride=self.stride,
+            queries=self.queries,
+            span_weights=tuple(self.span_weights),
+            match_candidates=self.match_candidates,
+            decode=self.decode,
+        )
 
-    def _check_learnable(self, rows: Rows) -> None:
-        for i, spans in zip(rows.number, rows.y.spans):
-            overlap = find_overlap(spans) if self.decode == "flat" else None
-            if overlap:
-                raise ValueError(
-                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
-                    f"which decode='flat' cannot give; take decode='nested'."
-                )
-        if not any(rows.y.spans):
-            raise ValueError(
-                f"{type(self).__name__} needs an entity in y; got {len(rows)} rows without any."
-            )
-        check_loss_classes(self.loss, 1)
+    def _set_task(self, task: Querying) -> None:
+        super()._set_task(task)
+        self.labels_, self.queries_, self.scheme_ = task.labels, task.queries, task.scheme
+        self.splitter_, self.cut_words_ = task.splitter, task.cut_words
 
-    def _learn(self, rows: Rows) -> None:
-        self.labels_ = sorted({label for spans in rows.y.spans for _, _, label in spans})
-        self.queries_ = choose_queries(self.labels_, self.queries)
-        self.scheme_ = rows.y.scheme or "IOB2"
-        self._roles = rows.y.roles
-        self._learn_splitter(rows.X)
-        self.threshold_: float | dict[str, float] = 0.0
+    @property
+    def _task(self) -> Querying:
+        task = super()._task
+        assert isinstance(task, Querying)
+        return task
 
-    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
-        spans = rows.y.spans
-        encoded = self._encode(rows.X, spans, rows.weight)
-        if encoded.n_uncovered:
-            warnings.warn(
-                f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
-                f"and lie in no window as a whole, so their start and end are learned, but not "
-                f"that they belong together. A larger stride or max_length helps.",
-                stacklevel=3,
-            )
-        counts = _count(encoded, spans)
-        lesson = Lesson(encoded.dataset, [0, 1], counts, 0, binary=True)
-        if self.negative_ratio is None:
-            return replace(lesson, windows_per_text=len(self.labels_))
-        # Each sentence with each query is a text.
-        dataset = encoded.by_query()
-        assert dataset.target is not None
-        group = positives_first(dataset, dataset.target[:, 0] == 1)
-        return replace(lesson, dataset=dataset, group=group, rule=_RULE)
+    @property
+    def threshold_(self) -> float | dict[str, float]:
+        """The score that an entity has to exceed, in [0, 1]."""
+        if "_learned_task" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} has no threshold_: it is not fitted.")
+        return self._task.threshold
 
-    def _choose_loss(self, rows: Rows, lesson: Lesson) -> tuple[str, str]:
-        return "dice", "dice, as few words start or end an entity of one type"
-
-    def _shift(self, lesson: Lesson) -> np.ndarray:
-        shift = np.zeros(self._n_outputs(), dtype=np.float32)
-        target = lesson.dataset.target
-        assert target is not None
-        shift[:2] = prior_shift(target[:, :2], 2, lesson.item_weight, lesson.item_share)
-        return shift
-
-    def _criterion(self, loss: Any) -> Any:
-        return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
-
-    def _n_outputs(self) -> int:
-        return 2 + 2 * _MATCH_SIZE
-
-    def _validator(self, rows: Rows) -> Callable[[], float]:
-        return lambda: span_f1_score(rows.y.spans, self._decide(self._find(rows.X)))
-
-    def _predicted(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        return logits[:, :2].max(0) > 0
-
-    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        return None if predicted.all() else "found no entity"
-
-    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        gold = check_entities(y, sentences)
-        return span_f1_score(gold.spans, self._find_entities(sentences))
+    @threshold_.setter
+    def threshold_(self, threshold: float | Mapping[str, float]) -> None:
+        self._learned_task = self._task.with_threshold(threshold)
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        return self._tags_of(self._find(sentences), sentences)
-
-    def _tags_of(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        return [
-            write_tags(row, len(sentence), self.scheme_, self._roles)
-            for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
-        ]
+        task = self._task
+        return task.tags(task.find(sentences, self._reader, self._logits), sentences)
 
     def _entity_labels(self) -> list[str]:
-        return self.labels_
+        return self._task.entity_labels
 
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
-        return self._decide(self._find(sentences))
+        task = self._task
+        return task.entities(task.find(sentences, self._reader, self._logits))
 
-    def _find(
-        self,
-        sentences: Sequence[Sequence[str]],
-        threshold: float | Mapping[str, float] | None = None,
-    ) -> Found:
-        """Return all spans above the threshold, with their logits."""
-        threshold = self.threshold_ if threshold is None else threshold
-        found: Found = []
-        for start in range(0, len(sentences), _CHUNK_SENTENCES):
-            encoded = self._encode(sentences[start : start + _CHUNK_SENTENCES])
-            logits = self._predict_logits(encoded.dataset)
-            found += find_spans(encoded, logits, self.labels_, threshold)
-        return found
-
-    def _decide(self, found: Found) -> list[list[Entity]]:
-        if self.decode == "flat":
-            found = [best_disjoint(spans) for spans in found]
-        return _entities(found)
-
-    def _decision_scores(self, X: TokenLists) -> Found:
-        """Return the spans of each sentence that a threshold may keep, with their logits."""
-        return self._find(check_token_lists(X), min(_THRESHOLDS))
-
-    def _tune_decision(self, rows: Rows, goal: Goal, scores: Any = None) -> None:
-        """Set ``threshold_`` to what is best on held-out sentences."""
-        gold, found = rows.y, self._decision_scores(rows.X) if scores is None else scores()
-
-        def above(threshold: Any) -> Found:
-            lowest = by_label(threshold, self.labels_)
-            return [[span for span in spans if span[0] > lowest[span[1].label]] for spans in found]
-
-        if goal.metric is None:
-            self.threshold_ = choose_decision(
-                gold.spans,
-                lambda threshold: self._decide(above(threshold)),
-                _THRESHOLDS,
-                self.labels_,
-                goal,
-            )
-            return
-
-        def score(threshold: float) -> float:
-            kept = above(threshold)
-            has_tags = gold.scheme is not None
-            return goal.metric(self._tags_of(kept, rows.X) if has_tags else self._decide(kept))
-
-        self.threshold_ = max(_THRESHOLDS, key=score)
-
-    def _encode(
-        self,
-        sentences: Sequence[Sequence[str]],
-        spans: list[list[tuple[int, int, str]]] | None = None,
-        weight: np.ndarray | None = None,
-    ) -> EncodedQueries:
-        numbered = None
-        if spans is not None:
-            number = {label: i for i, label in enumerate(self.labels_)}
-            numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
-        queries = [self.queries_[label] for label in self.labels_]
-        encoded = self._encode_once(
-            (self.stride, queries, sentences, numbered),
-            lambda: encode_queries(
-                sentences,
-                queries,
-                self.tokenizer_,
-                self.max_length_,
-                self.stride,
-                spans=numbered,
-            ),
-        )
-        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
+    def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
+        task = self._task
+        return task.score(task.read_y(y, sentences), self._find_entities(sentences))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -338,25 +164,3 @@ class DiceQueryTagger(WordTagger):
                 f"(words that start no entity) and 1 (those that do), not labels. Got "
                 f"{self.class_weight!r} instead."
             )
-
-    def _windows_per_text(self) -> int:
-        return len(self.labels_)
-
-
-def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:
-    return [[entity for _, entity in spans] for spans in found]
-
-
-def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
-    """Return how many (word, type) pairs that are asked for start no entity, and how many do.
-
-    A word in several windows is one, and a weight counts as repetition.
-    """
-    data = encoded.dataset
-    window = np.repeat(np.arange(len(data)), data.items.lengths)
-    sentence, query = data.text[window], encoded.query[window]
-    words = np.unique(np.stack([sentence, query, encoded.word], axis=1), axis=0)
-    starts = {(i, start, label) for i, row in enumerate(spans) for start, _, label in row}
-    weight = data.text_weight
-    n_starts = sum(weight[i] for i, _, _ in starts)
-    return np.array([weight[words[:, 0]].sum() - n_starts, n_starts])

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..io import upload
 from ..nn import is_first_process
 from ._persistence import export_network, load_estimator, save_estimator
-from ._shared_parameters import SharedParameters
+from ._shared import SharedParameters
 
 
 class SavedEstimator(SharedParameters):

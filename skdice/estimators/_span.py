@@ -1,37 +1,18 @@
 """Extractive question answering: the answer is a part of the context."""
 
-import math
-import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._inputs import check_rows, column_names, list_rows
+from .._inputs import column_names
 from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, ObjectArray, Questions
-from ..io import QUESTION_ANSWERING, CardTexts
-from ..losses import Loss, SpanLoss, is_over_positions
-from ..metrics import count_rows, read_answers, score_rows, squad_exact_match, squad_f1_score
-from ..nn import SpanModule
-from ..text import (
-    Answer,
-    Candidates,
-    EncodedDataset,
-    EncodedQuestions,
-    SpanDecoder,
-    encode_questions,
-    pick_answers,
-)
+from ..losses import Loss, is_over_positions
+from ..metrics import squad_exact_match, squad_f1_score
+from ..tasks import Answering, object_array
+from ..text import Answer
 from ._base import TextEstimator
-from ._goal import F1, Goal, tune_thresholds
-from ._lesson import Lesson, prior_shift
-from ._loss import check_loss_classes
-from ._out_of_fold import out_of_fold_scores
-from ._questions import GoldAnswers, align_answers, check_questions
-from ._rows import Rows, Task, object_array
 
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
@@ -49,19 +30,6 @@ What ``fit`` does if an answer does not stand at its ``answer_start``: "repair" 
 place that has its text, "raise" raises an error, and "skip" leaves the answer out (and its row, if
 it has no other one). ``n_misaligned_`` and a warning have the number of such answers.
 """
-
-
-def _read_questions(X: Any) -> list[tuple[str, str]]:
-    return list(zip(*check_questions(X)))
-
-
-def _contexts(rows: Sequence[tuple[str, str]]) -> list[str]:
-    return [context for _, context in rows]
-
-
-def _read_answers(y: Any, rows: Any = None) -> list[list[str]]:
-    answers = check_rows(y, "y", "answers")
-    return [read_answers(row, f"row {i} of y") for i, row in enumerate(answers)]
 
 
 @parametrised
@@ -116,30 +84,10 @@ class DiceSpanExtractor(TextEstimator):
     array(['Oslo'], dtype=object)
     """
 
-    _module_class = SpanModule
-    _task = Task(
-        row="question",
-        reads_two_texts=True,
-        read_X=_read_questions,
-        read_y=_read_answers,
-        find_measure=lambda y: "questions",
-        count_rows=lambda estimator, *given: count_rows(*given),
-        find_groups=lambda X: check_questions(X)[1],
-        state={"n_misaligned_": int, "null_threshold_": (int, float)},
-        card=CardTexts(
-            "question-answering",
-            "answers questions by a part of a context",
-            'model.predict([("Where does John live?", "John lives in Oslo.")])',
-            QUESTION_ANSWERING,
-            "The scores of `predict_spans` are shares among all spans of the context and no "
-            "answer.",
-        ),
-    )
-
     stride: Annotated[int | None, number(_STRIDE, low=0, integer=True, optional=True)] = None
     null_threshold: Annotated[
         float | Literal["auto", "cv"],
-        number(_NULL_THRESHOLD, closed="both", words=("auto", "cv"), in_folds="auto"),
+        number(_NULL_THRESHOLD, closed="both", words=("auto", "cv")),
     ] = "auto"
     n_best: Annotated[
         int,
@@ -150,94 +98,30 @@ class DiceSpanExtractor(TextEstimator):
     ] = 30
     on_misaligned: Annotated[Literal["repair", "raise", "skip"], option(_ON_MISALIGNED)] = "repair"
 
-    def _read_training(self, X: Any, y: Any) -> tuple[Sequence[Any], Any, np.ndarray | None]:
-        rows = self._task.read_X(X)
-        gold = align_answers(y, [context for _, context in rows], self.on_misaligned)
-        return rows, gold, gold.kept
-
-    def _read_labelled(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
-        rows, answers = super()._read_labelled(X, y)
-        return rows, GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
-
-    def _check_learnable(self, rows: Rows) -> None:
-        check_loss_classes(self.loss, 1)
-
-    def _learn(self, rows: Rows) -> None:
-        self.n_misaligned_ = rows.y.n_misaligned
+    def _asked(self) -> Answering:
         threshold = self.null_threshold
-        if isinstance(threshold, str):
-            threshold = math.inf if None not in rows.y.spans else 0.0
-        self.null_threshold_ = float(threshold)
+        is_open = isinstance(threshold, str)
+        return Answering(
+            owner=type(self).__name__,
+            tuning=("cv" if threshold == "cv" else "validation") if is_open else None,
+            stride=self.stride,
+            null_threshold=None if isinstance(threshold, str) else float(threshold),
+            n_best=self.n_best,
+            max_answer_length=self.max_answer_length,
+            on_misaligned=self.on_misaligned,
+        )
 
-    def _prepare(self, rows: Rows, rng: np.random.Generator) -> Lesson:
-        encoded = self._encode(rows.X, rows.y.spans, rows.weight)
-        if len(encoded.uncovered):
-            uncovered = list_rows(rows.number[encoded.uncovered].tolist())
-            warnings.warn(
-                f"The answers of {len(encoded.uncovered)} questions are longer than what "
-                f"neighbouring windows share and lie in no window as a whole, so they are not "
-                f"learned; a larger stride or max_length helps: {uncovered}.",
-                stacklevel=3,
-            )
-        group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
-        counts = encoded.count_starts()
-        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
+    def _set_task(self, task: Answering) -> None:
+        super()._set_task(task)
+        self.null_threshold_, self.n_misaligned_ = task.null_threshold, task.n_misaligned
 
-    def _shift(self, lesson: Lesson) -> np.ndarray:
-        # The first item of a window stands for "no answer".
-        target, first = lesson.dataset.target, lesson.dataset.items.offsets[:-1]
-        assert target is not None
-        shift = np.zeros((len(target), 2), dtype=np.float32)
-        weight, share = lesson.item_weight, lesson.item_share
-        others = np.delete(np.arange(len(target)), first)
-        # Of one softmax over a window, the odds of "no answer" say all.
-        for items in (first,) if is_over_positions(self.loss_) else (first, others):
-            shift[items] = prior_shift(target[items, :2], 2, weight[items], share[items])
-        return shift
-
-    def _criterion(self, loss: Any) -> Any:
-        return SpanLoss(loss)
-
-    def _n_outputs(self) -> int:
-        return 2
-
-    def _tunes(self) -> bool:
-        """Whether the threshold is to be found, and questions may have no answer."""
-        return isinstance(self.null_threshold, str) and self.null_threshold_ != math.inf
-
-    def _validator(self, rows: Rows) -> Callable[[], float]:
-        encoded, answers = self._encode(rows.X), rows.y.answers
-        contexts = _contexts(rows.X)
-
-        def validate() -> float:
-            found = self._find(encoded, n_best=1)
-            if self._tunes():
-                self._tune_decision(rows, scores=lambda: found)
-            return self._metric(answers, pick_answers(found, contexts, self.null_threshold_))
-
-        return validate
-
-    def _decide_on(self, rows: Rows, valid: Rows, held_out: tuple[Any, Any] | None) -> None:
-        if not self._tunes():
-            return
-        if self.null_threshold == "cv":
-            answers = rows.y.answers
-            given = (rows.X, answers, rows.weight, rows.groups, held_out)
-            unseen = partial(out_of_fold_scores, self, *given)
-            self._tune_decision(rows, scores=unseen)
-        elif len(valid):
-            self._validator(valid)()  # Sets the threshold of the weights that were kept.
-
-    def _predicted(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        # The first position of a window stands for "no answer".
-        first = dataset.items.offsets[:-1]
-        none, logits = logits[first].sum(1), logits.copy()
-        logits[first] = -np.inf
-        best = np.maximum.reduceat(logits, first).sum(1)
-        return (best > none - self.null_threshold_).any(keepdims=True)
-
-    def _missed(self, predicted: np.ndarray, target: np.ndarray) -> str | None:
-        return None if predicted.any() else "answered no question"
+    @property
+    def _task(self) -> Answering:
+        task = super()._task
+        assert isinstance(task, Answering)
+        if "_learned_task" not in vars(self):
+            return task
+        return replace(task, null_threshold=self.null_threshold_)
 
     def predict(self, X: Questions) -> ObjectArray[str]:
         """Answer questions.
@@ -252,9 +136,9 @@ class DiceSpanExtractor(TextEstimator):
             The text of each answer, ``""`` for no answer.
         """
         self._check_is_fitted()
-        questions = _read_questions(X)
-        found = self._find(self._encode(questions), n_best=1)
-        return object_array(pick_answers(found, _contexts(questions), self.null_threshold_))
+        rows, task = self._task.read_X(X), self._task
+        found = task.scores(rows, self._reader, self._logits)
+        return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
         """Find the best spans of the contexts, whatever ``null_threshold_`` is.
@@ -274,13 +158,14 @@ class DiceSpanExtractor(TextEstimator):
         """
         self._check_is_fitted()
         check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
-        questions = _read_questions(X)
-        n_best = self.n_best if n_best is None else n_best
-        found = self._find(self._encode(questions), n_best)
+        task = self._task
+        rows = task.read_X(X)
+        encoded = task.encode(rows, self._reader)
+        found = task.find(encoded, self._logits, task.n_best if n_best is None else n_best)
         return object_array(
             [
                 [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
-                for candidates, (_, context) in zip(found, questions)
+                for candidates, (_, context) in zip(found, rows)
             ]
         )
 
@@ -299,7 +184,8 @@ class DiceSpanExtractor(TextEstimator):
             Infinite where the tokenizer keeps nothing of the context.
         """
         self._check_is_fitted()
-        found = self._decision_scores(X)
+        task = self._task
+        found = task.scores(task.read_X(X), self._reader, self._logits)
         return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
 
     def score(self, X: Questions, y: Answers) -> float:
@@ -316,7 +202,7 @@ class DiceSpanExtractor(TextEstimator):
         float
             In [0, 1].
         """
-        return self._metric(y, self.predict(X))
+        return float(squad_f1_score(y, self.predict(X)))
 
     def exact_match(self, X: Questions, y: Answers) -> float:
         """Return the share of the questions whose answer is right as a whole, as SQuAD counts.
@@ -332,42 +218,6 @@ class DiceSpanExtractor(TextEstimator):
             In [0, 1].
         """
         return float(squad_exact_match(y, self.predict(X)))
-
-    def _metric(self, y_true: Any, y_pred: Any) -> float:
-        return float(squad_f1_score(y_true, y_pred))
-
-    def _decision_scores(self, X: Questions) -> list[Candidates]:
-        """Return the best span of each question, and by how much no answer exceeds it."""
-        return self._find(self._encode(_read_questions(X)), n_best=1)
-
-    def _tune_decision(self, rows: Rows, goal: Goal = F1, scores: Any = None) -> None:
-        """Set ``null_threshold_`` to what is best on held-out questions."""
-        y, contexts = rows.y.answers, _contexts(rows.X)
-        found = self._decision_scores(rows.X) if scores is None else scores()
-        no_answer = np.array([candidates.no_answer for candidates in found])
-        if goal.has_floor:
-            answers = pick_answers(found, contexts, math.inf)
-            f1 = score_rows(y, answers, "2.0").f1
-            can_answer = np.array([text != "" for text in answers])
-            n_actual = sum(map(any, _read_answers(y)))
-
-            def score(threshold: float) -> float:
-                is_answered = can_answer & (no_answer <= threshold)
-                return float(goal.value(f1[is_answered].sum(), is_answered.sum(), n_actual))
-        elif goal.metric is None:
-            answered = score_rows(y, pick_answers(found, contexts, math.inf), "2.0").f1
-            silent = score_rows(y, [""] * len(found), "2.0").f1
-
-            def score(threshold: float) -> float:
-                return float(np.where(no_answer > threshold, silent, answered).mean())
-        else:
-
-            def score(threshold: float) -> float:
-                return goal.metric(pick_answers(found, contexts, threshold))
-
-        finite = no_answer[np.isfinite(no_answer)]
-        self.null_threshold_ = float(tune_thresholds(finite, score, is_multilabel=False))
-        goal.warn_if_missed(score(self.null_threshold_))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -387,22 +237,3 @@ class DiceSpanExtractor(TextEstimator):
     def _feature_names(self, X: Any) -> np.ndarray | None:
         names = np.array(["question", "context"], dtype=object)
         return None if column_names(X) is None else names
-
-    def _encode(
-        self,
-        rows: Sequence[tuple[str, str]],
-        answers: Any = None,
-        weight: np.ndarray | None = None,
-    ) -> EncodedQuestions:
-        questions, contexts = [question for question, _ in rows], _contexts(rows)
-        encoded = self._encode_once(
-            (self.stride, questions, contexts, answers),
-            lambda: encode_questions(
-                questions, contexts, self.tokenizer_, self.max_length_, self.stride, answers=answers
-            ),
-        )
-        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
-
-    def _find(self, encoded: EncodedQuestions, n_best: int) -> list[Candidates]:
-        decoder = SpanDecoder(self.max_answer_length, n_best)
-        return decoder.decode(encoded, self._predict_logits(encoded.dataset))

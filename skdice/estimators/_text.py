@@ -1,28 +1,12 @@
 """Text classification, with one label or several."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-import numpy as np
-from sklearn.metrics import accuracy_score, f1_score
-
-from .._inputs import check_texts
 from .._parameters import option, parametrised
-from ..io import PIPELINE, SOFTMAX, CardTexts
-from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
-from ._rows import Task
-from ._targets import check_indicator, check_labels, is_indicator
+from ..tasks import ClassifyingTexts
+from ._classifier import TextClassifier
 
 _TRUNCATION = "Longer texts lose their end, with a warning that counts them, or are an error."
-
-
-def _read_texts(X: Any) -> list[tuple[str]]:
-    return [(text,) for text in check_texts(X)]
-
-
-def _read_labels(y: Any, rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray | None]:
-    n_rows = len(rows)
-    return check_indicator(y, n_rows) if is_indicator(y) else (check_labels(y, n_rows), None)
 
 
 @parametrised
@@ -65,35 +49,9 @@ class DiceTextClassifier(TextClassifier):
     array(['spam'], dtype=object)
     """
 
-    _task = Task(
-        row="text",
-        is_classifier=True,
-        read_X=_read_texts,
-        read_y=_read_labels,
-        find_measure=lambda y: "texts",
-        count_rows=count_labelled,
-        state=CLASSIFIER_STATE,
-        card=CardTexts(
-            "text-classification",
-            "classifies texts",
-            'model.predict(["You have won a prize! Call now."])',
-            PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
-            SOFTMAX,
-        ),
-    )
+    _task_class = ClassifyingTexts
 
     truncation: Annotated[Literal["longest_first", "error"], option(_TRUNCATION)] = "longest_first"
-
-    def _metric_name(self) -> str:
-        return "F1" if self._is_multilabel else "accuracy"
-
-    def _metric(
-        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
-    ) -> float:
-        if y_pred.ndim == 1:
-            return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
-        options = {"average": "micro", "zero_division": 0.0}
-        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

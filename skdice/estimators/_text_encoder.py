@@ -8,7 +8,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Labels
-from ._out_of_fold import check_partition, out_of_fold_scores
+from ._base import check_partition
 
 
 class DiceTextEncoder(TransformerMixin, BaseEstimator):
@@ -92,8 +92,9 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
         self.fit(X, y)
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         check_partition(splits, len(y), "fit_transform")
-        scores = out_of_fold_scores(self.estimator_, X, y, splits=splits)
-        return _columns(self.estimator_._decision(np.stack(scores)))
+        fitted = self.estimator_
+        scores = fitted._out_of_fold(X, y, splits=splits)
+        return _columns(fitted._task.decision_values(np.stack(scores)))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the scores of texts.
@@ -123,7 +124,7 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         classes = list(map(str, self.estimator_.classes_))
-        has_one = len(classes) == 2 and not self.estimator_._is_multilabel
+        has_one = len(classes) == 2 and not self.estimator_._task.is_multilabel
         return np.array(classes[1:] if has_one else classes, dtype=object)
 
     def __sklearn_tags__(self) -> Any:

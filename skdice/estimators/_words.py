@@ -5,20 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from .._inputs import check_tags, check_texts, check_token_lists, describe, list_some
+from .._inputs import check_texts, check_token_lists, describe, list_some
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
-from ..datasets import (
-    Splitter,
-    are_characters,
-    check_spaced,
-    checked_split,
-    find_splitter,
-    often_cut,
-)
-from ..metrics import RowCounts, count_rows
+from ..datasets import Splitter, check_spaced, checked_split, find_splitter
+from ..tasks import object_array
 from ..text import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
-from ._rows import object_array
 
 _NO_SPACES = "This tagger learned words; pass a splitter that finds them, or train on characters."
 # Sentences that predict_iter holds at a time.
@@ -29,6 +21,7 @@ class WordTagger(TextEstimator):
     """Base of the taggers: every word gets a tag, and chunk tags make entities."""
 
     splitter_: str
+    cut_words_: list[str]
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return one tag for each word."""
@@ -45,11 +38,6 @@ class WordTagger(TextEstimator):
     def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
         """Return what ``score`` is."""
         raise NotImplementedError
-
-    def _learn_splitter(self, sentences: Sequence[Sequence[str]]) -> None:
-        """Set how raw texts are split, and which words of the sentences that would cut."""
-        self.splitter_ = "characters" if are_characters(sentences) else "words"
-        self.cut_words_ = often_cut(sentences) if self.splitter_ == "words" else []
 
     def predict(self, X: TokenLists) -> ObjectArray[list[str]]:
         """Tag sentences.
@@ -192,8 +180,3 @@ class WordTagger(TextEstimator):
         while chunk := list(islice(rows, _STREAM_SENTENCES)):
             yield from self._tag(check_token_lists(chunk, first_row))
             first_row += len(chunk)
-
-
-def count_tagged(estimator: WordTagger, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
-    """Count what each sentence adds to the metrics."""
-    return count_rows(measure, check_tags(y_true, y_pred), y_pred)

@@ -6,16 +6,11 @@ from ._manifest import damaged as damaged
 from ._manifest import installed_versions as installed_versions
 from ._manifest import listed_files as listed_files
 from ._manifest import read_manifest as read_manifest
-from ._model_card import PIPELINE as PIPELINE
-from ._model_card import QUESTION_ANSWERING as QUESTION_ANSWERING
-from ._model_card import SOFTMAX as SOFTMAX
-from ._model_card import CardTexts as CardTexts
 from ._model_card import Run as Run
 from ._model_card import loss_of as loss_of
 from ._network import SavedNetwork as SavedNetwork
 from ._network import check_loads_nothing_else as check_loads_nothing_else
 from ._network import check_weights as check_weights
-from ._network import label_config as label_config
 from ._network import read_weights as read_weights
 from ._onnx import BATCH_TOKENS as BATCH_TOKENS
 from ._onnx import OnnxNetwork as OnnxNetwork

@@ -3,32 +3,18 @@
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
 from .._configuration import MODEL_CONFIG
 from ..nn import describe, is_of_peft
+from ..tasks import CardTexts
 from ._manifest import Manifest
 
 _MOST_CLASSES = 100
 _MOST_CHARACTERS = 300
 
-
-class CardTexts(NamedTuple):
-    """What a card says of a kind of estimator; ``transformers`` is a code sample, if any."""
-
-    pipeline_tag: str
-    summary: str
-    call: str
-    transformers: str | None
-    scores: str
-
-
-SOFTMAX = (
-    "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
-    "multi-label model), whatever the loss was."
-)
 
 _RANK = (
     "They rank; they are not calibrated probabilities. Losses made for F1 push scores to 0 and 1, "
@@ -38,7 +24,6 @@ _ADAPTERS = (
     " It has adapters and a head alone: what loads it needs that model too, and the package `peft`."
 )
 
-PIPELINE = "{load}\n{call}"
 _LOAD = """\
 from transformers import pipeline
 
@@ -54,14 +39,6 @@ _AUTO_CLASSES = {
     "token-classification": "AutoModelForTokenClassification",
     "text-classification": "AutoModelForSequenceClassification",
 }
-
-QUESTION_ANSWERING = """\
-from transformers import AutoModelForQuestionAnswering, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained({name!r})
-model = AutoModelForQuestionAnswering.from_pretrained({name!r})
-inputs = tokenizer({texts}, return_tensors="pt")
-outputs = model(**inputs)  # start_logits, end_logits"""
 
 
 @dataclass(frozen=True)
@@ -160,7 +137,7 @@ def _training(run: Run) -> str:
         for key, part in run.parameters.items()
     }
     facts = {
-        "Loss": _code(loss) + (f" ({reason})" if (reason := state["loss_reason_"]) else ""),
+        "Loss": _code(loss),
         "Precision": network["precision"],
         "Training rows": f"{state['_n_training_rows']:,}{_unlabeled(state)}{_of_epoch(state)}",
         "Epochs": epochs,

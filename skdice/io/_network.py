@@ -45,15 +45,6 @@ class SavedNetwork:
     runtime: str = "torch"  # what predictions take; else it is exported as well
 
 
-def label_config(labels: list[Any]) -> dict[str, Any]:
-    """Return the entries of ``config.json`` that name the outputs of a model."""
-    names = [str(label) for label in labels]
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }
-
-
 def write_network(directory: Path, network: SavedNetwork) -> None:
     """Write a model and its tokenizer so that transformers can load them."""
     transformer: Any = network.module.transformer

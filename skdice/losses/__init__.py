@@ -17,6 +17,7 @@ from ._dice import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 from ._named import LOSS_NAMES, loss_parameters, make_loss
 from ._named import LOSS_PARAMETERS as LOSS_PARAMETERS
 from ._named import LossName as LossName
+from ._named import check_loss_classes as check_loss_classes
 from ._named import check_named as check_named
 from ._set import SetLoss, SumsMemory
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import torch
+
 from .._parameters import parameters_of
 from ._base import Loss
 from ._cross_entropy import CrossEntropyLoss, FocalLoss, WeightedCrossEntropyLoss
@@ -82,6 +84,14 @@ def check_named(name: str, owner: str, given: Mapping[str, Any]) -> None:
         check = known[parameter].check
         if check is not None:
             check(owner, parameter, value)
+
+
+def check_loss_classes(loss: Any, n_classes: int, *, is_multilabel: bool = False) -> None:
+    """Raise a ValueError unless a loss object, if it is one, is for so many classes."""
+    if not isinstance(loss, Loss) or loss.class_weight is None:
+        return
+    target = torch.zeros((1, n_classes) if is_multilabel else 1, dtype=torch.int64)
+    loss(torch.zeros(1, n_classes), target)
 
 
 def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:

@@ -54,9 +54,10 @@ class RowCounts:
         accuracy = divide(totals[..., :1], totals[..., 1:2])
         return np.concatenate([accuracy, _precision_recall_f1(totals[..., 2:])[..., 2:]], axis=-1)
 
-    def of_all_rows(self) -> dict[str, float]:
-        """Return the metrics of all rows by name."""
-        totals = self.counts.sum(axis=0, dtype=np.float64)
+    def of_all_rows(self, weight: np.ndarray | None = None) -> dict[str, float]:
+        """Return the metrics of all rows by name; a weight of a row counts as repetition."""
+        weight = np.ones(len(self.counts)) if weight is None else weight.astype(np.float64)
+        totals = weight @ self.counts
         return dict(zip(self.metrics, self.scores(totals).tolist()))
 
 

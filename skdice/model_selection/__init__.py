@@ -1,6 +1,6 @@
 """Tuning and comparing of estimators."""
 
-from ..estimators import reuse_work
+from ..text import reuse_work
 from ._compare import compare_losses
 from ._cross_val import cross_val_predict_proba
 from ._decision import tune_decision

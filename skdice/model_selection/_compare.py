@@ -10,9 +10,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
-from ..estimators import TextEstimator, check_known_columns
+from ..estimators import TextEstimator
 from ..losses import Loss
 from ..metrics import read_answers
+from ..tasks import check_known_columns
 from ._loss_comparison import LossComparison, ScoredRun
 from ._runs import LossRun, Protocol, RunCache, hold_out, run_loss, text_estimator, with_loss
 from ._space import LOSS_PARAMETERS
@@ -117,7 +118,7 @@ def compare_losses(
         for seed in seeds
     }
     _check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
-    task = final._task.find_measure(y)
+    task = final._task.measure(y)
     protocol = Protocol(task, X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         _check_tunable(final, protocol)
@@ -280,8 +281,8 @@ def _check_both_parts(
     if kind != test_kind:
         raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
     if labels.ndim == 2:
-        _, names = final._task.read_y(training[1], labels)
-        _, test_names = final._task.read_y(test[1], test_labels)
+        names = final._task.read_y(training[1], labels).names
+        test_names = final._task.read_y(test[1], test_labels).names
         check_known_columns(test_names.tolist(), names.tolist())
 
 
@@ -305,7 +306,7 @@ def _check_part(
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about {names[0]} and {names[1]}.")
         raise
-    return labels[0] if task.is_classifier else None
+    return labels.values if task.is_classifier else None
 
 
 def _check_tunable(final: TextEstimator, protocol: Protocol) -> None:
@@ -318,7 +319,5 @@ def _check_tunable(final: TextEstimator, protocol: Protocol) -> None:
         any(read_answers(row, "a row of y")) for row in protocol.y
     ):
         problem = "an extractor has one only if some training question has no answer"
-    elif not hasattr(final, "_tune_decision"):
-        problem = f"{type(final).__name__} has none"
     if problem:
         raise ValueError(f"tune_threshold=True needs a decision to tune: {problem}.")

@@ -12,7 +12,9 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_sample_weight, indexable_rows, list_some
 from .._pipeline import weight_parameter
-from ..estimators import check_partition, in_columns, object_array
+from ..estimators import check_partition
+from ..fitting import in_columns
+from ..tasks import object_array
 
 
 def cross_val_predict_proba(

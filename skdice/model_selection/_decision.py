@@ -2,16 +2,15 @@
 
 import copy
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._inputs import check_sample_weight, indexable_rows
 from .._parameters import check_number
-from ..estimators import Goal, Rows, out_of_fold_scores
+from ..estimators import TextEstimator
+from ..tasks import Goal
 
 _Estimator = TypeVar("_Estimator")
 
@@ -116,31 +115,24 @@ def tune_decision(
         pipeline = copy.copy(estimator)
         pipeline.steps = [*before, (name, tuned_last)]
         return pipeline
-    tune = getattr(estimator, "_tune_decision", None)
-    if tune is None or isinstance(estimator, type):
+    if not isinstance(estimator, TextEstimator):
         got = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise TypeError(
             f"tune_decision takes a fitted classifier, tagger or extractor of skdice; got {got}. "
             f"For other classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
     check_is_fitted(estimator, "net_")
-    tuned: Any = copy.copy(estimator)
+    task = estimator._task
     X, y = indexable_rows(X), indexable_rows(y)
     weight = check_sample_weight(sample_weight, _num_samples(X))
-    if weight is not None and not tuned._task.is_classifier:
-        raise ValueError(
-            "sample_weight must be None for a tagger or extractor, whose scores take none."
-        )
     weights = {} if weight is None else {"sample_weight": weight}
     of_y = None if metric is None else lambda predicted: float(metric(y, predicted, **weights))
     goal = Goal(per_label, min_precision, min_recall, of_y)
     goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
-    tuned._check_feature_names(X)
-    X_read, y_read = tuned._read_labelled(X, y)
-    rows = Rows(X_read, y_read, weight, None, np.arange(len(X_read)))
-    scores = None
-    if cv is not None:
-        scores = partial(out_of_fold_scores, estimator, X, y, weight, groups, n_folds=cv)
-    tuned._tune_decision(rows, goal, scores)
-    return tuned
+    rows = estimator._read_labelled(X, y, weight)
+    if cv is None:
+        scores = task.scores(rows.X, estimator._reader, estimator._logits)
+    else:
+        scores = estimator._out_of_fold(X, y, weight, groups, n_folds=cv)
+    return estimator._with_task(task.tune(rows, scores, goal))

@@ -18,9 +18,10 @@ from sklearn.utils.validation import _num_samples
 from .._digest import base_model_digests, digest
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
-from ..estimators import TextEstimator, check_labels, is_indicator, split_rows
+from ..estimators import TextEstimator
 from ..io import replacing_file
 from ..metrics import RowCounts
+from ..tasks import check_labels, is_indicator, split_rows
 from ._decision import tune_decision
 from ._space import switch_loss
 
@@ -85,8 +86,8 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     X_test = _transform(estimator, protocol.X_test)
 
     def score(decided: Any) -> Scored:
-        predicted, count_rows = decided.predict(X_test), decided._task.count_rows
-        counts = count_rows(decided, protocol.task, protocol.y_test, predicted)
+        predicted = decided.predict(X_test)
+        counts = decided._task.count_rows(protocol.task, protocol.y_test, predicted)
         return Scored(fit_seconds, counts)
 
     run = {"own": score(final)}
@@ -106,9 +107,9 @@ def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray
     final = text_estimator(estimator)
     task, rng = final._task, np.random.default_rng(final.random_state)
     classes = groups = None
-    if task.find_groups is not None and not isinstance(estimator, Pipeline):
-        groups = task.find_groups(protocol.X)
-    elif task.is_classifier and not is_indicator(protocol.y):
+    if not isinstance(estimator, Pipeline):
+        groups = task.groups(task.read_X(protocol.X))
+    if groups is None and task.is_classifier and not is_indicator(protocol.y):
         labels = check_labels(protocol.y, _num_samples(protocol.y))
         classes = np.unique(labels, return_inverse=True)[1]
     return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._inputs import describe
 from .._pipeline import final_step, with_parameters
-from ..estimators import choose_pace
+from ..fitting import open_rates
 from ..losses import loss_parameters
-from ..nn import hidden_size
+from ..nn import describe_encoder
 
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
@@ -152,10 +152,11 @@ def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
     losses = [name for name in SEARCHED_LOSSES if not (has_weights and name == "wce")]
     lr, head = known["lr"], None
     if lr == "auto":
-        pace = choose_pace(final, 1, hidden_size(os.fspath(known["model"])))
-        lr = pace.lr
+        # Rates do not depend on what the encoder sees.
+        encoder = describe_encoder(os.fspath(known["model"]), sees_case=False)
+        lr, head_lr = open_rates(encoder, has_adapters=known["peft_config"] is not None)
         # A number for lr would be that of the head, too.
-        head = pace.head_lr / lr if known["head_lr"] is None else None
+        head = head_lr / lr if known["head_lr"] is None else None
     space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=float(lr), head=head)
     return space, {f"{prefix}loss": "ce", f"{prefix}lr": float(lr)}
 

@@ -24,7 +24,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._digest import base_model_digests, digest, relevant_parameters
 from .._parameters import not_allowed
 from .._random_state import make_rng
-from ..estimators import active_reuse, reuse_work
+from ..text import active_reuse, reuse_work
 from ._storage import open_storage, quiet_optuna
 from ._trials import ERROR, FOLDS, Objective, make_cv_results
 

@@ -18,7 +18,8 @@ from ._callbacks import check_callbacks as check_callbacks
 from ._callbacks import digests_of_trainers as digests_of_trainers
 from ._callbacks import named_callbacks as named_callbacks
 from ._chain import TagChain as TagChain
-from ._loading import hidden_size as hidden_size
+from ._loading import Encoder as Encoder
+from ._loading import describe_encoder as describe_encoder
 from ._loading import size_of_network as size_of_network
 from ._modules import HEAD as HEAD
 from ._modules import TRANSFORMER as TRANSFORMER

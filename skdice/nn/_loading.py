@@ -29,6 +29,32 @@ class Size(NamedTuple):
     has_token_types: bool
 
 
+class Encoder(NamedTuple):
+    """What is known of a pretrained encoder before it is trained.
+
+    Attributes
+    ----------
+    family : str
+        ``model_type`` of its configuration, such as "bert".
+    width : int
+        Hidden units of each piece.
+    depth : int or None
+        Number of layers.
+    sees_case : bool
+        Whether words in upper and lower case are other pieces.
+    has_token_types : bool
+        Whether it has one table of token types.
+    n_positions : int or None
+    """
+
+    family: str
+    width: int
+    depth: int | None
+    sees_case: bool
+    has_token_types: bool
+    n_positions: int | None
+
+
 def load_transformer(
     auto_class: str,
     model: str,
@@ -81,9 +107,14 @@ def size_of_network(model: str, auto_class: str, config_file: str | None = None)
         return _size(auto_class, config_class, config.to_json_string(use_diff=False))
 
 
-def hidden_size(model: str) -> int:
-    """Return how many numbers an encoder has for each piece."""
-    return int(_load_config(model).get_text_config().hidden_size)
+def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
+    """Return what the configuration of a model says; the tokenizer knows whether it sees case."""
+    config = _load_config(model)
+    size = size_of_network(model, "AutoModel")
+    width = int(config.get_text_config().hidden_size)
+    return Encoder(
+        config.model_type, width, size.n_layers, sees_case, size.has_token_types, size.n_positions
+    )
 
 
 @functools.lru_cache

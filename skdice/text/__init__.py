@@ -25,6 +25,10 @@ from ._questions import encode_questions as encode_questions
 from ._ragged import Ragged as Ragged
 from ._ragged import offsets_from_lengths as offsets_from_lengths
 from ._ragged import ranges as ranges
+from ._reuse import Reader as Reader
+from ._reuse import active_reuse as active_reuse
+from ._reuse import load_tokenizer as load_tokenizer
+from ._reuse import reuse_work as reuse_work
 from ._tags import allowed_transitions as allowed_transitions
 from ._tags import are_chunk_tags as are_chunk_tags
 from ._tags import infer_scheme as infer_scheme

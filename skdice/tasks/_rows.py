@@ -1,6 +1,6 @@
-"""The rows of a fit: what an estimator says of them; read, weighted, split; object arrays."""
+"""The rows of a fit: read, weighted and split."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,37 +10,15 @@ from sklearn.utils.validation import _num_samples
 
 from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
 from .._typing import ObjectArray, T
-from ..io import CardTexts
-from ..metrics import RowCounts
-
-
-@dataclass(frozen=True)
-class Task:
-    """What an estimator is about."""
-
-    row: str  # What a row of X is called: "sentence", "text", "pair" or "question".
-    read_X: Callable[[Any], Any]  # From X to a list of checked rows.
-    # From y and the rows to checked labels; a ValueError names the row. Of rows that are not known
-    # their number is enough, and of sentences y itself.
-    read_y: Callable[[Any, Any], Any]
-    # From y of the training rows to a key of ``skdice.metrics._row_counts.METRICS``.
-    find_measure: Callable[[Any], str]
-    # From a fitted estimator, that key, y and predictions to their counts.
-    count_rows: Callable[[Any, str, Any, Any], RowCounts]
-    state: Mapping[str, Any]  # What a fit sets and of which types, to check saved directories by.
-    card: CardTexts
-    reads_two_texts: bool = False  # Together.
-    is_classifier: bool = False
-    # From X to what rows have in common that have to be in the same part of a split.
-    find_groups: Callable[[Any], Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked rows of X with what y says of them: a list, or what has ``take``.
+    """Checked rows of X with their labels.
 
-    ``weight`` and ``groups`` have an entry for each row, if there are any; rows of one group are in
-    the same part of a split. ``number`` says which rows these are of those that were given.
+    Labels are a list, or an object with ``take`` and ``join``. ``weight`` and ``groups`` have an
+    entry for each row, if there are any; rows of one group are in the same part of a split.
+    ``number`` is the place of each row among those that the user gave.
     """
 
     X: Sequence[Any]

@@ -1,13 +1,15 @@
-"""The parameters that all estimators share, and the attributes that every fit sets."""
+"""The settings of a fit: the parameters that all estimators share, each stated once."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
+from .._inputs import list_some
 from .._parameters import (
     Parameter,
     check_number,
@@ -15,19 +17,11 @@ from .._parameters import (
     check_parameters,
     number,
     option,
+    parameters_of,
 )
 from .._random_state import RandomState, make_rng
-from ..losses import Loss, LossName
-from ..nn import (
-    Runtime,
-    changed,
-    check_peft_config,
-    digests_of_trainers,
-    fields_of,
-    named_callbacks,
-)
-from ._loss import check_loss
-from ._sklearn import BaseEstimator
+from ..losses import LOSS_NAMES, LOSS_PARAMETERS, Loss, LossName, check_named, loss_parameters
+from ..nn import Runtime, check_peft_config, digests_of_trainers
 
 
 def _check_model(owner: str, name: str, value: Any) -> None:
@@ -74,9 +68,6 @@ def _check_directory(owner: str, name: str, value: Any) -> None:
             f"{value!r} instead."
         )
 
-
-_ADAPTERS = "peft_config__"
-_OF_CALLBACKS = "callbacks__"
 
 _MODEL = """
 Hub id, or directory with a model that transformers can load. The default has 22 million parameters,
@@ -213,36 +204,10 @@ cache) is of its callbacks, too: their classes and attributes, but those that en
 and progress bars of skorch do not count, nor any whose class says ``only_watches = True``.
 """
 
-CONTAINERS = """\
-    X and y may be lists, arrays, tensors, or columns and tables of pandas, polars, pyarrow and
-    Hugging Face datasets, of whose ``ClassLabel`` the names are learned, not the numbers.
-"""
-FITTED_ATTRIBUTES = """\
-    loss_ : Loss
-        The loss that was used, with all parameters set.
-    loss_reason_ : str or None
-        Why ``loss="auto"`` took it.
-    history_ : DataFrame
-        A row per epoch: training loss, validation score, learning rate, number of texts, seconds;
-        the mean of the members, and the seconds of all.
-    negative_ratio_ : float or None
-        What was taken for ``negative_ratio``; None if every epoch has all texts.
-    max_epochs_, lr_ : int, float
-        ``max_epochs`` and ``lr``, or what was taken for "auto".
-    best_epoch_ : int
-        Epoch of the weights that are kept, the latest of the members.
-    interrupted_ : bool
-        Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
-    max_length_ : int
-    net_ : skorch net
-        To be read only: ``net_.history``, ``net_.module_`` (the torch module),
-        ``net_.callbacks_``.
-"""
-
 
 @dataclass(eq=False, repr=False)
-class SharedParameters(BaseEstimator):
-    """The parameters of all estimators."""
+class Settings:
+    """The parameters that all estimators share."""
 
     # The order is that of the documentation, which has the rare ones in a section of their own:
     # the model, the task, the training, the machine.
@@ -342,73 +307,105 @@ class SharedParameters(BaseEstimator):
         ),
     ] = None
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if deep, also those of loss, adapters and callbacks."""
-        params: dict[str, Any] = super().get_params(deep)
-        for name, value in fields_of(self.peft_config).items() if deep else ():
-            params[f"{_ADAPTERS}{name}"] = value
-        for name, callback in self._named_callbacks().items() if deep else ():
-            for key, value in callback.get_params().items():
-                params[f"{_OF_CALLBACKS}{name}__{key}"] = value
-        return params
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of a loss object (``loss__gamma``), adapters or a callback.
+def check_settings(settings: Settings) -> None:
+    """Raise a ValueError unless all parameters of an estimator are allowed, also together."""
+    check_parameters(settings)
+    if settings.checkpoint_dir is not None and settings.random_state is None:
+        raise ValueError(
+            f"checkpoint_dir={os.fspath(settings.checkpoint_dir)!r} needs a random_state, best an "
+            f"int: with None every fit is another one, and none could go on from a checkpoint."
+        )
+    if settings.peft_config is not None and settings.n_frozen_layers is not None:
+        raise ValueError(
+            f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
+            f"Got {settings.n_frozen_layers!r}."
+        )
+    _check_loss(settings)
 
-        Those of adapters are ``peft_config__<field>``. Those of a callback are
-        ``callbacks__<name>__<parameter>``; its name is the one given with it, or that of its class.
 
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown, or ``loss__...`` is set while ``loss`` is a name, or
-            ``peft_config__...`` while ``peft_config`` is None.
-        """
-        of_callbacks = _pop_prefixed(params, _OF_CALLBACKS)
-        of_adapters = _pop_prefixed(params, _ADAPTERS)
-        loss = params.get("loss", self.loss)
-        nested = [name.removeprefix("loss__") for name in params if name.startswith("loss__")]
-        if nested and isinstance(loss, str):
-            raise ValueError(
-                f"'loss__{nested[0]}' needs a loss object, as loss=DiceLoss() of skdice.losses; "
-                f"loss={loss!r} is a name. Set {nested[0]!r} on the estimator."
-            )
-        super().set_params(**params)
-        if of_adapters:
-            self.peft_config = changed(self.peft_config, **of_adapters)
-        callbacks = self._named_callbacks()
-        for key, value in of_callbacks.items():
-            name, _, parameter = key.partition("__")
-            if name not in callbacks or not parameter:
+def settings_of(instance: Settings) -> Settings:
+    """Return the settings that an estimator has, as a value of their own."""
+    return Settings(**{known.name: getattr(instance, known.name) for known in fields(Settings)})
+
+
+def seed_of(settings: Settings) -> int:
+    """Return a seed from ``random_state``, which is advanced if it is a generator."""
+    state = settings.random_state
+    if isinstance(state, np.random.RandomState):
+        return int(state.randint(2**31 - 1))
+    if state is None or isinstance(state, np.random.Generator):
+        return int(np.random.default_rng(state).integers(2**31))
+    return int(state)
+
+
+def learned_with(settings: Settings, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the parameters that decide what is learned, or the part of each that does."""
+    values = {
+        name: (part, getattr(settings, name))
+        for name, part in parameters_of(Settings).items()
+        if part.counts == "in fits" and name not in without
+    }
+    return {
+        name: value if part.counted is None else part.counted(value)
+        for name, (part, value) in values.items()
+    }
+
+
+def loss_values(settings: Settings) -> dict[str, Any]:
+    """Return the parameters of a loss by name that are not None."""
+    values = {name: getattr(settings, name) for name in LOSS_PARAMETERS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _check_loss(settings: Settings) -> None:
+    """Raise a ValueError unless the loss and its parameters go together."""
+    loss, given = settings.loss, loss_values(settings)
+    if isinstance(loss, Loss):
+        _check_loss_object(settings, loss, [*given])
+    else:
+        usable = loss_parameters(loss)
+        for name, value in given.items():
+            if name not in usable:
+                takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
                 raise ValueError(
-                    f"'{_OF_CALLBACKS}{key}' is no parameter of a callback: they are named "
-                    f"callbacks__<name>__<parameter>, and the callbacks here {list(callbacks)}."
+                    f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
+                    f"{list_some(takers)}. To search over several losses, give each its own grid: "
+                    f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
                 )
-            callbacks[name].set_params(**{parameter: value})
-        return self
-
-    def _named_callbacks(self) -> dict[str, Any]:
-        """Return the callbacks that have parameters."""
-        named = named_callbacks(self.callbacks)
-        return {name: callback for name, callback in named if hasattr(callback, "get_params")}
-
-    def _check_parameters(self) -> None:
-        """Raise a ValueError unless all parameters are allowed, also together."""
-        check_parameters(self)
-        if self.checkpoint_dir is not None and self.random_state is None:
-            raise ValueError(
-                f"checkpoint_dir={os.fspath(self.checkpoint_dir)!r} needs a random_state, best an "
-                f"int: with None every fit is another one, and none could go on from a checkpoint."
-            )
-        if self.peft_config is not None and self.n_frozen_layers is not None:
-            raise ValueError(
-                f"n_frozen_layers must be None with peft_config, which freezes the whole encoder. "
-                f"Got {self.n_frozen_layers!r}."
-            )
-        check_loss(self)
+        check_named(loss, type(settings).__name__, given)
+    if settings.K is not None and settings.class_weight not in (None, "log"):
+        raise ValueError(
+            f"K={settings.K!r} means class_weight='log'; got "
+            f"class_weight={settings.class_weight!r}. Drop one."
+        )
 
 
-def _pop_prefixed(params: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Take the parameters with a prefix out of a dict, and return them without it."""
-    names = [name for name in params if name.startswith(prefix)]
-    return {name.removeprefix(prefix): params.pop(name) for name in names}
+def _check_loss_object(settings: Settings, loss: Loss, given: list[str]) -> None:
+    if settings.K is not None:
+        given = [*given, "K"]
+    if given:
+        raise ValueError(
+            f"{given[0]!r} must be None with a loss object, got {getattr(settings, given[0])!r}: "
+            f"set it on the object, for instance loss={type(loss).__name__}(...), or with "
+            f"set_params(loss__...=...)."
+        )
+    if loss.reduction != "mean":
+        raise ValueError(
+            f"A loss to train with must have reduction='mean', got {loss.reduction!r}."
+        )
+    owner, ignored = type(loss).__name__, loss.ignore_index
+    check_number(owner, "ignore_index", ignored, integer=True)
+    if ignored >= 0:
+        raise ValueError(
+            f"A loss to train with must have a negative ignore_index, for classes are numbered 0, "
+            f"1, ...; got ignore_index={ignored!r}. Leave it at -100: {owner}()."
+        )
+    if settings.class_weight is not None and loss.class_weight is not None:
+        raise ValueError(
+            "class_weight is given on the estimator and on the loss object; set one of them to "
+            "None."
+        )
+    if settings.class_weight is not None:
+        loss = clone(loss).set_params(class_weight=1.0)
+    loss.check_parameters()

@@ -168,6 +168,20 @@ def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
     return np.array(is_good, dtype=bool).reshape(matrix.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Checked labels of rows: one of each, or a matrix of 0 and 1 with names of its columns."""
+
+    values: np.ndarray  # (n_rows,), or (n_rows, n_labels) of 0 and 1
+    names: np.ndarray | None  # of the labels of a 0/1 matrix
+
+    def take(self, index: np.ndarray) -> "Labels":
+        return Labels(self.values[index], self.names)
+
+    def join(self, other: "Labels") -> "Labels":
+        return Labels(np.concatenate([self.values, other.values]), self.names)
+
+
 @dataclass(frozen=True)
 class EntityRows:
     """The entities of sentences."""
@@ -234,12 +248,17 @@ def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
     return None
 
 
-def span_f1_score(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]) -> float:
+def span_f1_score(
+    y_true: Sequence[Sequence[Any]],
+    y_pred: Sequence[Sequence[Any]],
+    weight: np.ndarray | None = None,
+) -> float:
     """Return the micro F1 of spans, which may overlap; 0 if there is none in both."""
     found = [{span[:3] for span in row} for row in y_pred]
-    n_both = sum(len(pred.intersection(true)) for true, pred in zip(y_true, found))
-    n_all = sum(map(len, y_true)) + sum(map(len, y_pred))
-    return 2 * n_both / n_all if n_all else 0.0
+    n_both = [len(pred.intersection(true)) for true, pred in zip(y_true, found)]
+    n_all = [len(true) + len(pred) for true, pred in zip(y_true, y_pred)]
+    both, all_ = (np.dot(np.ones(len(n)) if weight is None else weight, n) for n in (n_both, n_all))
+    return float(2 * both / all_) if all_ else 0.0
 
 
 def _has_strings(row: Any) -> bool:

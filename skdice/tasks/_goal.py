@@ -117,6 +117,7 @@ def choose_decision(
     candidates: Sequence[float],
     labels: Sequence[str],
     goal: Goal,
+    weight: np.ndarray | None = None,
 ) -> float | dict[str, float]:
     """Return the bias or threshold that serves the goal best, or one for each label.
 
@@ -130,9 +131,16 @@ def choose_decision(
     taken; if there is none, the one that reaches it most surely, or comes nearest, with a warning.
 
     ``gold`` has the (start, end, label) of each row, and ``decide`` gives the same from a candidate
-    or one for each label. Of equally good candidates the first is taken.
+    or one for each label. A weight of a row counts as repetition. Of equally good candidates the
+    first is taken.
     """
-    counts = np.array([_count(gold, decide(value), labels) for value in candidates])
+
+    def count(value: Any) -> np.ndarray:
+        """Return the counts of each row and label, (n_rows, 3, n_labels)."""
+        counts = _count(gold, decide(value), labels)
+        return counts if weight is None else counts * weight[:, None, None]
+
+    counts = np.array([count(value) for value in candidates])
     shared = _shared_decision(counts.sum(-1), candidates, goal)
     if not goal.per_label:
         if goal.has_floor:
@@ -144,8 +152,7 @@ def choose_decision(
         for label in labels:
 
             def serve(value: float, label: str = label) -> tuple[float, ...]:
-                found = decide({**best, label: value})
-                return goal.value_of_labels(_count(gold, found, labels).sum(0))
+                return goal.value_of_labels(count({**best, label: value}).sum(0))
 
             best[label] = max([best[label], *sorted(candidates)[::_STEP]], key=serve)
         if best == before:
@@ -153,7 +160,7 @@ def choose_decision(
     if not goal.has_floor:
         trust = dict(zip(labels, _trust(counts[0, :, 2].sum(0)).tolist()))
         return {label: shared + trust[label] * (best[label] - shared) for label in labels}
-    reached = goal.value(*_count(gold, decide(best), labels).sum(0))
+    reached = goal.value(*count(best).sum(0))
     for label, value in zip(labels, reached):
         goal.warn_if_missed(float(value), f" for {label!r}")
     return best

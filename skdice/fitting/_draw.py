@@ -1,0 +1,59 @@
+"""Which texts an epoch has, and what the others count for."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..losses import Loss
+from ..nn import Draw
+from ..tasks import Lesson, Task
+from .auto import capped
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A lesson, and the texts that an epoch draws from it.
+
+    Attributes
+    ----------
+    lesson : Lesson
+    ratio : float or None
+        What was taken for ``negative_ratio``; None if an epoch has all texts.
+    draw : Draw or None
+    shift : ndarray or None
+        What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
+        n_outputs).
+    """
+
+    lesson: Lesson
+    ratio: float | None = None
+    draw: Draw | None = None
+    shift: np.ndarray | None = None
+
+    def corrected(self, task: Task, loss: Loss) -> "Sampled":
+        """Return the same with a correction of what the draw changes.
+
+        A set loss weighs each drawn text for all texts that it represents, which a ratio forgives.
+        The weights of a mean of single losses would make its gradient noisy; its logits are shifted
+        by the change of the classes' shares instead.
+        """
+        if self.draw is None:
+            return self
+        dataset = self.lesson.dataset
+        if loss.separable:
+            counts = np.diff(dataset.item_offsets)
+            weight = np.repeat(dataset.text_weight, counts)
+            share = np.repeat(self.draw.share, counts)
+            return replace(self, shift=task.shift(self.lesson, loss, weight, share))
+        weight = (dataset.text_weight / self.draw.share).astype(np.float32)
+        return replace(self, lesson=replace(self.lesson, dataset=replace(dataset, weight=weight)))
+
+
+def sample(lesson: Lesson, ratio: Any) -> Sampled:
+    """Return the lesson with a draw, unless the ratio leaves no text out."""
+    n_texts = lesson.n_texts
+    if ratio is None or n_texts is None or (capped(n_texts, ratio) == n_texts).all():
+        return Sampled(lesson)
+    assert lesson.group is not None
+    return Sampled(lesson, float(ratio), Draw(lesson.group, n_texts, capped(n_texts, ratio)))

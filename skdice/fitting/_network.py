@@ -1,0 +1,422 @@
+"""Networks of a fit: made, trained, and asked for predictions."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+from .._digest import base_model_digest, digest
+from .._inputs import list_some
+from .._pretrained import quiet_transformers
+from ..io import (
+    BATCH_TOKENS,
+    DirectoryCheckpoint,
+    installed_versions,
+    onnx_network,
+)
+from ..losses import Loss
+from ..nn import (
+    Batcher,
+    FitProgress,
+    Frames,
+    PairModule,
+    QueryModule,
+    Ranks,
+    SequenceModule,
+    SpanModule,
+    StepSampler,
+    TagChain,
+    TextModule,
+    TextNet,
+    TokenModule,
+    current_ranks,
+    denormals_flushed,
+    padding_is_masked,
+    probe_dataset,
+    resolve_device,
+    seed_generators,
+    seeded,
+    train,
+)
+from ..tasks import Logits, Rows, Task
+from ..text import EncodedDataset, Reader
+from ._draw import Sampled
+from ._settings import Settings, learned_with
+from ._start import start_comparison
+
+_SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
+_HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
+MODULES: dict[str, type[TextModule]] = {
+    "tokens": TokenModule,
+    "sequence": SequenceModule,
+    "pair": PairModule,
+    "spans": SpanModule,
+    "queries": QueryModule,
+}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long and how fast a fit learns."""
+
+    max_epochs: int
+    lr: float
+    head_lr: float
+
+
+class Member(NamedTuple):
+    """A network of an ensemble: its seed is torch's, its generator draws the order of the texts."""
+
+    number: int
+    seed: int
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that the training of a network depends on, but for its seed.
+
+    Attributes
+    ----------
+    task : Task
+        With what the rows say, and the decision as it is before it is tuned.
+    settings : Settings
+    reader : Reader
+    sampled : Sampled
+    loss : Loss
+    pace : Pace
+    precision : {"fp32", "bf16", "fp16"}
+    valid : Rows
+        Scored after every epoch; may be empty.
+    description : str
+        What the progress bar calls the fit.
+    kind : str
+        What it calls one of several networks.
+    """
+
+    task: Task
+    settings: Settings
+    reader: Reader
+    sampled: Sampled
+    loss: Loss
+    pace: Pace
+    precision: str
+    valid: Rows
+    description: str = ""
+    kind: str = "member"
+
+
+class Stopped(Exception):
+    """Training ended by an error; ``net`` has the weights that it came to."""
+
+    def __init__(self, net: TextNet, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.net, self.error = net, error
+
+
+def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
+    """Return the members of a fit; the first has this seed and generator, the others their own."""
+    others = np.random.SeedSequence(seed).generate_state(n - 1).tolist()
+    rngs = [rng, *map(np.random.default_rng, others)]
+    return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
+
+
+def train_members(plan: Plan, members: Sequence[Member]) -> list[TextNet]:
+    """Train the networks of an ensemble, in processes if joblib was told to.
+
+    If one is interrupted, :class:`Stopped` has the members that were finished, as one network; or
+    the one that was interrupted, if it was the first.
+    """
+    # Processes that train together have to do the same things in the same order.
+    has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
+    in_processes = effective_n_jobs(None) > 1 and not has_threads
+    if ranks_of(plan.settings).count == 1 and in_processes and len(members) > 1:
+        fit = delayed(_train_elsewhere)
+        return list(Parallel()(fit(plan, member) for member in members))
+    nets: list[TextNet] = []
+    for member in members:
+        try:
+            nets.append(train_member(plan, member))
+        except Stopped as stopped:
+            if nets:
+                raise Stopped(join_members(nets), stopped.error) from stopped.error
+            raise
+    return nets
+
+
+def _train_elsewhere(plan: Plan, member: Member) -> TextNet:
+    """Train one network in another process, of which nothing is left if it is interrupted."""
+    try:
+        return train_member(plan, member)
+    except Stopped as stopped:
+        raise stopped.error from None
+
+
+def join_members(nets: Sequence[TextNet]) -> TextNet:
+    """Return the first of several nets, with the modules of the others as its members."""
+    nets[0].module_.members.extend([net.module_ for net in nets[1:]])
+    return nets[0]
+
+
+def train_member(plan: Plan, member: Member) -> TextNet:
+    """Train one network."""
+    task, settings = plan.task, plan.settings
+    ranks = ranks_of(settings)
+    is_shown = bool(settings.verbose and ranks.is_first)
+    callbacks = list(settings.callbacks or [])
+    if is_shown:
+        text = plan.description
+        if settings.n_members > 1:
+            text = f"{text}, {plan.kind} {member.number + 1} of {settings.n_members}"
+        callbacks.append(("progress", FitProgress(text, task.metric_name)))
+    net = make_net(
+        task,
+        settings,
+        plan.reader,
+        criterion=task.criterion(plan.loss),
+        precision=plan.precision,
+        pace=plan.pace,
+        callbacks=callbacks,
+        verbose=is_shown,  # Whether callbacks of skorch print.
+    )
+    dataset = plan.sampled.lesson.dataset
+    with seeded(member.seed, net.device), denormals_flushed():
+        with quiet_transformers():
+            net.initialize()
+            _warn_of_other_classes(plan, net.module_.trained_labels)
+            # The files of the base model are on this machine from here on.
+            checkpoint, state = _find_checkpoint(plan, net, member, ranks)
+            net.pads = _finds_padding_masked(plan, net)
+            if state is None and task.compares(plan.reader):
+                batcher = make_batcher(dataset, plan.reader, settings.batch_size, net)
+                start_comparison(net, batcher, len(task.class_names))
+        if ranks.count > 1:
+            ranks.copy_first(net.module_.state_dict().values())
+            seed_generators(ranks.seed(member.seed), net.device)
+        try:
+            train(
+                net,
+                make_sampler(plan, member.rng, ranks, net),
+                validate=_validator(plan, net),
+                patience=settings.patience,
+                chain=_chain(task, dataset),
+                shift=plan.sampled.shift,
+                checkpoint=checkpoint,
+                state=state,
+            )
+        except BaseException as error:
+            raise Stopped(net, error) from error
+    return net
+
+
+def make_net(
+    task: Task,
+    settings: Settings,
+    reader: Reader,
+    *,
+    criterion: Any,
+    precision: str,
+    pace: Pace,
+    n_outputs: int | None = None,
+    **more: Any,
+) -> TextNet:
+    """Return a network that is not initialised yet."""
+    module: dict[str, Any] = {}
+    if task.n_token_types is not None:
+        module["module__n_token_types"] = task.n_token_types
+    if task.compares(reader):
+        tokenizer = reader.tokenizer
+        frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
+        module["module__frames"] = frames
+    return TextNet(
+        MODULES[task.head],
+        criterion,
+        module__model=os.fspath(settings.model),
+        module__n_classes=task.n_outputs if n_outputs is None else n_outputs,
+        module__n_frozen_layers=settings.n_frozen_layers,
+        module__peft_config=settings.peft_config,
+        module__config=None,
+        **module,
+        lr=pace.lr,
+        head_lr=pace.head_lr,
+        max_epochs=pace.max_epochs,
+        batch_size=settings.batch_size,
+        weight_decay=settings.weight_decay,
+        warmup=settings.warmup,
+        clip_norm=settings.clip_norm,
+        precision=precision,
+        predict_precision="fp32" if settings.precision == "auto" else settings.precision,
+        device=resolve_device(settings.device),
+        **more,
+    )
+
+
+def ranks_of(settings: Settings) -> Ranks:
+    """Return the processes that train together."""
+    return current_ranks(resolve_device(settings.device))
+
+
+def make_batcher(
+    dataset: EncodedDataset,
+    reader: Reader,
+    batch_size: int,
+    net: TextNet | None = None,
+    windows_per_text: int = 1,
+) -> Batcher:
+    """Return what makes batches for a network, or for one that masks padding."""
+    pads = net is None or net.pads
+    tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
+    if net is not None and not pads and net.module is PairModule:
+        n_windows = 1  # Pairs of one length may have texts of several.
+    return Batcher(dataset, n_windows, tokenizer.pad_id, tokenizer.pads_left, pads=pads)
+
+
+def make_sampler(
+    plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
+) -> StepSampler:
+    """Return what draws the steps of an epoch."""
+    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net)
+
+
+def sampler_of(
+    sampled: Sampled,
+    settings: Settings,
+    reader: Reader,
+    rng: np.random.Generator,
+    ranks: Ranks,
+    net: TextNet | None = None,
+) -> StepSampler:
+    """Return what draws the steps of an epoch."""
+    lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
+    return StepSampler(
+        make_batcher(lesson.dataset, reader, settings.batch_size, net, n_windows),
+        settings.batch_size * settings.accumulate,
+        rng,
+        ranks,
+        windows_per_text=n_windows,
+        draw=sampled.draw,
+    )
+
+
+def logits_of(
+    task: Task, net: TextNet, reader: Reader, settings: Settings, runtime: str = "torch"
+) -> Logits:
+    """Return a network as a task sees it: a function from encoded texts to logits."""
+
+    def logits(dataset: EncodedDataset) -> np.ndarray:
+        if dataset.n_items == 0:
+            return np.empty((0, net.module_.n_outputs), dtype=np.float32)
+        network = None
+        n_windows = len(task.class_names) if task.head == "queries" else 1
+        batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
+        if runtime != "torch":
+            network = onnx_network(net.module_, runtime, reader.max_length)
+            batcher.batch_tokens = BATCH_TOKENS
+        with denormals_flushed():
+            found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
+        chain = _chain(task, dataset)
+        return found if chain is None else chain.predict(found)
+
+    return logits
+
+
+def history_of(net: Any) -> pd.DataFrame:
+    """Return a row per epoch of a trained net: loss, validation score, learning rate, seconds."""
+    rows = [{name: row[name] for name in _HISTORY if name in row} for row in net.history]
+    return pd.DataFrame(rows).set_index("epoch") if rows else pd.DataFrame()
+
+
+def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the means over members, epoch by epoch, and the seconds of all."""
+    by_epoch = pd.concat(histories).groupby(level=0)
+    mean: pd.DataFrame = by_epoch.mean()
+    if "dur" in mean:
+        mean["dur"] = by_epoch["dur"].sum()
+    return mean
+
+
+def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
+    transitions = task.transitions
+    return None if transitions is None else TagChain(transitions, dataset.item_offsets)
+
+
+def _validator(plan: Plan, net: TextNet) -> Callable[[], float] | None:
+    if not len(plan.valid):
+        return None
+    validate = plan.task.validator(plan.valid, plan.reader)
+    logits = logits_of(plan.task, net, plan.reader, plan.settings)
+    return lambda: validate(logits)
+
+
+def _find_checkpoint(
+    plan: Plan, net: TextNet, member: Member, ranks: Ranks
+) -> tuple[DirectoryCheckpoint | None, dict[str, Any] | None]:
+    """Return where the state of a fit is kept, and that to go on from, if there is one."""
+    directory = plan.settings.checkpoint_dir
+    if directory is None and ranks.count == 1:
+        return None, None
+    digests = _digests(plan, member, torch.device(net.device).type)
+    checkpoint = state = None
+    if directory is not None:
+        checkpoint = DirectoryCheckpoint(directory, digest([digests, ranks.count]))
+        state = checkpoint.load()
+    history = None if state is None else state.get("history")
+    ranks.compare({**digests, _SAVED_STATE: digest(history)})
+    return checkpoint, state
+
+
+def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
+    """Return digests of all that a fit depends on, alike in every process, by what they are of."""
+    settings = plan.settings
+    # Nothing is kept of the fit: the first of several processes may have callbacks of its own.
+    without = ["callbacks"] if settings.checkpoint_dir is None else []
+    parameters = learned_with(settings, without)
+    if not isinstance(parameters["random_state"], int | np.integer):
+        del parameters["random_state"]  # The seed that was drawn from it counts.
+    lesson = plan.sampled.lesson
+    return {
+        "parameters": digest([parameters, plan.pace, plan.precision, device, member.seed]),
+        "base model": digest(base_model_digest(settings.model)),
+        "package versions": digest(installed_versions()),
+        "training data": digest([plan.task, lesson.dataset.fingerprint, plan.loss, member.rng]),
+        "held-out data": digest(plan.valid),
+    }
+
+
+def _finds_padding_masked(plan: Plan, net: TextNet) -> bool:
+    """Return whether texts of several lengths may share a batch; a warning says if not."""
+    reader, task = plan.reader, plan.task
+    pieces = reader.tokenizer.encode(list("abcdefgh")).values
+    frame = reader.frame(2 if task.reads_two_texts else 1)
+    probe = make_batcher(
+        probe_dataset(pieces, frame, reader.max_length), reader, plan.settings.batch_size
+    )
+    is_masked = padding_is_masked(net.module_, probe, net.device)
+    if not is_masked:
+        warnings.warn(
+            f"{type(net.module_.transformer).__name__} scores a text differently if it is padded, "
+            f"so batches have texts of the same length only. That takes longer; the scores are "
+            f"those of each text by itself.",
+            stacklevel=6,
+        )
+    return is_masked
+
+
+def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:
+    """Warn if the base model has a head of this task, for other classes."""
+    own = list(plan.task.model_config.get("id2label", {}).values())
+    if trained is None or not own or own == trained:
+        return
+    goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"
+    warnings.warn(
+        f"model={os.fspath(plan.settings.model)!r} was trained for the classes "
+        f"{list_some(trained)}; those of this fit are {list_some(own)}. It starts from {goes_on}.",
+        stacklevel=6,
+    )

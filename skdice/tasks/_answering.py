@@ -1,0 +1,243 @@
+"""Answering: the answer to a question is a part of its context, or there is none."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._inputs import check_rows, list_rows
+from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
+from ..metrics import RowCounts, count_rows, read_answers, score_rows
+from ..text import (
+    Candidates,
+    EncodedDataset,
+    EncodedQuestions,
+    Reader,
+    SpanDecoder,
+    encode_questions,
+    pick_answers,
+)
+from ._goal import F1, Goal, tune_thresholds
+from ._questions import GoldAnswers, align_answers, check_questions
+from ._rows import Rows
+from ._task import QUESTION_ANSWERING, CardTexts, Lesson, Logits, Task, prior_shift
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answering(Task):
+    """The answer to a question is a part of its context, or there is none.
+
+    Attributes
+    ----------
+    stride : int or None
+        Pieces of the context that windows share; a quarter of the room beside the question if None.
+    null_threshold : float or None
+        "No answer" is predicted if its logit exceeds that of the best span by more; None is open.
+    n_best : int
+    max_answer_length : int
+        In pieces.
+    on_misaligned : {"repair", "raise", "skip"}
+    n_misaligned : int
+        Training answers that did not lie at their ``answer_start``.
+    """
+
+    name = "answering"
+    row = "question"
+    head = "spans"
+    reads_two_texts = True
+    choosable = ("null_threshold",)
+    adjustable = ("n_best",)
+    card = CardTexts(
+        "question-answering",
+        "answers questions by a part of a context",
+        'model.predict([("Where does John live?", "John lives in Oslo.")])',
+        QUESTION_ANSWERING,
+        "The scores of `predict_spans` are shares among all spans of the context and no answer.",
+    )
+
+    stride: int | None = None
+    null_threshold: float | None = None
+    n_best: int = 20
+    max_answer_length: int = 30
+    on_misaligned: str = "repair"
+    n_misaligned: int = 0
+
+    def read_X(self, X: Any) -> list[tuple[str, str]]:
+        return list(zip(*check_questions(X)))
+
+    def read_y(self, y: Any, rows: Sequence[Any]) -> GoldAnswers:
+        answers = [
+            read_answers(row, f"row {i} of y")
+            for i, row in enumerate(check_rows(y, "y", "answers"))
+        ]
+        return GoldAnswers(answers, [None] * len(rows), np.arange(len(rows)), 0)
+
+    def read_training(self, X: Any, y: Any) -> tuple[list[Any], GoldAnswers, np.ndarray | None]:
+        rows = self.read_X(X)
+        gold = align_answers(y, contexts_of(rows), self.on_misaligned)
+        return rows, gold, gold.kept
+
+    def groups(self, rows: Sequence[tuple[str, str]]) -> list[str]:
+        return contexts_of(rows)
+
+    def measure(self, y: Any) -> str:
+        return "questions"
+
+    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+        return count_rows(measure, y_true, y_pred)
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def check_learnable(self, rows: Rows, loss: Any) -> None:
+        check_loss_classes(loss, 1)
+
+    def facts(self, rows: Rows) -> dict[str, Any]:
+        return {"n_unanswered": sum(span is None for span in rows.y.spans)}
+
+    def learn(self, rows: Rows, reader: Reader) -> Self:
+        return replace(self, n_misaligned=rows.y.n_misaligned)
+
+    def encode(
+        self,
+        rows: Sequence[tuple[str, str]],
+        reader: Reader,
+        answers: Any = None,
+        weight: np.ndarray | None = None,
+    ) -> EncodedQuestions:
+        """Return questions with their contexts as windows of pieces."""
+        questions, contexts = [question for question, _ in rows], contexts_of(rows)
+        encoded = reader.once(
+            (self.name, self.stride, questions, contexts, answers),
+            lambda: encode_questions(
+                questions,
+                contexts,
+                reader.tokenizer,
+                reader.max_length,
+                self.stride,
+                answers=answers,
+            ),
+        )
+        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
+
+    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+        encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight)
+        if len(encoded.uncovered):
+            uncovered = list_rows(rows.number[encoded.uncovered].tolist())
+            warnings.warn(
+                f"The answers of {len(encoded.uncovered)} questions are longer than what "
+                f"neighbouring windows share and lie in no window as a whole, so they are not "
+                f"learned; a larger stride or max_length helps: {uncovered}.",
+                stacklevel=4,
+            )
+        group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
+        counts = encoded.count_starts()
+        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
+
+    @property
+    def class_names(self) -> list[Any]:
+        return []
+
+    @property
+    def n_outputs(self) -> int:
+        return 2
+
+    def criterion(self, loss: Loss) -> SpanLoss:
+        return SpanLoss(loss)
+
+    def shift(
+        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+    ) -> np.ndarray:
+        # The first item of a window stands for "no answer".
+        target, first = lesson.dataset.target, lesson.dataset.items.offsets[:-1]
+        assert target is not None
+        shift = np.zeros((len(target), 2), dtype=np.float32)
+        others = np.delete(np.arange(len(target)), first)
+        # Of one softmax over a window, the odds of "no answer" say all.
+        for items in (first,) if is_over_positions(loss) else (first, others):
+            shift[items] = prior_shift(target[items, :2], 2, weight[items], share[items])
+        return shift
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    @property
+    def is_tuned(self) -> bool:
+        return self.tuning is not None and self.null_threshold != math.inf
+
+    def find(self, encoded: EncodedQuestions, logits: Logits, n_best: int) -> list[Candidates]:
+        """Return the best spans of each question."""
+        decoder = SpanDecoder(self.max_answer_length, n_best)
+        return decoder.decode(encoded, logits(encoded.dataset))
+
+    def answers(self, found: Sequence[Candidates], rows: Sequence[tuple[str, str]]) -> list[str]:
+        """Return the answer to each question, "" for none."""
+        assert self.null_threshold is not None
+        return pick_answers(found, contexts_of(rows), self.null_threshold)
+
+    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+        encoded = self.encode(rows.X, reader)
+
+        def validate(logits: Logits) -> float:
+            found = self.find(encoded, logits, n_best=1)
+            task = self.tune(rows, found) if self.is_tuned else self
+            f1 = score_rows(rows.y.answers, task.answers(found, rows.X), "2.0").f1
+            return float(np.average(f1, weights=rows.weight))
+
+        return validate
+
+    def scores(
+        self, rows: Sequence[tuple[str, str]], reader: Reader, logits: Logits
+    ) -> list[Candidates]:
+        return self.find(self.encode(rows, reader), logits, n_best=1)
+
+    def tune(self, rows: Rows, scores: Sequence[Candidates], goal: Goal = F1) -> Self:
+        y, contexts = rows.y.answers, contexts_of(rows.X)
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        no_answer = np.array([candidates.no_answer for candidates in scores])
+        if goal.has_floor:
+            answers = pick_answers(scores, contexts, math.inf)
+            f1 = score_rows(y, answers, "2.0").f1
+            can_answer = np.array([text != "" for text in answers])
+            n_actual = weight @ [any(row) for row in self.read_y(y, rows.X).answers]
+
+            def score(threshold: float) -> float:
+                given = weight * (can_answer & (no_answer <= threshold))
+                return float(goal.value(given @ f1, given.sum(), n_actual))
+        elif goal.metric is None:
+            answered = score_rows(y, pick_answers(scores, contexts, math.inf), "2.0").f1
+            silent = score_rows(y, [""] * len(scores), "2.0").f1
+
+            def score(threshold: float) -> float:
+                f1 = np.where(no_answer > threshold, silent, answered)
+                return float(np.average(f1, weights=weight))
+        else:
+
+            def score(threshold: float) -> float:
+                return goal.metric(pick_answers(scores, contexts, threshold))
+
+        finite = no_answer[np.isfinite(no_answer)]
+        threshold = float(tune_thresholds(finite, score, is_multilabel=False))
+        goal.warn_if_missed(score(threshold))
+        return replace(self, null_threshold=threshold)
+
+    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        # The first position of a window stands for "no answer".
+        first = dataset.items.offsets[:-1]
+        none, logits = logits[first].sum(1), logits.copy()
+        logits[first] = -np.inf
+        best = np.maximum.reduceat(logits, first).sum(1)
+        return (best > none - self.null_threshold).any(keepdims=True)
+
+    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
+        return None if found.any() else "answered no question"
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        return {"null_threshold_": self.null_threshold}
+
+
+def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the contexts of rows (question, context)."""
+    return [context for _, context in rows]

@@ -1,0 +1,390 @@
+"""Classifying: a text, or a pair of texts, gets a label or several labels."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, logit, softmax
+from sklearn.metrics import accuracy_score, f1_score
+
+from .._inputs import check_pairs, check_texts, list_rows, list_some
+from .._parameters import not_allowed
+from ..exceptions import TruncationWarning
+from ..losses import check_loss_classes
+from ..metrics import RowCounts, count_rows
+from ..text import EncodedDataset, Reader, active_reuse, encode_rows
+from ._goal import F1, Goal, tune_thresholds
+from ._rows import Rows
+from ._targets import Labels, check_indicator, check_known_columns, check_labels, is_indicator
+from ._task import (
+    PIPELINE,
+    SOFTMAX,
+    CardTexts,
+    Lesson,
+    Logits,
+    Task,
+    label_config,
+    positives_first,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Classifying(Task):
+    """The base of the classifiers' tasks.
+
+    Attributes
+    ----------
+    truncation : {"longest_first", "second", "error"}
+    pos_label : label or None
+        The positive one of two classes; None is the larger label.
+    cut : float, ndarray of shape (n_classes,) or None
+        Two classes: the log-odds of ``classes[1]`` above which it is predicted. Several classes: is
+        subtracted from the logits. Several labels: the logits above which they are predicted. None
+        is open.
+    classes : ndarray of shape (n_classes,)
+    is_multilabel : bool
+    """
+
+    head = "sequence"
+    is_classifier = True
+    can_label = True
+    choosable = ("threshold",)
+
+    truncation: str = "longest_first"
+    pos_label: Any = None
+    # A probability, of the positive one of two classes or of each label, until classes are known.
+    threshold: float | None = None
+    cut: Any = 0.0
+    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    is_multilabel: bool = False
+
+    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
+        return Labels(check_labels(y, len(rows)), None)
+
+    def strata(self, rows: Rows) -> np.ndarray | None:
+        return None if self.is_multilabel else np.searchsorted(self.classes, rows.y.values)
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def check_learnable(self, rows: Rows, loss: Any) -> None:
+        labels, names = rows.y.values, rows.y.names
+        if names is not None:
+            if self.pos_label is not None:
+                allowed = "None with a multi-label y, where every label is looked for"
+                raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
+            if not labels.any():
+                raise ValueError(
+                    f"{self.owner} needs a row with a label; got {len(labels)} rows and no 1 in y."
+                )
+            check_loss_classes(loss, len(names), is_multilabel=True)
+            return
+        classes = np.unique(labels).tolist()
+        if len(classes) < 2:
+            raise ValueError(
+                f"{self.owner} needs at least two classes in y; got one class, {classes[0]!r}."
+            )
+        check_loss_classes(loss, len(classes))
+        several = f"with more than two classes; y has {list_some(classes)}"
+        if len(classes) > 2 and self.threshold is not None:
+            raise not_allowed(self.owner, "threshold", f"'auto' or 'cv' {several}", self.threshold)
+        if self.pos_label is None:
+            return
+        if len(classes) > 2:
+            raise not_allowed(self.owner, "pos_label", f"None {several}", self.pos_label)
+        if self.pos_label not in classes:
+            allowed = f"a label of y: {list_some(classes)}"
+            raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
+
+    def facts(self, rows: Rows) -> dict[str, Any]:
+        if rows.y.names is not None:
+            return {}
+        classes = np.unique(rows.y.values)
+        if len(classes) != 2:
+            return {}
+        positive = classes[1] if self.pos_label is None else self.pos_label
+        is_positive = rows.y.values == positive
+        return {"positive_share": float(np.average(is_positive, weights=rows.weight))}
+
+    def learn(self, rows: Rows, reader: Reader) -> Self:
+        names = rows.y.names
+        task = replace(
+            self,
+            classes=np.unique(rows.y.values) if names is None else names,
+            is_multilabel=names is not None,
+        )
+        assert self.threshold is not None
+        log_odds = float(logit(self.threshold))
+        if task.is_binary:
+            return replace(task, cut=log_odds if task.positive else -log_odds)
+        return replace(task, cut=np.full(len(task.classes), log_odds))
+
+    def encode(
+        self,
+        rows: Sequence[tuple[str, ...]],
+        reader: Reader,
+        target: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        number: np.ndarray | None = None,
+    ) -> EncodedDataset:
+        """Return rows as windows of pieces, each an item; a warning names those that are cut."""
+        frame = reader.frame(2 if self.reads_two_texts else 1)
+        dataset, cut = reader.once(
+            (self.name, self.truncation, rows),
+            lambda: encode_rows(rows, reader.tokenizer, frame, reader.max_length, self.truncation),
+        )
+        reuse = active_reuse()
+        if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
+            n_rows, order = len(rows), ""
+            if number is not None:
+                n_rows, cut = len(np.unique(number)), np.unique(number[cut])
+                # Rows with labels are there twice beside those without.
+                order = " (those of unlabeled follow those of X)" if n_rows < len(rows) else ""
+            warnings.warn(
+                f"{len(cut)} of {n_rows} {self.row}s are longer than max_length="
+                f"{reader.max_length} pieces and were cut (truncation={self.truncation!r}): "
+                f"{list_rows(cut.tolist())}{order}."
+                f"{'' if reuse is None else ' Other fits that share their work do not say so.'}",
+                TruncationWarning,
+                stacklevel=4,
+            )
+        return replace(dataset, target=target, weight=weight)
+
+    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+        labels = rows.y.values
+        target = labels if self.is_multilabel else np.searchsorted(self.classes, labels)
+        target = target.astype(np.int64)
+        dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
+        weight, background = dataset.text_weight, None
+        if self.is_multilabel:
+            counts = np.stack([weight @ (1 - target), weight @ target], axis=1)
+            group = positives_first(dataset, target.any(1))
+        else:
+            counts = np.bincount(target, weight, minlength=len(self.classes))
+            group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
+        if self.is_binary:
+            background = 1 - self.positive
+        return Lesson(dataset, self.class_names, counts, background, self.is_binary, group=group)
+
+    @property
+    def class_names(self) -> list[Any]:
+        return list(self.classes.tolist())
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes, of which a row has one."""
+        return len(self.classes) == 2 and not self.is_multilabel
+
+    @property
+    def positive(self) -> int:
+        """The index of the positive one of two classes."""
+        return 1 if self.pos_label is None else self.class_names.index(self.pos_label)
+
+    @property
+    def model_config(self) -> dict[str, Any]:
+        kind = "multi" if self.is_multilabel else "single"
+        return {**label_config(self.class_names), "problem_type": f"{kind}_label_classification"}
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    def metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        """Return what ``score`` is."""
+        raise NotImplementedError
+
+    def decision_values(self, logits: np.ndarray) -> np.ndarray:
+        """Return the log-odds of the second one of two classes, or the logits of all classes."""
+        return logits[:, 1] - logits[:, 0] if self.is_binary else logits
+
+    def labels_of(self, values: np.ndarray, cut: Any) -> np.ndarray:
+        """Return the labels, or the 0/1 matrix, that the values of a decision mean."""
+        if self.is_multilabel:
+            return (values > cut).astype(np.int64)
+        if values.ndim == 1:
+            return self.classes[(values > cut).astype(np.int64)]
+        return self.classes[(values - cut).argmax(axis=1)]
+
+    def decide(self, logits: np.ndarray) -> np.ndarray:
+        """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
+        return self.labels_of(self.decision_values(logits), self.cut)
+
+    def row_logits(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> np.ndarray:
+        """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
+        return logits(self.encode(rows, reader)).astype(np.float64)
+
+    def known(self, labels: Labels) -> np.ndarray:
+        """Return labels to compare predictions with; they must be of the kind of the fit."""
+        names = labels.names
+        if len(labels.values) and (names is not None) != self.is_multilabel:
+            wanted, got = "a label per row", "a 0/1 matrix"
+            if self.is_multilabel:
+                wanted, got = f"a 0/1 matrix of {len(self.classes)} columns", wanted
+            raise ValueError(f"y must be {wanted}, as in the fit; got {got}.")
+        if names is not None:
+            check_known_columns(names.tolist(), self.class_names)
+        return labels.values
+
+    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+        dataset, labels = self.encode(rows.X, reader, number=rows.number), self.known(rows.y)
+
+        def validate(logits: Logits) -> float:
+            predicted = self.decide(logits(dataset).astype(np.float64))
+            return self.metric(labels, predicted, rows.weight)
+
+        return validate
+
+    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[np.ndarray]:
+        return list(self.row_logits(rows, reader, logits))
+
+    def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
+        labels, weight = self.known(rows.y), rows.weight
+        decision = self.decision_values(np.stack(scores))
+        if goal.has_floor and decision.ndim == 2 and not self.is_multilabel:
+            raise ValueError(
+                f"min_precision and min_recall need two classes, of which one is looked for, or "
+                f"several labels; this classifier has {len(self.classes)} classes."
+            )
+
+        def values(cut: Any) -> np.ndarray:
+            """Return what the goal makes of each label, or of the positive class."""
+            is_predicted = self.labels_of(decision, cut)
+            is_actual = labels
+            if not self.is_multilabel:
+                positive = self.classes[self.positive]
+                is_predicted, is_actual = is_predicted == positive, is_actual == positive
+            cells = np.stack([is_actual & is_predicted, is_predicted, is_actual])
+            if weight is not None:
+                cells = cells * (weight[:, None] if self.is_multilabel else weight)
+            return goal.value(*cells.sum(axis=1))
+
+        def score(cut: Any) -> float:
+            if goal.has_floor:
+                return float(values(cut).mean())
+            predicted = self.labels_of(decision, cut)
+            if goal.metric is not None:
+                return float(goal.metric(predicted))
+            return self.metric(labels, predicted, weight)
+
+        cut = tune_thresholds(decision, score, is_multilabel=self.is_multilabel)
+        if goal.has_floor:
+            goal.warn_if_missed(float(values(cut).min()))
+        return replace(self, cut=cut)
+
+    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        logits = logits - ((0.0, self.cut) if self.is_binary else self.cut)
+        return logits.max(0) > 0 if self.is_multilabel else super().found(logits, dataset)
+
+    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
+        # A label of no training row is not expected.
+        is_searched = target.any(0) if self.is_multilabel else True
+        never = self.classes[~found & is_searched].tolist()
+        return f"never predicted {list_some(never)}" if never else None
+
+    def label(
+        self, rows: Sequence[Any], reader: Reader, logits: Logits
+    ) -> tuple[Labels, np.ndarray]:
+        found = self.row_logits(rows, reader, logits)
+        if self.is_multilabel:
+            sure = expit(np.abs(found)).min(axis=1)
+            return Labels((found > 0).astype(np.int64), self.classes), sure
+        best = found.argmax(axis=1)
+        return Labels(self.classes[best], None), softmax(found, axis=1).max(axis=1)
+
+    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+        labels = self.known(self.read_y(y_true, y_pred))
+        pos_label = self.classes[self.positive] if len(self.classes) == 2 else None
+        return count_rows(measure, labels, np.asarray(y_pred), pos_label)
+
+    @property
+    def fitted_threshold(self) -> Any:
+        """The decision as probabilities, see ``threshold_`` of the estimators."""
+        if self.is_binary:
+            return float(expit(self.cut if self.positive else -self.cut))
+        return expit(self.cut) if self.is_multilabel else softmax(self.cut)
+
+    def with_threshold(self, threshold: Any) -> Self:
+        """Return the task with another decision, as probabilities."""
+        with np.errstate(divide="ignore"):
+            if self.is_binary:
+                log_odds = float(logit(threshold))
+                return replace(self, cut=log_odds if self.positive else -log_odds)
+            values = np.broadcast_to(np.asarray(threshold, np.float64), self.classes.shape)
+            return replace(self, cut=logit(values) if self.is_multilabel else np.log(values))
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        return {"threshold_": self.fitted_threshold}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassifyingTexts(Classifying):
+    """A text gets a label, or several."""
+
+    name = "texts"
+    row = "text"
+    card = CardTexts(
+        "text-classification",
+        "classifies texts",
+        'model.predict(["You have won a prize! Call now."])',
+        PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
+        SOFTMAX,
+    )
+
+    def read_X(self, X: Any) -> list[tuple[str]]:
+        return [(text,) for text in check_texts(X)]
+
+    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
+        if is_indicator(y):
+            return Labels(*check_indicator(y, len(rows)))
+        return super().read_y(y, rows)
+
+    def measure(self, y: Any) -> str:
+        return "texts"
+
+    @property
+    def metric_name(self) -> str:
+        return "F1" if self.is_multilabel else "accuracy"
+
+    def metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        if y_pred.ndim == 1:
+            return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
+        options = {"average": "micro", "zero_division": 0.0}
+        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassifyingPairs(Classifying):
+    """A pair of texts gets a label."""
+
+    name = "pairs"
+    row = "pair"
+    head = "pair"
+    reads_two_texts = True
+    card = CardTexts(
+        "text-classification",
+        "classifies pairs of texts",
+        'model.predict([("Is it cold?", "Is it warm?")])',
+        None,
+        f"{SOFTMAX} transformers alone would leave out the comparison of the two texts.",
+    )
+
+    def read_X(self, X: Any) -> list[tuple[str, str]]:
+        return check_pairs(X)
+
+    def measure(self, y: Any) -> str:
+        return "pairs"
+
+    def compares(self, reader: Reader) -> bool:
+        # It must be seen where the second text begins.
+        return bool(reader.tokenizer.pair_frame.special[1])
+
+    def metric(
+        self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        labels = [self.classes[self.positive]] if len(self.classes) == 2 else None
+        options = {"labels": labels, "average": "macro", "zero_division": 0.0}
+        return float(f1_score(y_true, y_pred, sample_weight=sample_weight, **options))

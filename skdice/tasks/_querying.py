@@ -1,0 +1,294 @@
+"""Querying: entities are found by asking for each type in plain words (BERT-MRC)."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from scipy.special import expit, logit
+
+from ..datasets import write_tags
+from ..losses import Loss, QueryLoss, check_loss_classes
+from ..text import (
+    EncodedDataset,
+    EncodedQueries,
+    Entity,
+    Reader,
+    best_disjoint,
+    by_label,
+    encode_queries,
+    find_spans,
+)
+from ._default_queries import choose_queries
+from ._goal import F1, Goal, choose_decision
+from ._rows import Rows
+from ._tagging import WordTask
+from ._targets import EntityRows, check_entities, find_overlap, span_f1_score
+from ._task import CardTexts, Lesson, Logits, positives_first, prior_shift
+
+# Numbers that stand for a word in the score of a match, as start and as end.
+_MATCH_SIZE = 64
+# Sentences that are predicted at a time: their logits are 130 numbers for each word and query.
+_CHUNK_SENTENCES = 512
+# Logits of entities tried as thresholds, in the order of preference among equally good ones.
+_THRESHOLDS: list[float] = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)
+
+# The spans of each sentence, each behind the lowest of its three logits.
+Found: TypeAlias = list[list[tuple[float, Entity]]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Querying(WordTask):
+    """Each type of entity is asked for in plain words.
+
+    Attributes
+    ----------
+    stride : int or None
+        Pieces of the sentence that windows share; a quarter of the room beside the query if None.
+    queries : dict of label to str, or None
+    span_weights : tuple of 3 floats
+        Weights of the losses of starts, ends and matches.
+    match_candidates : str
+    decode : {"flat", "nested"}
+    cut : float or dict of label to float
+        The lowest of the three logits of an entity has to exceed it.
+    labels : list of str
+    scheme : str
+        The scheme of the tags that are predicted.
+    roles : dict of str to str
+        How the training tags spell I, E and S where they do not use these letters.
+    """
+
+    name = "querying"
+    head = "queries"
+    reads_two_texts = True
+    adjustable = ("decode",)
+    card = CardTexts(
+        "token-classification",
+        "finds the entities of a sentence by asking for each type",
+        'model.predict([["John", "lives", "in", "Oslo"]])',
+        None,
+        "The score of an entity is a sigmoid of the lowest of its three logits.",
+    )
+
+    stride: int | None = None
+    queries: dict[str, str] | None = None
+    span_weights: tuple[float, ...] = (1, 1, 0.1)
+    match_candidates: str = "pred_gold_random"
+    decode: str = "flat"
+    cut: float | dict[str, float] = 0.0
+    labels: list[str] = field(default_factory=list)
+    scheme: str = "IOB2"
+    roles: dict[str, str] = field(default_factory=dict)
+
+    def read_y(self, y: Any, rows: Sequence[Any]) -> EntityRows:
+        return check_entities(y, rows)
+
+    def measure(self, y: Any) -> str:
+        return "entities"
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def check_learnable(self, rows: Rows, loss: Any) -> None:
+        for i, spans in zip(rows.number, rows.y.spans):
+            overlap = find_overlap(spans) if self.decode == "flat" else None
+            if overlap:
+                raise ValueError(
+                    f"Row {i} of y has the overlapping entities {overlap[0]} and {overlap[1]}, "
+                    f"which decode='flat' cannot give; take decode='nested'."
+                )
+        if not any(rows.y.spans):
+            raise ValueError(
+                f"{self.owner} needs an entity in y; got {len(rows)} rows without any."
+            )
+        check_loss_classes(loss, 1)
+
+    def learn(self, rows: Rows, reader: Reader) -> Self:
+        labels = sorted({label for spans in rows.y.spans for _, _, label in spans})
+        return replace(
+            self.with_splitter(rows.X),
+            labels=labels,
+            queries=choose_queries(labels, self.queries),
+            scheme=rows.y.scheme or "IOB2",
+            roles=rows.y.roles,
+        )
+
+    def encode(
+        self,
+        sentences: Sequence[Sequence[str]],
+        reader: Reader,
+        spans: list[list[tuple[int, int, str]]] | None = None,
+        weight: np.ndarray | None = None,
+    ) -> EncodedQueries:
+        """Return sentences with each query as windows of pieces."""
+        assert self.queries is not None
+        numbered = None
+        if spans is not None:
+            number = {label: i for i, label in enumerate(self.labels)}
+            numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
+        queries = [self.queries[label] for label in self.labels]
+        encoded = reader.once(
+            (self.name, self.stride, queries, sentences, numbered),
+            lambda: encode_queries(
+                sentences,
+                queries,
+                reader.tokenizer,
+                reader.max_length,
+                self.stride,
+                spans=numbered,
+            ),
+        )
+        return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
+
+    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+        spans = rows.y.spans
+        encoded = self.encode(rows.X, reader, spans, rows.weight)
+        if encoded.n_uncovered:
+            warnings.warn(
+                f"{encoded.n_uncovered} entities are longer than what neighbouring windows share "
+                f"and lie in no window as a whole, so their start and end are learned, but not "
+                f"that they belong together. A larger stride or max_length helps.",
+                stacklevel=4,
+            )
+        counts = _count(encoded, spans)
+        if not sampled:
+            n_windows = len(self.labels)
+            dataset = encoded.dataset
+            return Lesson(dataset, [0, 1], counts, 0, binary=True, windows_per_text=n_windows)
+        # Each sentence with each query is a text.
+        dataset = encoded.by_query()
+        assert dataset.target is not None
+        group = positives_first(dataset, dataset.target[:, 0] == 1)
+        return Lesson(dataset, [0, 1], counts, 0, binary=True, group=group)
+
+    @property
+    def class_names(self) -> list[str]:
+        return self.labels
+
+    @property
+    def n_outputs(self) -> int:
+        return 2 + 2 * _MATCH_SIZE
+
+    def criterion(self, loss: Loss) -> QueryLoss:
+        return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
+
+    def shift(
+        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+    ) -> np.ndarray:
+        shift = np.zeros(self.n_outputs, dtype=np.float32)
+        assert lesson.dataset.target is not None
+        shift[:2] = prior_shift(lesson.dataset.target[:, :2], 2, weight, share)
+        return shift
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    @property
+    def entity_labels(self) -> list[str]:
+        """The labels that entities may have."""
+        return self.labels
+
+    def find(
+        self,
+        sentences: Sequence[Sequence[str]],
+        reader: Reader,
+        logits: Logits,
+        cut: float | Mapping[str, float] | None = None,
+    ) -> Found:
+        """Return all spans whose logits exceed the threshold, with the lowest of the three."""
+        cut = self.cut if cut is None else cut
+        found: Found = []
+        for start in range(0, len(sentences), _CHUNK_SENTENCES):
+            encoded = self.encode(sentences[start : start + _CHUNK_SENTENCES], reader)
+            found += find_spans(encoded, logits(encoded.dataset), self.labels, cut)
+        return found
+
+    def entities(self, found: Found) -> list[list[Entity]]:
+        """Return the entities of each sentence, without overlaps unless they may be nested."""
+        if self.decode == "flat":
+            found = [best_disjoint(spans) for spans in found]
+        return _entities(found)
+
+    def tags(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return a tag for each word, of the entities without overlaps."""
+        return [
+            write_tags(row, len(sentence), self.scheme, self.roles)
+            for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
+        ]
+
+    def score(self, y_true: EntityRows, y_pred: list[list[Entity]], weight: Any = None) -> float:
+        """Return the micro F1 of entities."""
+        return span_f1_score(y_true.spans, y_pred, weight)
+
+    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+        def validate(logits: Logits) -> float:
+            found = self.entities(self.find(rows.X, reader, logits))
+            return self.score(rows.y, found, rows.weight)
+
+        return validate
+
+    def scores(self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits) -> Found:
+        return self.find(rows, reader, logits, min(_THRESHOLDS))
+
+    def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
+        gold: EntityRows = rows.y
+
+        def above(cut: float | Mapping[str, float]) -> Found:
+            lowest = by_label(cut, self.labels)
+            return [[span for span in spans if span[0] > lowest[span[1].label]] for spans in scores]
+
+        def found(cut: Any) -> list[list[Entity]]:
+            return self.entities(above(cut))
+
+        if goal.metric is None:
+            chosen = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
+            return replace(self, cut=chosen)
+
+        def value(cut: float) -> float:
+            is_tagged = gold.scheme is not None
+            return goal.metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
+
+        return replace(self, cut=max(_THRESHOLDS, key=value))
+
+    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        return logits[:, :2].max(0) > 0
+
+    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
+        return None if found.all() else "found no entity"
+
+    @property
+    def threshold(self) -> float | dict[str, float]:
+        """The score that an entity has to exceed, in [0, 1], or that of each label."""
+        if isinstance(self.cut, Mapping):
+            return {label: float(expit(cut)) for label, cut in self.cut.items()}
+        return float(expit(self.cut))
+
+    def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
+        """Return the task with another threshold, in [0, 1]."""
+        if isinstance(threshold, Mapping):
+            cut = {label: float(logit(value)) for label, value in threshold.items()}
+            return replace(self, cut=cut)
+        return replace(self, cut=float(logit(threshold)))
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        return {"scheme_": self.scheme, "threshold_": self.threshold}
+
+
+def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:
+    return [[entity for _, entity in spans] for spans in found]
+
+
+def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
+    """Return how many (word, type) pairs that are asked for start no entity, and how many do.
+
+    A word in several windows is one, and a weight counts as repetition.
+    """
+    data = encoded.dataset
+    window = np.repeat(np.arange(len(data)), data.items.lengths)
+    sentence, query = data.text[window], encoded.query[window]
+    words = np.unique(np.stack([sentence, query, encoded.word], axis=1), axis=0)
+    starts = {(i, start, label) for i, row in enumerate(spans) for start, _, label in row}
+    weight = data.text_weight
+    n_starts = sum(weight[i] for i, _, _ in starts)
+    return np.array([weight[words[:, 0]].sum() - n_starts, n_starts])

@@ -1,0 +1,330 @@
+"""Tagging: every word of a sentence gets a tag."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._inputs import check_tags, check_token_lists, list_some
+from ..datasets import are_characters, often_cut
+from ..losses import check_loss_classes
+from ..metrics import RowCounts, count_rows, get_entities
+from ..text import (
+    SHAPES,
+    EncodedDataset,
+    Entity,
+    Reader,
+    TagDecoder,
+    allowed_transitions,
+    are_chunk_tags,
+    by_label,
+    encode_words,
+    has_capital,
+    infer_scheme,
+    keep_above,
+)
+from ._goal import F1, Goal, choose_decision, score_candidates
+from ._rows import Rows
+from ._task import (
+    PIPELINE,
+    SOFTMAX,
+    CardTexts,
+    Lesson,
+    Logits,
+    Task,
+    label_config,
+    positives_first,
+    shared_pieces,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordTask(Task):
+    """The base of the tasks that find tags or entities in sentences of words.
+
+    Attributes
+    ----------
+    splitter : {"words", "characters"}
+        How raw texts are split: as the training sentences were.
+    cut_words : list of str
+        Words of the training sentences that the splitter "words" would cut.
+    """
+
+    row = "sentence"
+
+    splitter: str = "words"
+    cut_words: list[str] = field(default_factory=list)
+
+    def read_X(self, X: Any) -> list[list[str]]:
+        return check_token_lists(X)
+
+    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+        return count_rows(measure, check_tags(y_true, y_pred), y_pred)
+
+    def with_splitter(self, sentences: Sequence[Sequence[str]]) -> Self:
+        """Return the task with the way in which raw texts are split into words."""
+        if are_characters(sentences):
+            return replace(self, splitter="characters", cut_words=[])
+        return replace(self, splitter="words", cut_words=often_cut(sentences))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tagging(WordTask):
+    """Every word of a sentence gets a tag.
+
+    Attributes
+    ----------
+    stride : int or None
+        Pieces that neighbouring windows share; a quarter of the window if None.
+    decode : {"constrained", "argmax"}
+    crf : bool or None
+        Whether the tags of a sentence are scored together; None is open.
+    word_shapes : bool or None
+        Whether the network gets the shape of each word as its token type; None is open.
+    bias : float or dict of label to float
+        Added to the logit of "O".
+    threshold : float or dict of label to float
+        Entities with a lower score are dropped.
+    classes : ndarray of shape (n_classes,), object
+    scheme : str or None
+        The scheme of chunk tags.
+    """
+
+    name = "tagging"
+    head = "tokens"
+    can_label = True
+    choosable = ("word_shapes", "crf")
+    adjustable = ("decode",)
+    card = CardTexts(
+        "token-classification",
+        "tags every word of a sentence",
+        'model.predict([["John", "lives", "in", "Oslo"]])',
+        PIPELINE.replace(
+            "{call}", 'model("John lives in Oslo", aggregation_strategy="first")  # whole words'
+        ),
+        SOFTMAX,
+    )
+
+    stride: int | None = None
+    decode: str = "constrained"
+    crf: bool | None = None
+    word_shapes: bool | None = None
+    bias: float | dict[str, float] = 0.0
+    threshold: float | dict[str, float] = 0.0
+    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    scheme: str | None = None
+
+    def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
+        return check_tags(y, rows)
+
+    def measure(self, y: Any) -> str:
+        return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def check_learnable(self, rows: Rows, loss: Any) -> None:
+        classes = sorted({tag for row in rows.y for tag in row})
+        if not classes:
+            raise ValueError(
+                f"Found no word to train on; X has {len(rows)} sentences and no words."
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"{self.owner} needs at least two different tags in y; got one class, "
+                f"{classes[0]!r}."
+            )
+        check_loss_classes(loss, len(classes))
+        if self.crf and not are_chunk_tags(classes):
+            raise ValueError(
+                f"The 'crf' parameter of {self.owner} must be False or 'auto' unless the tags are "
+                f"chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
+            )
+
+    def facts(self, rows: Rows) -> dict[str, Any]:
+        if self.measure(rows.y) == "tags":
+            return {}
+        told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
+        first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
+        names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
+        return {
+            "has_entities": True,
+            "n_entities": sum(len(get_entities(row)) for row in rows.y),
+            "share_of_names": names,
+        }
+
+    def learn(self, rows: Rows, reader: Reader) -> Self:
+        classes = sorted({tag for row in rows.y for tag in row})
+        frame = reader.frame(1)
+        return replace(
+            self.with_splitter(rows.X),
+            classes=np.array(classes, dtype=object),  # A numpy str loses trailing NULs.
+            scheme=infer_scheme(rows.y) if are_chunk_tags(classes) else None,
+            stride=shared_pieces(self.owner, self.stride, reader.max_length, frame),
+        )
+
+    def encode(
+        self,
+        sentences: Sequence[Sequence[str]],
+        reader: Reader,
+        tags: Sequence[Sequence[str]] | None = None,
+        weight: np.ndarray | None = None,
+    ) -> EncodedDataset:
+        """Return sentences as windows of pieces, an item for each word."""
+        assert self.stride is not None
+        stride, with_shapes, target = self.stride, bool(self.word_shapes), None
+        if tags is not None:
+            index = {tag: i for i, tag in enumerate(self.classes.tolist())}
+            target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
+        dataset = reader.once(
+            (self.name, stride, with_shapes, sentences),
+            lambda: encode_words(
+                sentences, reader.tokenizer, reader.max_length, stride, with_shapes=with_shapes
+            ),
+        )
+        return replace(dataset, target=target, weight=weight)
+
+    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+        dataset = self.encode(rows.X, reader, rows.y, rows.weight)
+        target, background = dataset.target, self.background
+        assert target is not None
+        weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
+        counts = np.bincount(target, weight, minlength=len(self.classes))
+        group = None if background is None else positives_first(dataset, target != background)
+        return Lesson(dataset, self.class_names, counts, background, binary=False, group=group)
+
+    @property
+    def class_names(self) -> list[str]:
+        return list(self.classes.tolist())
+
+    @property
+    def background(self) -> int | None:
+        """The index of "O" among chunk tags."""
+        tags = self.class_names
+        return None if self.scheme is None or "O" not in tags else tags.index("O")
+
+    @property
+    def transitions(self) -> tuple[np.ndarray, ...] | None:
+        if not self.crf:
+            return None
+        assert self.scheme is not None
+        return allowed_transitions(self.class_names, self.scheme)
+
+    @property
+    def n_token_types(self) -> int | None:
+        return 1 + len(SHAPES) if self.word_shapes else None
+
+    @property
+    def model_config(self) -> dict[str, Any]:
+        return label_config(self.class_names)
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    @property
+    def decoder(self) -> TagDecoder:
+        """What makes tags and entities of logits."""
+        scheme = None if self.decode == "argmax" else self.scheme
+        lowest = by_label(self.threshold, self.entity_labels) if self.threshold else {}
+        return TagDecoder(self.classes, scheme, self.background, self.bias, lowest)
+
+    @property
+    def entity_labels(self) -> list[str]:
+        """The labels that entities may have."""
+        if self.scheme is None:
+            raise ValueError(
+                f"Entities need chunk tags ('O', 'B-x', 'I-x', ...); the tags of this tagger are "
+                f"{list_some(self.class_names)}."
+            )
+        return sorted({tag[2:] for tag in self.class_names if tag != "O"})
+
+    def score(
+        self,
+        y_true: Sequence[Sequence[str]],
+        y_pred: Sequence[Sequence[str]],
+        weight: np.ndarray | None = None,
+    ) -> float:
+        """Return the micro F1 of entities or, of other tags, that of tags."""
+        counts = count_rows("tags" if self.scheme is None else "entities", y_true, y_pred)
+        return counts.of_all_rows(weight)["f1"]
+
+    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+        dataset = self.encode(rows.X, reader)
+
+        def validate(logits: Logits) -> float:
+            tags = self.decoder.tags(logits(dataset), dataset.item_offsets)
+            return self.score(rows.y, tags, rows.weight)
+
+        return validate
+
+    def scores(
+        self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
+    ) -> list[np.ndarray]:
+        dataset = self.encode(rows, reader)
+        return np.split(logits(dataset), dataset.item_offsets[1:-1])
+
+    @property
+    def is_tuned(self) -> bool:
+        return self.tuning is not None and self.background is not None
+
+    def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
+        if self.background is None:
+            raise TypeError(
+                f"The decision of a tagger is the bias of 'O' among chunk tags; the tags of this "
+                f"one are {list_some(self.class_names)}."
+            )
+        logits = np.concatenate([np.empty((0, len(self.classes)), np.float32), *scores])
+        offsets = np.cumsum([0, *map(len, rows.X)])
+        labels, gold = self.entity_labels, [get_entities(row) for row in rows.y]
+        decoder = replace(self, threshold=0.0).decoder
+        if goal.min_precision is not None:
+            # A large bias breaks borders before it drops an entity, so that precision falls.
+            scored = decoder.entities(logits, offsets)
+
+            def keep(lowest: Any) -> list[list[Entity]]:
+                return [keep_above(row, by_label(lowest, labels)) for row in scored]
+
+            candidates = score_candidates(scored)
+            threshold = choose_decision(gold, keep, candidates, labels, goal, rows.weight)
+            return replace(self, threshold=threshold)
+        biases = decoder.biases(logits)
+
+        def tag(bias: float | Mapping[str, float]) -> list[list[str]]:
+            return replace(decoder, bias=bias).tags(logits, offsets)
+
+        def found(bias: Any) -> list[Any]:
+            return [get_entities(row) for row in tag(bias)]
+
+        best: float | dict[str, float]
+        if goal.metric is None:
+            best = choose_decision(gold, found, biases, labels, goal, rows.weight)
+        else:
+            best = max(biases, key=lambda bias: goal.metric(tag(bias)))
+        return replace(self, bias=best, threshold=0.0)
+
+    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        return super().found(self.decoder.shifted(logits), dataset)
+
+    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
+        only = self.classes[found].tolist()
+        if self.scheme is not None:
+            return "found no entity" if only == ["O"] else None
+        return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
+
+    def label(
+        self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
+    ) -> tuple[list[list[str]], np.ndarray]:
+        dataset, decoder = self.encode(rows, reader), self.decoder
+        found = logits(dataset)
+        p = decoder.probabilities(found, dataset.item_offsets)
+        # A sentence without words says nothing.
+        sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
+        return decoder.tags(found, dataset.item_offsets), sure
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        return {
+            "scheme_": self.scheme,
+            "threshold_": self.threshold,
+            "background_bias_": self.bias,
+        }

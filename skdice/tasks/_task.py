@@ -1,0 +1,338 @@
+"""The base of the tasks, and what a fit learns from."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ..losses import Loss
+from ..metrics import RowCounts
+from ..text import EncodedDataset, Frame, Reader
+from ._goal import F1, Goal
+from ._rows import Rows
+
+# From encoded texts to their logits, (n_items, n_outputs): a network as a task sees it.
+Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
+# The fits that say on which rows a decision is tuned.
+Tuning: TypeAlias = Literal["validation", "cv"] | None
+
+
+class CardTexts(NamedTuple):
+    """What a model card says of a task; ``transformers`` is a code sample, if there is one."""
+
+    pipeline_tag: str
+    summary: str
+    call: str
+    transformers: str | None
+    scores: str
+
+
+SOFTMAX = (
+    "Scores and `predict_proba` are a softmax of the logits (a sigmoid for each label of a "
+    "multi-label model), whatever the loss was."
+)
+PIPELINE = "{load}\n{call}"
+QUESTION_ANSWERING = """\
+from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained({name!r})
+model = AutoModelForQuestionAnswering.from_pretrained({name!r})
+inputs = tokenizer({texts}, return_tensors="pt")
+outputs = model(**inputs)  # start_logits, end_logits"""
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """The encoded rows of a fit, and what is counted in them.
+
+    Attributes
+    ----------
+    dataset : EncodedDataset
+        With targets and weights.
+    labels : list
+        The classes of an item.
+    counts : ndarray of shape (n_classes,) or (n_classes, 2)
+        Training items of each class; of several labels, those without and with each label.
+    background : int or None
+        The class that set losses leave out.
+    binary : bool
+        Whether one class is searched among the rest.
+    group : ndarray of shape (n_texts,) or None
+        0 for texts with positives, 1 for those without; of several classes, the class of each text
+        by its frequency, the rarest first.
+    windows_per_text : int
+        How many windows a text has that is not longer than one.
+    """
+
+    dataset: EncodedDataset
+    labels: list[Any]
+    counts: np.ndarray
+    background: int | None
+    binary: bool
+    group: np.ndarray | None = None
+    windows_per_text: int = 1
+
+    @property
+    def n_positive(self) -> int:
+        """Number of texts with positives; of classes, all but the most frequent one."""
+        if self.group is None:
+            return self.dataset.n_texts
+        return max(1, int((self.group < self.group.max(initial=1)).sum()))
+
+    @property
+    def n_texts(self) -> np.ndarray | None:
+        """Number of texts of each group; texts without a window are in no epoch."""
+        if self.group is None:
+            return None
+        dataset = self.dataset
+        has_window = np.bincount(dataset.text, minlength=dataset.n_texts) > 0
+        return np.bincount(self.group[has_window], minlength=int(self.group.max(initial=0)) + 1)
+
+    @property
+    def in_turn(self) -> np.ndarray:
+        """The texts with items, one of each group after the other: the first ones are of all."""
+        texts = np.flatnonzero(np.diff(self.dataset.item_offsets))
+        if self.group is None:
+            return texts
+        group = self.group[texts]
+        turn = pd.Series(group).groupby(group).cumcount()
+        return texts[np.lexsort((group, turn))]
+
+
+def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndarray:
+    """Return the group of each text, 0 or 1, from which of its items are positive."""
+    text = np.repeat(np.arange(dataset.n_texts), np.diff(dataset.item_offsets))
+    group = np.ones(dataset.n_texts, dtype=np.int64)
+    group[text[is_positive]] = 0
+    return group
+
+
+def prior_shift(
+    target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
+) -> np.ndarray:
+    """Return by how much a draw raises the log-odds of the classes; 0 for classes without items.
+
+    A network that is trained with this added to its logits gives the probabilities of all rows, not
+    of those that were drawn (King & Zeng 2001, section 4.1). Targets are of shape (n_items,), of
+    ``n_classes`` of one softmax, or 0 and 1 of shape (n_items, n_columns). Each item has a weight,
+    and the share of its group of texts that an epoch has.
+    """
+    if target.ndim == 1:
+        all_of, drawn = (np.bincount(target, w, n_classes) for w in (weight, weight * share))
+    else:
+        all_of, drawn = (_odds(target, w) for w in (weight, weight * share))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.log(drawn) - np.log(all_of)
+    return np.where(np.isfinite(shift), shift, 0.0).astype(np.float32)
+
+
+def _odds(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the odds of 1 in each column."""
+    ones = weight @ (target == 1)
+    with np.errstate(divide="ignore"):
+        odds: np.ndarray = ones / (weight.sum() - ones)
+    return odds
+
+
+def label_config(labels: Sequence[Any]) -> dict[str, Any]:
+    """Return the entries of ``config.json`` that name the outputs of a model."""
+    names = [str(label) for label in labels]
+    return {
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+
+
+def shared_pieces(owner: str, stride: int | None, max_length: int, frame: Frame) -> int:
+    """Return the pieces that neighbouring windows share; fewer than a window has."""
+    capacity = max_length - frame.n_special
+    shared = capacity // 4 if stride is None else stride
+    if shared >= capacity:
+        raise ValueError(
+            f"The 'stride' parameter of {owner} must be smaller than the {capacity} pieces of text "
+            f"in a window. Got {stride!r} instead."
+        )
+    return int(shared)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Task(ABC):
+    """What is asked of a text.
+
+    A task is a frozen value. It begins with what the parameters of an estimator ask for, where None
+    stands for a parameter that is left open; :meth:`learn` returns the task with what the training
+    rows say (classes, scheme), and :meth:`tune` with another decision. A task has no network: it
+    gets one as a function from encoded texts to logits.
+
+    Attributes
+    ----------
+    owner : str
+        Name of the estimator, for errors.
+    tuning : {"validation", "cv"} or None
+        The rows that the decision is tuned on: those held out, or the training rows, out of fold.
+    """
+
+    name: ClassVar[str]  # By which the rules of "auto" know the task.
+    row: ClassVar[str]  # What a row of X is called.
+    head: ClassVar[str]  # Which head a network has, as the rooms of networks call it.
+    card: ClassVar[CardTexts]
+    reads_two_texts: ClassVar[bool] = False  # Whether a window holds two texts.
+    is_classifier: ClassVar[bool] = False
+    can_label: ClassVar[bool] = False  # Whether rows without labels can be learned from.
+    # Parameters of the estimator that a rule chooses where they are None.
+    choosable: ClassVar[tuple[str, ...]] = ()
+    # Parameters that may be set on a fitted estimator.
+    adjustable: ClassVar[tuple[str, ...]] = ()
+
+    owner: str = ""
+    tuning: Tuning = None
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def read_X(self, X: Any) -> list[Any]:
+        """Return checked rows."""
+
+    @abstractmethod
+    def read_y(self, y: Any, rows: Sequence[Any]) -> Any:
+        """Return checked labels to compare predictions with, as ``Rows`` has them."""
+
+    def read_training(self, X: Any, y: Any) -> tuple[list[Any], Any, np.ndarray | None]:
+        """Return checked rows and labels, and which of them can be learned from (None: all)."""
+        rows = self.read_X(X)
+        return rows, self.read_y(y, rows), None
+
+    def read(self, X: Any, y: Any, weight: np.ndarray | None = None) -> Rows:
+        """Return rows with labels to compare predictions with."""
+        rows = self.read_X(X)
+        return Rows(rows, self.read_y(y, rows), weight, None, np.arange(len(rows)))
+
+    def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
+        """Return what rows have in common that have to be in the same part of a split."""
+        return None
+
+    def strata(self, rows: Rows) -> np.ndarray | None:
+        """Return the class of each row, if all parts of a split should have all classes."""
+        return None
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def check_learnable(self, rows: Rows, loss: Any) -> None:
+        """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
+
+    def facts(self, rows: Rows) -> dict[str, Any]:
+        """Return what the rules of "auto" go by, of the training rows."""
+        return {}
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The parameters that a rule has to choose."""
+        return tuple(name for name in self.choosable if getattr(self, name) is None)
+
+    @abstractmethod
+    def learn(self, rows: Rows, reader: Reader) -> Self:
+        """Return the task with what the training rows say; no parameter may be open any more."""
+
+    @abstractmethod
+    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+        """Return the encoded training rows and the counts of their classes.
+
+        ``sampled`` says whether an epoch may leave texts out.
+        """
+
+    @property
+    def metric_name(self) -> str:
+        """What the progress bar calls the validation score."""
+        return "F1"
+
+    @property
+    @abstractmethod
+    def class_names(self) -> list[Any]:
+        """The classes, or the types of entities."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of logits of an item."""
+        return len(self.class_names)
+
+    @property
+    def transitions(self) -> tuple[np.ndarray, ...] | None:
+        """Which tag may follow which, if the tags of a sentence are scored together."""
+        return None
+
+    @property
+    def n_token_types(self) -> int | None:
+        """Rows of a table of token types that tells word shapes."""
+        return None
+
+    @property
+    def model_config(self) -> dict[str, Any]:
+        """Entries of ``config.json`` that say what the outputs mean."""
+        return {}
+
+    def compares(self, reader: Reader) -> bool:
+        """Return whether a network reads each of two texts by itself as well."""
+        return False
+
+    def criterion(self, loss: Loss) -> Any:
+        """Return what a step computes, of the loss that was chosen."""
+        return loss
+
+    def shift(
+        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+    ) -> np.ndarray:
+        """Return by how much a draw raises the logits of the items.
+
+        The result has the shape (n_outputs,) or (n_items, n_outputs). Each item has a weight, and
+        the share of its group of texts that an epoch has.
+        """
+        assert lesson.dataset.target is not None
+        return prior_shift(lesson.dataset.target, self.n_outputs, weight, share)
+
+    # -- deciding ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+        """Return what scores rows with a network as it is then; the rows are encoded once."""
+
+    @abstractmethod
+    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[Any]:
+        """Return what the decision is made on, for each row."""
+
+    @abstractmethod
+    def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
+        """Return the task with the decision that is best on rows with these scores."""
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether there is a decision to tune, and it was asked for."""
+        return self.tuning is not None
+
+    def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
+        """Return what is predicted of some texts, as bools: here, which classes."""
+        return np.bincount(logits.argmax(1), minlength=logits.shape[1]) > 0
+
+    @abstractmethod
+    def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
+        """Return what is never predicted, in words, or None."""
+
+    def label(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> tuple[Any, np.ndarray]:
+        """Return labels of rows, and the probability of the least sure label of each row."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
+        """Count what each row adds to the metrics."""
+
+    @abstractmethod
+    def measure(self, y: Any) -> str:
+        """Return the key of the metrics of these labels."""
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        """The fitted attributes that turn logits into predictions."""
+        return {}
