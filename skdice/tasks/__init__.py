@@ -2,11 +2,29 @@
 
 from ._answering import Answering
 from ._classifying import Classifying, ClassifyingPairs, ClassifyingTexts
-from ._default_queries import check_queries
-from ._goal import F1, Goal
+from ._default_queries import check_queries, default_query
+from ._goal import F1, Goal, choose_decision, tune_thresholds
 from ._querying import Querying
-from ._questions import check_questions
+from ._questions import align_answers, check_questions
 from ._rows import Rows, object_array, read_fit_rows, split_rows, take
 from ._tagging import Tagging, WordTask
-from ._targets import check_known_columns, check_labels, is_indicator
-from ._task import CardTexts, Lesson, Logits, Task
+from ._targets import (
+    check_entities,
+    check_indicator,
+    check_known_columns,
+    check_labels,
+    find_overlap,
+    is_indicator,
+)
+from ._task import (
+    PIPELINE,
+    QUESTION_ANSWERING,
+    SOFTMAX,
+    CardTexts,
+    Lesson,
+    Logits,
+    Task,
+    label_config,
+    positives_first,
+    prior_shift,
+)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from skdice.estimators._lesson import Lesson, Pace, choose_pace, open_epochs, open_lr
+from skdice.estimators._loss import memory_for
 
 from skdice import (
     DicePairClassifier,
@@ -11,8 +13,6 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.estimators._lesson import Lesson, Pace, choose_pace, open_epochs, open_lr
-from skdice.estimators._loss import memory_for
 from skdice.losses import DiceLoss, TverskyLoss
 from skdice.model_selection import DiceSearchCV, compare_losses
 

@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 import torch
 from scipy.special import logit
+from skdice.estimators._out_of_fold import out_of_fold_scores
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
-from skdice.estimators._out_of_fold import out_of_fold_scores
-from skdice.estimators._rows import split_rows
 from skdice.losses import DiceLoss
 from skdice.model_selection import tune_decision
+from skdice.tasks import split_rows
 
 from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from skdice.estimators._loss import warn_of_collapse
 
 from skdice import (
     DicePairClassifier,
@@ -14,7 +15,6 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.estimators import _network
-from skdice.estimators._loss import warn_of_collapse
 from skdice.losses import CrossEntropyLoss, DiceLoss
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts

@@ -31,8 +31,6 @@ from skdice._inputs import (
     check_token_lists,
     indexable_rows,
 )
-from skdice.estimators._questions import check_questions
-from skdice.estimators._targets import check_labels
 from skdice.inspection import EntityConfusionDisplay, TaggingErrors
 from skdice.metrics import (
     bootstrap_interval,
@@ -48,6 +46,7 @@ from skdice.model_selection import (
     cross_val_predict_proba,
     tune_decision,
 )
+from skdice.tasks import check_labels, check_questions
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .hypothesis_inputs import as_array, as_series

@@ -434,7 +434,7 @@ class TestTryingOut:
 
     def test_does_not_change_the_fit(self, models, monkeypatch):
         expected, _ = fit(models("bert"), 1)
-        monkeypatch.setattr("skdice.estimators._network.padding_is_masked", lambda *_: True)
+        monkeypatch.setattr("skdice.fitting._network.padding_is_masked", lambda *_: True)
         tagger, _ = fit(models("bert"), 1)
         for p, q in zip(expected.net_.module_.parameters(), tagger.net_.module_.parameters()):
             assert torch.equal(p, q)

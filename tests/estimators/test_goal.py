@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdice.estimators._goal import Goal, choose_decision
 from skdice.metrics._scores import count_by_label
+from skdice.tasks import Goal, choose_decision
 from skdice.text._decoding import by_label
 
 CANDIDATES = sorted((np.arange(-40, 41) / 10).tolist(), key=abs)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skdice import DiceSpanExtractor
 from skdice.datasets import read_squad
-from skdice.estimators._questions import align_answers
+from skdice.tasks import align_answers
 
 from ..corpora import published
 

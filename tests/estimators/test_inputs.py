@@ -11,8 +11,7 @@ from skdice._inputs import (
     check_sample_weight,
     check_token_lists,
 )
-from skdice.estimators._questions import align_answers
-from skdice.estimators._targets import check_entities, check_indicator, check_labels
+from skdice.tasks import align_answers, check_entities, check_indicator, check_labels
 
 
 def test_weights_that_are_all_zero():

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from skdice.estimators._lesson import Lesson, choose_ratio, draw_of, prior_shift
 from skorch.callbacks import Callback
 
 from skdice import DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
-from skdice.estimators._lesson import Lesson, choose_ratio, draw_of, prior_shift
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.nn._batching import Draw
 

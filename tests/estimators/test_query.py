@@ -10,9 +10,8 @@ import torch
 from hypothesis import given
 
 from skdice import DiceQueryTagger
-from skdice.estimators._default_queries import default_query
-from skdice.estimators._targets import find_overlap
 from skdice.metrics import entity_f1_score, get_entities
+from skdice.tasks import default_query, find_overlap
 from skdice.text._decoding import Entity
 from skdice.text._tokenizer import WordTokenizer
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTextClassifier
-from skdice.estimators._reuse import reuse_work
 from skdice.exceptions import TruncationWarning
+from skdice.model_selection import reuse_work
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_texts

@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import is_classifier
 
 from skdice import DiceSpanExtractor
-from skdice.estimators._rows import split_rows
 from skdice.metrics import squad_exact_match, squad_f1_score
 from skdice.model_selection import tune_decision
+from skdice.tasks import split_rows
 
 from ..corpora import FILLERS, LEARNING, NAMES
 from ..tiny_models import build_bert

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from skdice.estimators._goal import tune_thresholds
+from skdice.tasks import tune_thresholds
 
 
 def two_classes(n, seed):

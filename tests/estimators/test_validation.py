@@ -9,8 +9,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
-from skdice.estimators._rows import split_rows
 from skdice.model_selection import tune_decision
+from skdice.tasks import split_rows
 
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make

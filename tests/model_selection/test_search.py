@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib import Parallel, delayed
+from skdice.estimators._lesson import choose_pace
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -26,7 +27,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdice import DicePairClassifier, DiceTokenTagger
-from skdice.estimators._lesson import choose_pace
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._space import default_space, draw_parameters
