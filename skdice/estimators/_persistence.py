@@ -326,7 +326,9 @@ def fitted_state(estimator: Any) -> dict[str, Any]:
 def _saved_state(estimator: Any) -> dict[str, Any]:
     """Return what ``fit`` set, with the task as a dict; what follows from it is left out."""
     task, state = estimator._task, vars(estimator)
-    names = [name for name in (*_SAVED, _NAMES) if name in state and name != _TASK]
+    # Names without an underscore are of the network, and lie elsewhere.
+    known = [name for name in (*_SAVED, _NAMES) if "_" in (name[0], name[-1])]
+    names = [name for name in known if name in state and name != _TASK]
     of_task = {known.name: getattr(task, known.name) for known in fields(task)}
     return {**{name: state[name] for name in names}, _TASK: of_task}
 
