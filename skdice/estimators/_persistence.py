@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
+from .._files import read_one_version
 from .._parameters import parameters_of
 from ..io import (
     Manifest,
@@ -31,7 +32,6 @@ from ..io import (
     load_exported,
     loss_of,
     read_manifest,
-    read_one_version,
     read_weights,
     save,
 )

@@ -38,7 +38,7 @@ def replacing(directory: Path) -> Iterator[Path]:
     place = _beside(directory)
     new = place / "new"
     with _alone_in(directory.parent):
-        _clear(directory)  # Of one who was killed.
+        _clear(directory)  # A process may have been killed here.
         try:
             new.mkdir(parents=True)
             yield new
@@ -47,7 +47,7 @@ def replacing(directory: Path) -> Iterator[Path]:
             if directory.exists():
                 directory.rename(place / "old")
             new.rename(directory)
-            with suppress(OSError):  # The new one is in, and complete.
+            with suppress(OSError):  # The new directory is complete and in place.
                 flush(directory.parent)
         finally:
             _clear(directory)
@@ -57,21 +57,42 @@ def replacing(directory: Path) -> Iterator[Path]:
 def replacing_file(path: Path) -> Iterator[Path]:
     """Yield where to write a file that takes the place of another one at the end of the block.
 
-    It is flushed to the disk and comes in by renaming; if the block raises, nothing is left of it.
+    It is flushed to the disk, gets the permissions of the old file and comes in by renaming. If the
+    block raises, the old file is as it was and nothing is left of the new one.
     """
-    new = path.with_name(f".{path.name}.{uuid4().hex[:12]}{UNFINISHED}")
+    # The name may be as long as the file system allows: only a part of it is repeated.
+    new = path.with_name(f".{path.name[:40]}.{uuid4().hex[:12]}{UNFINISHED}")
     try:
         yield new
+        if path.exists():
+            shutil.copymode(path, new)
         flush(new)
         new.replace(path)
+    except OSError as error:
+        if error.filename == str(new):
+            error.filename = str(path)
+        raise
     finally:
         new.unlink(missing_ok=True)
 
 
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace a file as a whole or leave it as it was; a pipe or device gets the bytes directly."""
+    place = Path(path)
+    # /dev/stdout may be a regular file: replaced, the open stream would write to a deleted file.
+    is_device = str(path).startswith(("/dev/", "/proc/"))
+    is_stream = is_device or (place.exists() and not place.is_file())
+    if is_stream:
+        place.write_bytes(data)
+    else:
+        with replacing_file(as_path(path, "path")) as new:
+            new.write_bytes(data)
+
+
 def current(directory: Path) -> Path:
-    """Return where the content of a directory is: aside, if its replacement was interrupted."""
+    """Return where the content of a directory is; an interrupted replacement left it aside."""
     old = _beside(directory) / "old"
-    # It may come in between the two looks.
+    # The new directory may come in between the two checks.
     return old if not directory.exists() and old.exists() else directory
 
 
@@ -99,7 +120,7 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
 
 @contextmanager
 def explained(directory: Path, what: str) -> Iterator[None]:
-    """Say what an error of the file system means for what was to be saved there."""
+    """Add to an error of the file system what could not be saved, and that nothing was lost."""
     try:
         yield
     except Exception as error:
@@ -128,7 +149,7 @@ def flush(path: Path) -> None:
 
 
 def _version(directory: Path) -> tuple[Path, int, int] | None:
-    """Return what tells a directory from any that takes its place, or gets other files."""
+    """Return a value that changes when a directory is replaced or gets other files."""
     place = current(directory)
     try:
         found = place.stat()
@@ -143,7 +164,7 @@ def _beside(directory: Path) -> Path:
 
 @contextmanager
 def _alone_in(parent: Path) -> Iterator[None]:
-    """Wait for others that replace something there; the system lets go of those that die."""
+    """Hold a lock on a directory; the system releases it when the process ends."""
     if fcntl is None:
         yield
         return
@@ -159,7 +180,7 @@ def _alone_in(parent: Path) -> Iterator[None]:
 
 
 def _clear(directory: Path) -> None:
-    """Put back what lies aside unless something is in its place; delete all else."""
+    """Put the old directory back unless there is a new one; delete what else an attempt left."""
     place = _beside(directory)
     if (place / "old").exists() and not directory.exists():
         (place / "old").rename(directory)
