@@ -10,7 +10,6 @@ import numpy as np
 from .._inputs import check_tags, check_token_lists
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
 from .._typing import TokenLists
-from ..datasets import write_tags
 from ..io import CardTexts
 from ..losses import Candidates, QueryLoss
 from ..nn import QueryModule
@@ -22,6 +21,7 @@ from ..text import (
     by_label,
     encode_queries,
     find_spans,
+    write_tags,
 )
 from ._default_queries import check_queries, choose_queries
 from ._goal import Goal, choose_decision

@@ -7,16 +7,19 @@ from typing import Any
 
 from .._inputs import check_tags, check_texts, check_token_lists, describe, list_some
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
-from ..datasets import (
+from ..metrics import RowCounts, count_rows
+from ..text import (
+    Entity,
     Splitter,
+    Threshold,
     are_characters,
     check_spaced,
+    check_threshold,
     checked_split,
     find_splitter,
+    keep_above,
     often_cut,
 )
-from ..metrics import RowCounts, count_rows
-from ..text import Entity, Threshold, check_threshold, keep_above
 from ._base import TextEstimator
 from ._rows import object_array
 

@@ -25,8 +25,17 @@ from ._questions import encode_questions as encode_questions
 from ._ragged import Ragged as Ragged
 from ._ragged import offsets_from_lengths as offsets_from_lengths
 from ._ragged import ranges as ranges
+from ._splitting import SPLITTERS as SPLITTERS
+from ._splitting import Splitter as Splitter
+from ._splitting import are_characters as are_characters
+from ._splitting import check_spaced as check_spaced
+from ._splitting import checked_split as checked_split
+from ._splitting import find_splitter as find_splitter
+from ._splitting import often_cut as often_cut
 from ._tags import allowed_transitions as allowed_transitions
 from ._tags import are_chunk_tags as are_chunk_tags
 from ._tags import infer_scheme as infer_scheme
+from ._tags import spelled_roles as spelled_roles
+from ._tags import write_tags as write_tags
 from ._tokenizer import Frame as Frame
 from ._tokenizer import WordTokenizer as WordTokenizer
