@@ -28,12 +28,13 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
 
 
 @contextmanager
-def replacing(directory: Path) -> Iterator[Path]:
+def replacing(directory: Path, is_flushed: bool = True) -> Iterator[Path]:
     """Yield an empty directory that takes the place of another one at the end of the block.
 
-    It is flushed to the disk and comes in by renaming. If the block raises, or the process is
-    killed in it, everything is as before. Those that replace the same directory do it in turn.
-    The path is absolute, and its parent exists.
+    It comes in by renaming. If the block raises, or the process is killed in it, everything is as
+    before. Those that replace the same directory do it in turn. The path is absolute, and its
+    parent exists. The files are flushed to the disk first, which takes milliseconds for each: if
+    not, a loss of power may lose what was written.
     """
     place = _beside(directory)
     new = place / "new"
@@ -42,7 +43,7 @@ def replacing(directory: Path) -> Iterator[Path]:
         try:
             new.mkdir(parents=True)
             yield new
-            for path in (*new.iterdir(), new):
+            for path in (*new.iterdir(), new) if is_flushed else ():
                 flush(path)
             if directory.exists():
                 directory.rename(place / "old")
@@ -68,10 +69,6 @@ def replacing_file(path: Path) -> Iterator[Path]:
             shutil.copymode(path, new)
         flush(new)
         new.replace(path)
-    except OSError as error:
-        if error.filename == str(new):
-            error.filename = str(path)
-        raise
     finally:
         new.unlink(missing_ok=True)
 
@@ -85,7 +82,8 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     if is_stream:
         place.write_bytes(data)
     else:
-        with replacing_file(as_path(path, "path")) as new:
+        place = as_path(path, "path")
+        with explained(place, "The file"), replacing_file(place) as new:
             new.write_bytes(data)
 
 

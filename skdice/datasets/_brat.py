@@ -5,10 +5,11 @@ import os
 import re
 from pathlib import Path
 
+from .._files import as_path, explained, replacing
 from .._inputs import Span
 from .._typing import Spans, Texts
-from ._files import decode_bytes, read_bytes, read_lines, shorten, write_text
 from ._spans import Annotated, Mention, check_annotated, find_spans
+from ._text_files import decode_bytes, read_bytes, read_text, shorten, split_lines
 
 _PAIR = "[0-9]{1,15} [0-9]{1,15}"
 _ENTITY = re.compile(rf"T[^\t ]*\t([^\t ]+) ({_PAIR}(?:;{_PAIR})*)(?:\t(.*))?")
@@ -65,7 +66,7 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
     <BLANKLINE>
     (['Anna smiles.'], [[(0, 4, 'PER')]])
     """
-    rows = Annotated(path)
+    rows = Annotated("read_brat", path)
     for row, file in enumerate(_list_files(Path(path), rows)):
         text_file = file.with_suffix(".txt")
         if not text_file.is_file():
@@ -73,7 +74,9 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
         # A byte order mark is a character of the text to brat.
         text = decode_bytes(text_file, read_bytes(text_file))
         mentions = []
-        for number, line in enumerate(read_lines(file), start=1):
+        # brat writes the CR of a CRLF in an entity before a space, where no line can begin.
+        lines = split_lines(file, read_text(file).replace("\r ", "  "))
+        for number, line in enumerate(lines, start=1):
             if line[:1] in _OTHERS:
                 rows.leave_out(_OTHERS[line[0]], row)
             elif line.strip():
@@ -118,19 +121,20 @@ def write_brat(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
                 raise ValueError(
                     f"Labels for brat must have no white space; row {i} of y has {label!r}."
                 )
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
+    folder = as_path(path, "path")
+    if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty. Pass a new or empty directory.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
     width = len(str(len(texts) - 1))
-    for i, (text, row) in enumerate(zip(texts, spans)):
-        lines = []
-        for number, (start, end, label, *_) in enumerate(row, start=1):
-            # White space of any kind could end the line in some program.
-            shown = re.sub(r"\s", " ", text[start:end])
-            lines.append(f"T{number}\t{label} {start} {end}\t{shown}\n")
-        write_text(folder / f"{i:0{width}}.txt", text)
-        write_text(folder / f"{i:0{width}}.ann", "".join(lines))
+    with explained(folder, "The texts"), replacing(folder, is_flushed=False) as new:
+        for i, (text, row) in enumerate(zip(texts, spans)):
+            lines = ""
+            for number, (start, end, label, *_) in enumerate(row, start=1):
+                # White space of any kind could end the line in some program.
+                shown = re.sub(r"\s", " ", text[start:end])
+                lines += f"T{number}\t{label} {start} {end}\t{shown}\n"
+            (new / f"{i:0{width}}.txt").write_bytes(text.encode("utf-8"))
+            (new / f"{i:0{width}}.ann").write_bytes(lines.encode("utf-8"))
 
 
 def _list_files(path: Path, rows: Annotated) -> list[Path]:

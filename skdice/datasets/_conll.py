@@ -8,8 +8,8 @@ from numbers import Integral
 from .._inputs import check_tags, check_token_lists
 from .._parameters import not_allowed
 from .._typing import TagSequences, TokenLists
-from ._files import count_columns, file_error, read_lines, write_text
 from ._spans import check_encodable
+from ._text_files import count_columns, file_error, read_lines, write_text
 
 _DOCSTART = "-DOCSTART-"
 
@@ -25,8 +25,8 @@ def read_conll(
 
     Each line holds one word and its annotations. A line with nothing but spaces and TABs ends a
     sentence, and so does a ``-DOCSTART-`` line, which is dropped. Everything else is data: columns
-    are cut at the exact separator and lines at ``"\n"`` only (with one ``"\r"`` before it). Tags
-    are returned as they stand, in the tagging scheme of the file.
+    are cut at the exact separator, and lines end in LF or CRLF, or all of them in CR. Tags are
+    returned as they stand, in the tagging scheme of the file.
 
     Parameters
     ----------

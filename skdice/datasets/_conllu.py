@@ -5,7 +5,7 @@ import re
 import sys
 
 from .._parameters import check_option
-from ._files import count_columns, file_error, read_lines, shorten
+from ._text_files import count_columns, file_error, read_lines, shorten
 
 # The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
 # in any order; it also needs four times as long.

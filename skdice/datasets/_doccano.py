@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from .._inputs import Span
-from .._parameters import check_bool, check_option
+from .._parameters import check_option
 from .._typing import Labels, Spans, Texts
 from ._json import get_field, make_kind_error, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans, make_mention
+
+_TASKS = ("entities", "labels")
 
 
 def read_doccano(
@@ -66,10 +68,8 @@ def read_doccano(
     {"text": "😀 Anna smiles.", "label": [[3, 7, "PER"]]}
      (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
     """
-    check_option("read_doccano", "task", task, ("entities", "labels"))
     check_option("read_doccano", "offsets", offsets, ("utf-16", "characters"))
-    check_bool("read_doccano", "multilabel", multilabel)
-    rows = Annotated(path, None if task == "entities" else multilabel)
+    rows = Annotated("read_doccano", path, task, multilabel, tasks=_TASKS)
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
@@ -80,9 +80,8 @@ def read_doccano(
         if not key:
             rows.leave_out("texts without annotations", row)
         elif task == "entities":
-            if example.get("cats"):
-                n_labels = len(get_field(place, example, "cats", list))
-                rows.leave_out("labels of the text", row, n_labels)
+            cats = get_field(place, example, "cats", list) if example.get("cats") else []
+            rows.leave_out("labels of the text", row, len(cats))
             annotations = get_field(place, example, key, list)
             mentions = [_find_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
             rows.add(text, find_spans(text, mentions, is_utf16=offsets == "utf-16"))
@@ -119,7 +118,7 @@ def write_doccano(
         If a span does not lie in its text, or a text or label cannot be written. The error names
         the row.
     """
-    check_option("write_doccano", "task", task, ("entities", "labels"))
+    check_option("write_doccano", "task", task, _TASKS)
     texts, rows = check_annotated(X, y, task)
     if task == "entities":
         rows = [

@@ -4,12 +4,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from ._conll import find_separator, is_gap
-from ._files import read_text
 from ._labeled_text import find_known
 from ._pairs import find_layout
+from ._text_files import LINE_END, first_line, read_text, suffix_of
 
 # Of files whose suffix says nothing (.tsv, .txt), the content does.
 _SUFFIXES = {
@@ -32,13 +31,12 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
     text = read_text(path, encoding=encoding)
     if json_format := _find_json_lines(text):
         return json_format
-    name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
-    by_name = _SUFFIXES.get(Path(name).suffix)
-    if by_name == "labeled text" and find_layout(text.partition("\n")[0].rstrip("\r"), ","):
+    by_name = _SUFFIXES.get(suffix_of(path))
+    if by_name == "labeled text" and find_layout(first_line(text), ","):
         return "pairs"
     if by_name is not None:
         return by_name
-    lines = [line.removesuffix("\r") for line in text.rstrip().split("\n")]
+    lines = LINE_END.split(text.rstrip())
     if lines[0].lstrip().startswith("{"):
         return "squad"
     first = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
@@ -53,7 +51,7 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
 
 
 def _find_json_lines(text: str) -> str | None:
-    line = text.lstrip().partition("\n")[0]
+    line = first_line(text.lstrip())
     try:
         row = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):  # An object of several lines.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._files import read_text, shorten, write_text
+from ._text_files import LINE_END, read_text, shorten, write_text
 
 _KINDS: dict[type, str] = {
     dict: "an object",
@@ -15,7 +15,7 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     bool: "true or false",
 }
-_OTHER = re.compile(r"[^ \t\n\r]")
+_SPACE = re.compile(r"[ \t\n]*")
 _DECODER = json.JSONDecoder()
 
 
@@ -24,40 +24,33 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, dict[
 
     Objects may also stand in several lines each without a list around them.
     """
-    text = read_text(path)
+    text = _read(path)
     position = _skip_space(text, 0)
     is_list = text.startswith("[", position)
     position = _skip_space(text, position + is_list)
-    is_over = text.startswith("]", position) if is_list else position == len(text)
     row, line, counted = 0, 1, 0
-    while not is_over:
-        line += text.count("\n", counted, position)
-        counted = position
-        place = f"{os.fspath(path)}, line {line}, row {row}"
-        value, end = _decode(path, text, position, f"row {row}, which begins in line {line},")
-        if type(value) is not dict:
-            raise make_kind_error(place, value, dict)
-        yield row, place, value
-        row += 1
-        position = _skip_space(text, end)
-        is_over = text.startswith("]", position) if is_list else position == len(text)
-        if is_list and not is_over:
+    while not text.startswith("]", position) if is_list else position < len(text):
+        if is_list and row > 0:
             if not text.startswith(",", position):
                 problem = "',' or ']' is expected after an object of the list"
                 raise _make_error(path, text, position, problem)
             position = _skip_space(text, position + 1)
-    position = _skip_space(text, position + is_list)
-    if position < len(text):
-        raise _make_error(path, text, position, "nothing is expected after the list")
+        line += text.count("\n", counted, position)
+        counted = position
+        place = f"{os.fspath(path)}, line {line}, row {row}"
+        value, position = _decode(path, text, position, f"row {row}, which begins in line {line},")
+        if type(value) is not dict:
+            raise make_kind_error(place, value, dict)
+        yield row, place, value
+        row += 1
+    _check_end(path, text, position + is_list, "the list")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Return the only value of a JSON file."""
-    text = read_text(path)
+    text = _read(path)
     value, end = _decode(path, text, _skip_space(text, 0), "the file")
-    end = _skip_space(text, end)
-    if end < len(text):
-        raise _make_error(path, text, end, "nothing is expected after the one JSON value")
+    _check_end(path, text, end, "the one JSON value")
     return value
 
 
@@ -98,21 +91,33 @@ def write_objects(
     write_text(path, content)
 
 
+def _read(path: str | os.PathLike[str]) -> str:
+    # Strings of JSON have no line ends in them, and between values all kinds are the same.
+    return LINE_END.sub("\n", read_text(path))
+
+
 def _skip_space(text: str, position: int) -> int:
-    match = _OTHER.search(text, position)
-    return len(text) if match is None else match.start()
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def _decode(path: str | os.PathLike[str], text: str, position: int, what: str) -> tuple[Any, int]:
-    """Return the value that begins at a position of the text, and where it ends."""
+    """Return the value that begins at a position of the text, and where the next one may begin."""
     try:
-        return _DECODER.raw_decode(text, position)
+        value, end = _DECODER.raw_decode(text, position)
     except json.JSONDecodeError as error:
         raise _make_error(path, text, error.pos, f"{what} is not JSON ({error.msg})") from error
     except (ValueError, RecursionError) as error:
         # A number of thousands of digits, or brackets nested thousands of times.
         problem = f"the JSON that begins here cannot be read ({error})"
         raise _make_error(path, text, position, problem) from error
+    return value, _skip_space(text, end)
+
+
+def _check_end(path: str | os.PathLike[str], text: str, position: int, what: str) -> None:
+    position = _skip_space(text, position)
+    if position < len(text):
+        raise _make_error(path, text, position, f"nothing is expected after {what}")
 
 
 def _make_error(path: str | os.PathLike[str], text: str, position: int, problem: str) -> ValueError:

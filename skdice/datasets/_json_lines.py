@@ -5,8 +5,9 @@ import os
 import numpy as np
 
 from .._inputs import check_tags, check_token_lists
-from ._files import file_error
 from ._json import get_field, read_objects
+from ._tables import is_integer
+from ._text_files import file_error
 
 
 def read_tagged_json(
@@ -23,10 +24,8 @@ def read_tagged_json(
 
     Returns
     -------
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and their tags.
 
     Raises
     ------
@@ -78,6 +77,8 @@ def read_labeled_json(
         X.append(get_field(place, row, text, str))
         y.append(get_field(place, row, label, *kinds))
         kinds = (type(y[0]),)  # All are of the kind of the first one.
+        if kinds == (int,) and not is_integer(str(y[-1])):
+            raise ValueError(f"{place}, {label!r}: the integer {y[-1]} needs more than 64 bits.")
     if not X:
         raise file_error(path, 1, "the file ends without any row.")
     return X, np.array(y, dtype=np.int64 if kinds == (int,) else object)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._inputs import Span
-from .._parameters import check_bool, check_option, not_allowed
+from .._parameters import check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, find_spans
@@ -73,11 +73,9 @@ def read_label_studio(
     Label Studio counts characters (code points). Versions of 2021 and before counted UTF-16 code
     units; offsets are taken as such if only so they fit the texts that the annotation gives.
     """
-    check_option("read_label_studio", "task", task, _TASKS)
-    check_bool("read_label_studio", "multilabel", multilabel)
+    rows = Annotated("read_label_studio", path, task, multilabel, tasks=_TASKS)
     keys = _check_text_keys("read_label_studio", task, text)
     kind = "labels" if task == "entities" else "choices"
-    rows = Annotated(path, None if task == "entities" else multilabel)
     tags: set[str] = set()
     for row, place, data, annotations in _iterate_tasks(path, from_name):
         results = _choose_results(place, annotations, row, rows)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._parameters import not_allowed
-from ._files import file_error, is_csv, read_text
 from ._tables import Record, is_integer, make_labels, split_records
+from ._text_files import file_error, first_line, read_text, suffix_of
 
 _KNOWN_NAMES = {
     "text": ("text", "sentence", "tweet", "message", "review"),
@@ -28,8 +28,8 @@ def read_labeled_text(
 ) -> tuple[list[str], np.ndarray]:
     r"""Read texts and their labels from a TSV or CSV file, or from lines ``<label> <text>``.
 
-    Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it); blank lines are skipped at the very end of the file only.
+    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def read_labeled_text(
     _check_parameters(text, label, separator)
     content = read_text(path, encoding=encoding)
     if separator is None:
-        other = "\t" if "\t" in content.split("\n", 1)[0] else " "
-        separator = "," if is_csv(path) else other
+        other = "\t" if "\t" in first_line(content) else " "
+        separator = "," if suffix_of(path) == ".csv" else other
     records = split_records(path, content, separator, is_quoted=separator not in "\t ")
     first = records[0][1]
     is_guess = text is None and label is None

@@ -6,8 +6,8 @@ import os
 import numpy as np
 
 from .._parameters import check_option
-from ._files import file_error, is_csv, read_text, shorten
 from ._tables import is_integer, make_labels, split_records
+from ._text_files import file_error, first_line, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
 _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
@@ -27,8 +27,8 @@ def read_pairs(
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
-    Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it); blank lines are skipped at the very end of the file only.
+    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def read_pairs(
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
-    separator, cut_at = (",", "commas") if is_csv(path) else ("\t", "TABs")
+    separator, cut_at = (",", "commas") if suffix_of(path) == ".csv" else ("\t", "TABs")
     if layout == "auto":
-        line = text.split("\n", 1)[0].removesuffix("\r")
+        line = first_line(text)
         layout = find_layout(line, separator) or ""
         if not layout:
             known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())

@@ -37,7 +37,7 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
         If the file is not JSON, a document has no text, a span does not lie in its text, or there
         is no document with entities. Errors name the file, the line and the row, from 0.
     """
-    rows = Annotated(path)
+    rows = Annotated("read_spacy_json", path)
     for row, place, document in read_objects(path):
         text = get_field(place, document, "text", str)
         if document.get("cats"):
