@@ -1,4 +1,4 @@
-"""Writers replace a file as a whole: one that fails leaves the old file and no part of a new one."""
+"""Writers replace a file as a whole: one that fails leaves the old file alone."""
 
 import os
 import threading
