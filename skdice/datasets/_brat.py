@@ -1,8 +1,8 @@
 """Reader and writer of brat's standoff format: a text, and its annotations in a file beside it."""
 
-import itertools
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
 
 from .._files import as_path, explained, replacing
@@ -52,19 +52,6 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
     ValueError
         If a line is not in the format, a span does not lie in its text or the file says another
         text of it, or there is no ``.ann`` file. Errors name the file and the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_brat, write_brat
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_brat(folder, ["Anna smiles."], [[(0, 4, "PER")]])
-    ...     print((Path(folder) / "0.ann").read_text(encoding="utf-8").expandtabs())
-    ...     read_brat(folder)
-    T1      PER 0 4 Anna
-    <BLANKLINE>
-    (['Anna smiles.'], [[(0, 4, 'PER')]])
     """
     rows = Annotated("read_brat", path)
     for row, file in enumerate(_list_files(Path(path), rows)):
@@ -73,18 +60,15 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
             raise FileNotFoundError(f"{file}: there is no file {text_file.name} beside it.")
         # A byte order mark is a character of the text to brat.
         text = decode_bytes(text_file, read_bytes(text_file))
-        mentions = []
         # brat writes the CR of a CRLF in an entity before a space, where no line can begin.
         lines = split_lines(file, read_text(file).replace("\r ", "  "))
+        mentions = []
         for number, line in enumerate(lines, start=1):
-            if line[:1] in _OTHERS:
-                rows.leave_out(_OTHERS[line[0]], row)
-            elif line.strip():
-                mention = _read_entity(f"{file}, line {number}", text, line)
-                if mention is None:
-                    rows.leave_out("discontinuous entities", row)
-                else:
-                    mentions.append(mention)
+            mention = _read_entity(f"{file}, line {number}", text, line)
+            if isinstance(mention, Mention):
+                mentions.append(mention)
+            elif mention:
+                rows.leave_out(mention, row)
         rows.add(text, find_spans(text, mentions))
     return rows.finish("text")
 
@@ -146,21 +130,21 @@ def _list_files(path: Path, rows: Annotated) -> list[Path]:
     if not files:
         raise ValueError(f"{path}: the directory has no .ann file.")
     texts = set(path.rglob("*.txt")).difference(file.with_suffix(".txt") for file in files)
-    if texts:
-        rows.leave_out("texts without an .ann file", None, len(texts))
+    rows.leave_out("texts without an .ann file", None, len(texts))
     return files
 
 
-def _read_entity(place: str, text: str, line: str) -> Mention | None:
-    """Return the entity of a line, None if it is discontinuous."""
+def _read_entity(place: str, text: str, line: str) -> Mention | str:
+    """Return the entity of a line, else what the line has that is left out, if anything."""
+    if line[:1] in _OTHERS or not line.strip():
+        return _OTHERS.get(line[:1], "")
     match = _ENTITY.fullmatch(line)
     if match is None:
         example = "an ID, a TAB, the label and the offsets, such as 'T1<TAB>PER 0 4<TAB>Anna'"
         raise ValueError(f"{place}: got {shorten(line)}, expected {example}.")
     label, offsets, shown = match.groups()
     parts = [tuple(map(int, part.split(" "))) for part in offsets.split(";")]
-    gaps = [text[end:start] for (_, end), (start, _) in itertools.pairwise(parts)]
-    if any(gap.strip() for gap in gaps):
+    if any(text[end:start].strip() for (_, end), (start, _) in pairwise(parts)):
         find_spans(text, [Mention(place, start, end, label) for start, end in parts])
-        return None
+        return "discontinuous entities"
     return Mention(place, parts[0][0], parts[-1][1], label, shown)

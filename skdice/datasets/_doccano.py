@@ -8,7 +8,7 @@ import numpy as np
 from .._inputs import Span
 from .._parameters import check_option
 from .._typing import Labels, Spans, Texts
-from ._json import get_field, make_kind_error, read_objects, show, write_objects
+from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans, make_mention
 
 _TASKS = ("entities", "labels")
@@ -73,15 +73,13 @@ def read_doccano(
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
-            if example.get(key):
-                rows.leave_out(key.lower(), row, len(get_field(place, example, key, list)))
+            rows.leave_out(key.lower(), row, len(get_items(place, example, key, list)))
         keys = ("label", "labels", "entities")
         key = next((key for key in keys if example.get(key) is not None), "")
         if not key:
             rows.leave_out("texts without annotations", row)
         elif task == "entities":
-            cats = get_field(place, example, "cats", list) if example.get("cats") else []
-            rows.leave_out("labels of the text", row, len(cats))
+            rows.leave_out("labels of the text", row, len(get_items(place, example, "cats", list)))
             annotations = get_field(place, example, key, list)
             mentions = [_find_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
             rows.add(text, find_spans(text, mentions, is_utf16=offsets == "utf-16"))
@@ -119,13 +117,11 @@ def write_doccano(
         the row.
     """
     check_option("write_doccano", "task", task, _TASKS)
-    texts, rows = check_annotated(X, y, task)
-    if task == "entities":
-        rows = [
-            [[*(count_utf16(text, place) for place in span[:2]), span[2]] for span in row]
-            for text, row in zip(texts, rows)
-        ]
-    examples = ({"text": text, "label": row} for text, row in zip(texts, rows))
+    examples = []
+    for text, row in zip(*check_annotated(X, y, task)):
+        if task == "entities":
+            row = [[count_utf16(text, a), count_utf16(text, b), label] for a, b, label, *_ in row]
+        examples.append({"text": text, "label": row})
     write_objects(path, examples, as_list=False)
 
 

@@ -67,6 +67,11 @@ def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
     return value[key]
 
 
+def get_items(place: str, value: dict[str, Any], key: str, kind: type) -> Any:
+    """Get a list or object that is a field of an object; an empty one if there is none or null."""
+    return get_field(place, value, key, kind) if value.get(key) else kind()
+
+
 def make_kind_error(place: str, value: Any, *kinds: type) -> ValueError:
     """Make the error that a value of a JSON file is not of an allowed kind."""
     allowed = " or ".join(_KINDS[kind] for kind in kinds)

@@ -121,15 +121,12 @@ def read_label_studio(
 
 def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
     """Return the keys of the text, or of both texts of a pair; empty if they are not given."""
-    if text is None:
-        return []
     keys: list[Any] = list(text) if isinstance(text, list | tuple) else [text]
-    n_keys = 2 if task == "pairs" else 1
     are_names = all(isinstance(key, str) and key for key in keys)
-    if not are_names or len(keys) != n_keys or len(set(keys)) != n_keys:
-        allowed = "two different str" if n_keys == 2 else "a str"
+    if text is not None and not (are_names and len({*keys}) == len(keys) == 1 + (task == "pairs")):
+        allowed = "two different str" if task == "pairs" else "a str"
         raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
-    return keys
+    return [] if text is None else keys
 
 
 def _iterate_tasks(
@@ -150,7 +147,7 @@ def _iterate_tasks(
             data = get_field(place, record, "data", dict)
             # The name of annotations before version 1.0 was completions.
             key = "completions" if "completions" in record else "annotations"
-            annotations = get_field(place, record, key, list) if key in record else []
+            annotations = get_field(place, {key: [], **record}, key, list)
         else:
             controls = _find_controls(record, from_name)
             data = {k: v for k, v in record.items() if k not in _RECORD_KEYS and k not in controls}

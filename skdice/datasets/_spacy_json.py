@@ -7,7 +7,7 @@ from typing import Any
 
 from .._inputs import Span
 from .._typing import Spans, Texts
-from ._json import get_field, read_objects, write_objects
+from ._json import get_field, get_items, read_objects, write_objects
 from ._spans import Annotated, check_annotated, find_spans, make_mention
 
 _TOKEN = re.compile(r"\S+|\s+")
@@ -40,18 +40,17 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
     rows = Annotated("read_spacy_json", path)
     for row, place, document in read_objects(path):
         text = get_field(place, document, "text", str)
-        if document.get("cats"):
-            rows.leave_out("categories", row, len(get_field(place, document, "cats", dict)))
-        groups = get_field(place, document, "spans", dict) if document.get("spans") else {}
+        rows.leave_out("categories", row, len(get_items(place, document, "cats", dict)))
+        groups = get_items(place, document, "spans", dict)
         for name in groups:
             group = get_field(f"{place}, 'spans'", groups, name, list)
             rows.leave_out(f"spans of the group {name!r}", row, len(group))
-        if "ents" not in document:
+        if "ents" in document:
+            entities = get_field(place, document, "ents", list)
+            mentions = [make_mention(f"{place}, entity {i}", ent) for i, ent in enumerate(entities)]
+            rows.add(text, find_spans(text, mentions))
+        else:
             rows.leave_out("documents without entities set", row)
-            continue
-        entities = get_field(place, document, "ents", list)
-        mentions = [make_mention(f"{place}, entity {i}", ent) for i, ent in enumerate(entities)]
-        rows.add(text, find_spans(text, mentions))
     return rows.finish("document with 'ents'")
 
 

@@ -47,22 +47,6 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
         If there is no such file, or it is not in this layout or has no questions. The error names
         the file, and the line or the place, such as ``data[0]['paragraphs'][2]['qas'][1]``. A
         question that has no ``"answers"`` at all is an error, unless it is impossible to answer.
-
-    Examples
-    --------
-    >>> import json
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_squad
-    >>> answer = {"text": "a clock", "answer_start": 10}
-    >>> question = {"id": "q1", "question": "What did Anna buy?", "answers": [answer]}
-    >>> paragraph = {"context": "Anna buys a clock.", "qas": [question]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "dev.json"
-    ...     _ = path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
-    ...     X, y = read_squad(path)
-    >>> y[0]
-    {'text': ['a clock'], 'answer_start': [10]}
     """
     rows = []
     answers = []
