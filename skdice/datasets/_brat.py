@@ -1,6 +1,5 @@
 """Reader and writer of brat's standoff format: a text, and its annotations in a file beside it."""
 
-import os
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +8,7 @@ from .._files import as_path, explained, replacing
 from .._inputs import Span
 from .._typing import Spans, Texts
 from ._spans import Annotated, Mention, check_annotated, find_spans
-from ._text_files import decode_bytes, read_bytes, read_text, shorten, split_lines
+from ._text_files import FilePath, decode_bytes, read_bytes, read_text, shorten, split_lines
 
 _PAIR = "[0-9]{1,15} [0-9]{1,15}"
 _ENTITY = re.compile(rf"T[^\t ]*\t([^\t ]+) ({_PAIR}(?:;{_PAIR})*)(?:\t(.*))?")
@@ -24,7 +23,7 @@ _OTHERS = {
 }
 
 
-def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
+def read_brat(path: FilePath) -> tuple[list[str], list[list[Span]]]:
     """Read texts and entities from brat's standoff files.
 
     Other discontinuous entities than those below, relations, events, attributes, notes and texts
@@ -73,7 +72,7 @@ def read_brat(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]
     return rows.finish("text")
 
 
-def write_brat(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
+def write_brat(path: FilePath, X: Texts, y: Spans) -> None:
     """Write texts and entities as brat's standoff files.
 
     Predictions are annotations to brat, to be corrected; it has no place for scores. The labels

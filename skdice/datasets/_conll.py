@@ -1,6 +1,5 @@
 """Reader and writer of column files: one word a line, an empty line after each sentence."""
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral
@@ -9,13 +8,13 @@ from .._inputs import check_tags, check_token_lists
 from .._parameters import not_allowed
 from .._typing import TagSequences, TokenLists
 from ._spans import check_encodable
-from ._text_files import count_columns, file_error, read_lines, write_text
+from ._text_files import FilePath, count_columns, file_error, read_lines, write_text
 
 _DOCSTART = "-DOCSTART-"
 
 
 def read_conll(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     columns: Sequence[int] = (0, -1),
     separator: str | None = None,
@@ -97,7 +96,7 @@ def read_conll(
     return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
 
 
-def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) -> None:
+def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
     """Write words and tags such that :func:`read_conll` reads the same.
 
     Each line has a word, a space and its tag; an empty line follows each sentence.

@@ -1,6 +1,5 @@
 """Reader and writer of doccano's JSON lines."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -9,17 +8,14 @@ from .._inputs import Span
 from .._parameters import check_option
 from .._typing import Labels, Spans, Texts
 from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans, make_mention
+from ._spans import Annotated, Mention, check_annotated, find_spans, make_mention, utf16_offsets
+from ._text_files import FilePath
 
 _TASKS = ("entities", "labels")
 
 
 def read_doccano(
-    path: str | os.PathLike[str],
-    *,
-    task: str = "entities",
-    multilabel: bool = False,
-    offsets: str = "utf-16",
+    path: FilePath, *, task: str = "entities", multilabel: bool = False, offsets: str = "utf-16"
 ) -> tuple[list[str], list[list[Span]] | np.ndarray | list[list[str]]]:
     """Read texts with entities or labels from an export of doccano.
 
@@ -90,9 +86,7 @@ def read_doccano(
     return rows.finish("annotated text")
 
 
-def write_doccano(
-    path: str | os.PathLike[str], X: Texts, y: Spans | Labels, *, task: str = "entities"
-) -> None:
+def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "entities") -> None:
     """Write texts with entities or labels as JSON lines that doccano imports.
 
     Predictions are imported as annotations, to be corrected. doccano has no place for scores.
@@ -120,7 +114,8 @@ def write_doccano(
     examples = []
     for text, row in zip(*check_annotated(X, y, task)):
         if task == "entities":
-            row = [[count_utf16(text, a), count_utf16(text, b), label] for a, b, label, *_ in row]
+            offsets = utf16_offsets(text)
+            row = [[offsets[start], offsets[end], label] for start, end, label, *_ in row]
         examples.append({"text": text, "label": row})
     write_objects(path, examples, as_list=False)
 

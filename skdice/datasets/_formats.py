@@ -1,14 +1,13 @@
 """What a file holds, told by its name and its first lines."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 
 from ._conll import find_separator, is_gap
 from ._labeled_text import find_known
 from ._pairs import find_layout
-from ._text_files import LINE_END, first_line, read_text, suffix_of
+from ._text_files import LINE_END, FilePath, first_line, read_text, suffix_of
 
 # Of files whose suffix says nothing (.tsv, .txt), the content does.
 _SUFFIXES = {
@@ -22,7 +21,7 @@ _SUFFIXES = {
 _N_SAMPLE = 1000
 
 
-def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str | None:
+def find_format(path: FilePath, *, encoding: str = "utf-8") -> str | None:
     """Return the name of a reader without "read_", or None if it cannot be told.
 
     The file may still be badly formed: its reader says so. One that cannot be read or decoded is a

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._text_files import LINE_END, read_text, shorten, write_text
+from ._text_files import LINE_END, FilePath, read_text, shorten, write_text
 
 _KINDS: dict[type, str] = {
     dict: "an object",
@@ -19,7 +19,7 @@ _SPACE = re.compile(r"[ \t\n]*")
 _DECODER = json.JSONDecoder()
 
 
-def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield row, place (for errors) and value of the objects of a JSON list, or of JSON lines.
 
     Objects may also stand in several lines each without a list around them.
@@ -43,15 +43,9 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, dict[
             raise make_kind_error(place, value, dict)
         yield row, place, value
         row += 1
-    _check_end(path, text, position + is_list, "the list")
-
-
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """Return the only value of a JSON file."""
-    text = _read(path)
-    value, end = _decode(path, text, _skip_space(text, 0), "the file")
-    _check_end(path, text, end, "the one JSON value")
-    return value
+    if position + is_list < len(text.rstrip(" \t\n")):
+        position = _skip_space(text, position + 1)
+        raise _make_error(path, text, position, "nothing is expected after the list")
 
 
 def get_field(place: str, value: Any, key: str, *kinds: type) -> Any:
@@ -87,16 +81,14 @@ def show(value: Any) -> str:
     return got if len(got) <= 80 else got[:77] + "..."
 
 
-def write_objects(
-    path: str | os.PathLike[str], objects: Iterable[dict[str, Any]], *, as_list: bool
-) -> None:
+def write_objects(path: FilePath, objects: Iterable[dict[str, Any]], *, as_list: bool) -> None:
     """Write objects as a JSON list with one object a line, or as JSON lines."""
     lines = [json.dumps(value, ensure_ascii=False) for value in objects]
     content = "[\n" + ",\n".join(lines) + "\n]\n" if as_list else "".join(f"{s}\n" for s in lines)
     write_text(path, content)
 
 
-def _read(path: str | os.PathLike[str]) -> str:
+def _read(path: FilePath) -> str:
     # Strings of JSON have no line ends in them, and between values all kinds are the same.
     return LINE_END.sub("\n", read_text(path))
 
@@ -106,7 +98,7 @@ def _skip_space(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _decode(path: str | os.PathLike[str], text: str, position: int, what: str) -> tuple[Any, int]:
+def _decode(path: FilePath, text: str, position: int, what: str) -> tuple[Any, int]:
     """Return the value that begins at a position of the text, and where the next one may begin."""
     try:
         value, end = _DECODER.raw_decode(text, position)
@@ -119,13 +111,7 @@ def _decode(path: str | os.PathLike[str], text: str, position: int, what: str) -
     return value, _skip_space(text, end)
 
 
-def _check_end(path: str | os.PathLike[str], text: str, position: int, what: str) -> None:
-    position = _skip_space(text, position)
-    if position < len(text):
-        raise _make_error(path, text, position, f"nothing is expected after {what}")
-
-
-def _make_error(path: str | os.PathLike[str], text: str, position: int, problem: str) -> ValueError:
+def _make_error(path: FilePath, text: str, position: int, problem: str) -> ValueError:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     got = shorten(text[position : position + 80].split("\n")[0])

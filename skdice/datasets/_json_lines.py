@@ -7,11 +7,11 @@ import numpy as np
 from .._inputs import check_tags, check_token_lists
 from ._json import get_field, read_objects
 from ._tables import is_integer
-from ._text_files import file_error
+from ._text_files import FilePath, file_error
 
 
 def read_tagged_json(
-    path: str | os.PathLike[str], *, tokens: str = "tokens", tags: str = "tags"
+    path: FilePath, *, tokens: str = "tokens", tags: str = "tags"
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Read words and tags from JSON lines, such as ``{"tokens": ["Anna"], "tags": ["B-PER"]}``.
 
@@ -47,7 +47,7 @@ def read_tagged_json(
 
 
 def read_labeled_json(
-    path: str | os.PathLike[str], *, text: str = "text", label: str = "label"
+    path: FilePath, *, text: str = "text", label: str = "label"
 ) -> tuple[list[str], np.ndarray]:
     """Read texts and their labels from JSON lines, such as ``{"text": "Hi", "label": "ham"}``.
 

@@ -1,7 +1,6 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from .._parameters import check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, find_spans
+from ._text_files import FilePath
 
 _TASKS = ("entities", "labels", "pairs")
 # What a row of JSON-MIN has besides the data of its task and what was annotated.
@@ -22,7 +22,7 @@ _RECORD_KEYS = {
 
 
 def read_label_studio(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     task: str = "entities",
     text: str | Sequence[str] | None = None,
@@ -130,7 +130,7 @@ def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) ->
 
 
 def _iterate_tasks(
-    path: str | os.PathLike[str], from_name: str | None
+    path: FilePath, from_name: str | None
 ) -> Iterator[tuple[int, str, dict[str, Any], list[Any]]]:
     """Iterate over row, place, data and annotations of the tasks of either format."""
 
@@ -228,7 +228,7 @@ def _list_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
 
 
 def write_label_studio(
-    path: str | os.PathLike[str],
+    path: FilePath,
     X: Texts | Pairs,
     y: Spans | Labels,
     *,

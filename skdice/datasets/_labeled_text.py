@@ -10,7 +10,7 @@ import numpy as np
 
 from .._parameters import not_allowed
 from ._tables import Record, is_integer, make_labels, split_records
-from ._text_files import file_error, first_line, read_text, suffix_of
+from ._text_files import FilePath, file_error, first_line, read_text, suffix_of
 
 _KNOWN_NAMES = {
     "text": ("text", "sentence", "tweet", "message", "review"),
@@ -19,7 +19,7 @@ _KNOWN_NAMES = {
 
 
 def read_labeled_text(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     text: str | int | None = None,
     label: str | int | None = None,
@@ -158,7 +158,7 @@ def _find_column(first: list[str], name: str, column: str | int) -> int:
     return int(column) % len(first)
 
 
-def _check_labels(path: str | os.PathLike[str], records: Sequence[Record], column: int) -> None:
+def _check_labels(path: FilePath, records: Sequence[Record], column: int) -> None:
     """Refuse a guess where the first line, or the column of the labels, looks otherwise."""
     counts = Counter(fields[column] for _, fields in records)
     first = records[0][1]

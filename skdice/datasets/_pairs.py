@@ -1,13 +1,12 @@
 """Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
 
 import csv
-import os
 
 import numpy as np
 
 from .._parameters import check_option
 from ._tables import is_integer, make_labels, split_records
-from ._text_files import file_error, first_line, read_text, shorten, suffix_of
+from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
 _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
@@ -23,7 +22,7 @@ _CSV_LIMIT = 100_000
 
 
 def read_pairs(
-    path: str | os.PathLike[str], *, layout: str = "auto", encoding: str = "utf-8"
+    path: FilePath, *, layout: str = "auto", encoding: str = "utf-8"
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
@@ -102,9 +101,7 @@ def find_layout(line: str, separator: str = "\t") -> str | None:
     return None
 
 
-def _find_column(
-    path: str | os.PathLike[str], layout: str, column: str | int, header: list[str]
-) -> int:
+def _find_column(path: FilePath, layout: str, column: str | int, header: list[str]) -> int:
     if isinstance(column, int):
         return column
     if header.count(column) != 1:

@@ -1,7 +1,6 @@
 """Reader and writer of spaCy's documents as JSON."""
 
 import itertools
-import os
 import re
 from typing import Any
 
@@ -9,11 +8,12 @@ from .._inputs import Span
 from .._typing import Spans, Texts
 from ._json import get_field, get_items, read_objects, write_objects
 from ._spans import Annotated, check_annotated, find_spans, make_mention
+from ._text_files import FilePath
 
 _TOKEN = re.compile(r"\S+|\s+")
 
 
-def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
+def read_spacy_json(path: FilePath) -> tuple[list[str], list[list[Span]]]:
     """Read texts and entities from spaCy documents, as ``Doc.to_json`` gives them.
 
     Documents without ``"ents"``, span groups and categories are left out; a warning counts them.
@@ -54,7 +54,7 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
     return rows.finish("document with 'ents'")
 
 
-def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
+def write_spacy_json(path: FilePath, X: Texts, y: Spans) -> None:
     """Write texts and entities as spaCy documents, one JSON object a line.
 
     ``spacy.tokens.Doc(vocab).from_json`` makes a document of each line. Its tokens are cut at white

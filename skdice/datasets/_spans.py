@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from .._inputs import (
 from .._parameters import check_bool, check_option
 from ._json import get_field, show
 from ._tables import label_array
-from ._text_files import shorten
+from ._text_files import FilePath, shorten
 
 
 class Mention(NamedTuple):
@@ -57,9 +58,9 @@ def find_spans(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False
             raise error from None
 
 
-def count_utf16(text: str, position: int) -> int:
-    """Return how many UTF-16 code units stand before a character."""
-    return position if text.isascii() else len(text[:position].encode("utf-16-le")) // 2
+def utf16_offsets(text: str) -> list[int]:
+    """Return how many UTF-16 code units stand before each character, and before the end."""
+    return [0, *accumulate(1 + (char > "\uffff") for char in text)]
 
 
 def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
@@ -72,13 +73,14 @@ def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
             f"{place}: the label must be a string that is not empty. Got {show(label)} instead."
         )
     if is_utf16 and not text.isascii():
-        start, end = _from_utf16(text, start), _from_utf16(text, end)
-        if start < 0 or end < 0:
+        offsets = utf16_offsets(text)
+        if start not in offsets or end not in offsets:
             raise ValueError(
                 f"{place}: offsets in UTF-16 code units must be at the edge of a character and in "
                 f"the text. Got start {mention.start} and end {mention.end}, label {label!r}. The "
                 "file may count characters instead."
             )
+        start, end = offsets.index(start), offsets.index(end)
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"{place}: a span must have 0 <= start < end <= {len(text)}, the length of its text. "
@@ -92,15 +94,6 @@ def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
         )
     # Labels recur: one object for each saves memory.
     return start, end, sys.intern(label)
-
-
-def _from_utf16(text: str, unit: int) -> int:
-    """Return the character at a code unit, -1 if there is none or it lies inside of one."""
-    data = text.encode("utf-16-le", "surrogatepass")
-    if not 0 <= 2 * unit <= len(data):
-        return -1
-    before = data[: 2 * unit].decode("utf-16-le", "surrogatepass")
-    return len(before) if text.startswith(before) else -1
 
 
 def _squeeze(text: str | None) -> str:
@@ -117,7 +110,7 @@ class Annotated:
     def __init__(
         self,
         reader: str,
-        path: str | os.PathLike[str],
+        path: FilePath,
         task: str = "entities",
         multilabel: bool = False,
         *,

@@ -2,13 +2,12 @@
 
 import csv
 import io
-import os
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from ._text_files import count_columns, file_error, lone_cr_error, shorten, split_lines
+from ._text_files import FilePath, count_columns, file_error, lone_cr_error, shorten, split_lines
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
@@ -18,12 +17,7 @@ _INT64 = np.iinfo(np.int64)
 
 
 def split_records(
-    path: str | os.PathLike[str],
-    text: str,
-    separator: str,
-    *,
-    is_quoted: bool,
-    n_columns: int | None = None,
+    path: FilePath, text: str, separator: str, *, is_quoted: bool, n_columns: int | None = None
 ) -> list[Record]:
     """Cut the text of a file into rows of one number of columns, that of the first row by default.
 
@@ -53,7 +47,7 @@ def split_records(
     return records
 
 
-def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
+def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
     # Not pandas.read_csv: it fills short rows, has no numbers of lines, and takes text after a
     # closing quote. Rows end in CR if there is no LF; else csv refuses a CR outside of quotes.
     lines = io.StringIO(text, newline="\n" if "\n" in text else "")
@@ -79,7 +73,7 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
 
 
 def make_labels(
-    path: str | os.PathLike[str], records: Sequence[Record], column: int, *, has_header: bool
+    path: FilePath, records: Sequence[Record], column: int, *, has_header: bool
 ) -> np.ndarray:
     """Return the labels in a column: of dtype int64 if all are integers, else of type str.
 

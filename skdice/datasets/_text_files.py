@@ -7,20 +7,21 @@ import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._files import write_file
 
+FilePath: TypeAlias = str | os.PathLike[str]
 LINE_END = re.compile(r"\r\n?|\n")
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
 
 
-def file_error(path: str | os.PathLike[str], line: int, problem: str) -> ValueError:
+def file_error(path: FilePath, line: int, problem: str) -> ValueError:
     """Make the error that a line of a file is wrong."""
     return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
 
 
-def lone_cr_error(path: str | os.PathLike[str], line: int) -> ValueError:
+def lone_cr_error(path: FilePath, line: int) -> ValueError:
     """Make the error that a carriage return of a file may end a line or be text."""
     problem = "a carriage return (CR) stands in the line without a line feed (LF) behind it"
     allowed = "Lines must end in LF or CRLF, or all of them in CR. Replace it by a LF or a space"
@@ -37,17 +38,17 @@ def count_columns(fields: Sequence[str], line: str, separator: str, expected: st
     )
 
 
-def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
+def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
     """Read a text file, decompressed by its suffix, without a byte order mark at its start."""
     return decode_bytes(path, read_bytes(path), encoding).removeprefix("\ufeff")
 
 
-def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list[str]:
+def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
     """Read the lines of a text file."""
     return split_lines(path, read_text(path, encoding=encoding))
 
 
-def split_lines(path: str | os.PathLike[str], text: str) -> list[str]:
+def split_lines(path: FilePath, text: str) -> list[str]:
     """Return the lines of a file, which end in LF or CRLF, or all of them in CR.
 
     All other line separators of Unicode are data: U+2028 may be a token.
@@ -70,7 +71,7 @@ def first_line(text: str) -> str:
     return LINE_END.split(text, maxsplit=1)[0]
 
 
-def decode_bytes(path: str | os.PathLike[str], data: bytes, encoding: str = "utf-8") -> str:
+def decode_bytes(path: FilePath, data: bytes, encoding: str = "utf-8") -> str:
     """Decode what is in a file, with a byte order mark if it has one."""
     try:
         return data.decode(encoding)
@@ -86,7 +87,7 @@ def decode_bytes(path: str | os.PathLike[str], data: bytes, encoding: str = "utf
         ) from error
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: FilePath) -> bytes:
     """Read a file or a pipe once, decompressed by its suffix (``.gz``, ``.xz``)."""
     path = Path(path)
     if path.is_dir():
@@ -106,12 +107,12 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
-def suffix_of(path: str | os.PathLike[str]) -> str:
+def suffix_of(path: FilePath) -> str:
     """Return the suffix of a file in lower case, without that of the compression."""
     return Path(Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")).suffix
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: FilePath, text: str) -> None:
     """Replace a text file in UTF-8 as a whole, compressed if its suffix is ``.gz`` or ``.xz``."""
     data = text.encode("utf-8")
     suffix = Path(path).suffix.lower()
