@@ -84,7 +84,6 @@ def write_brat(path: FilePath, X: Texts, y: Spans) -> None:
         A directory, new or empty. The files are named by row: ``0.txt``, ``0.ann``, with as many
         zeros in front as it takes to sort them.
     X : list, Series or array of str
-        The texts.
     y : list of list of (start, end, label)
         The entities of each text, such as ``predict_entities`` gives them. Labels must have no
         white space.

@@ -21,17 +21,13 @@ def split_into_characters(
 
     Parameters
     ----------
-    X : list, Series or object array of list of str
-        The words of each sentence.
-    y : the same of list of str
-        The tags of each sentence, one for each word. Tags of words, not chunk tags (``B-PER``).
+    X, y : list, Series or object array of list of str
+        The words of each sentence, and one tag for each word. Tags of words, not chunk tags.
 
     Returns
     -------
-    X : list of list of str
-        The characters of each sentence, each a string of length 1.
-    y : list of list of str
-        The tags of each sentence, one for each character, in the scheme IOB2.
+    X, y : list of list of str
+        The characters of each sentence, and one tag for each in the scheme IOB2.
 
     Raises
     ------

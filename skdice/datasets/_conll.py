@@ -34,17 +34,14 @@ def read_conll(
     columns : sequence of two int, default=(0, -1)
         The columns of the word and of the tag. Negative numbers count from the last column.
     separator : str, default=None
-        What stands between two columns. None means a TAB if any word line of the file has one,
-        else one space.
+        What stands between two columns. None means a TAB if a line of a word has one, else a space.
     encoding : str, default="utf-8"
         Encoding of the file. A byte order mark at its start is dropped.
 
     Returns
     -------
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------
@@ -105,17 +102,14 @@ def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
     ----------
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------
     ValueError
         If a sentence has no words, a word or tag is empty or has a space, a TAB or a line end in
-        it, or a word is ``-DOCSTART-``. The error names the row. Other white space, such as a
-        no-break space, is data.
+        it, or a word is ``-DOCSTART-``. The error names the row. Other white space is data.
     """
     sentences = check_token_lists(X)
     lines = []

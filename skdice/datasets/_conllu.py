@@ -28,10 +28,8 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
 
     Returns
     -------
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------

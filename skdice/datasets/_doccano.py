@@ -97,7 +97,6 @@ def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "e
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str
-        The texts.
     y : list of list of (start, end, label), or array-like of shape (n_texts,)
         The entities of each text, such as ``predict_entities`` gives them; doccano drops those that
         overlap, unless the project allows it. Or the label of each text, or a list of labels.

@@ -25,13 +25,12 @@ def read_tagged_json(
     Returns
     -------
     X, y : list of list of str
-        The words of each sentence, and their tags.
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, or it has no rows, or a row is no such object. Errors name the
-        row.
+        If there is no such file, it has no rows, or a row is no such object. Errors name the row.
     """
     objects = list(read_objects(path))
     if not objects:
@@ -61,15 +60,13 @@ def read_labeled_json(
     Returns
     -------
     X : list of str
-        The texts.
     y : ndarray of shape (n_texts,)
         The labels: of dtype int64 if they are integers, else objects of type str.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, or it has no rows, or a row is no such object. Errors name the
-        row.
+        If there is no such file, it has no rows, or a row is no such object. Errors name the row.
     """
     X, y = [], []
     kinds: tuple[type, ...] = (str, int)

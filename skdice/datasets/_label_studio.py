@@ -247,7 +247,6 @@ def write_label_studio(
     path : str or path-like
         The JSON file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str, or of pairs of str
-        The texts, or the pairs.
     y : list of list of (start, end, label), or array-like of shape (n_texts,)
         The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
         them. Or the label of each text or pair, or a list of labels. None but those of the

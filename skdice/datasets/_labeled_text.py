@@ -58,7 +58,6 @@ def read_labeled_text(
     Returns
     -------
     X : list of str
-        The texts.
     y : ndarray of shape (n_texts,)
         The labels: of dtype int64 if all are integers, else objects of type str. Spaces around a
         label are dropped.

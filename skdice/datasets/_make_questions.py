@@ -30,11 +30,11 @@ def make_questions(
 ) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
     r"""Generate English-like contexts of several sentences with a question about each.
 
-    A context tells who did what to whom, in three sentences or more. The question asks for one
-    thing that is told: a name, a year or some things (``"Whom did Anna Barson thank?"``). Another
-    sentence has the same verb and other names, and one has the names of the question and another
-    verb, so that only all words of the question together show the sentence that answers it. An
-    unanswerable question has the same form: its verb and its names are in different sentences.
+    A context tells who did what to whom, in three sentences or more. The question asks for a name,
+    a year or some things that are told (``"Whom did Anna Barson thank?"``). Another sentence has
+    the same verb and other names, and one has the names of the question and another verb: only all
+    words of the question together show the sentence that answers it. The verb and the names of an
+    unanswerable question are in different sentences.
 
     Parameters
     ----------
@@ -55,12 +55,10 @@ def make_questions(
     Returns
     -------
     X : DataFrame of shape (n_samples, 4)
-        The columns ``id``, ``title``, ``question`` and ``context``, of dtype object. Ids are
-        unique.
+        The columns ``id``, ``title``, ``question`` and ``context``, of dtype object.
     y : ndarray of shape (n_samples,) and dtype object
-        The answers of each question, a dict ``{"text": [...], "answer_start": [...]}``. Both lists
-        have one element, the text and its first character in the context, or none if the question
-        is unanswerable.
+        The answers of each question, a dict ``{"text": [...], "answer_start": [...]}`` of two
+        lists: of one answer, or empty ones if the question is unanswerable.
 
     Raises
     ------

@@ -38,13 +38,13 @@ def make_tagging(
 
     Entities of one to four words stand in clauses that show their type (``"@ told reporters"``),
     between clauses without entities. Some entity words are ambiguous: they are also names of
-    another type, or they modify a common noun and are no entity at all (``"the Halden nurse told
+    another type, or they modify a common noun and are no entity (``"the Halden nurse told
     reporters"``). The words around them always decide.
 
     With ``nested=True`` most names of two words and more have another name inside, as in "Kelson
-    Holdings" (an organisation named after a person), "Holdings of Kelford" or "North Kelford", on
-    up to four levels; the form of the name decides what is inside. The best choice of entities
-    without overlap, which is all that chunk tags can say, then has an F1 of about 0.78.
+    Holdings", "Holdings of Kelford" or "North Kelford", on up to four levels; the form of the name
+    decides what is inside. The best choice of entities without overlap, which is all that chunk
+    tags can say, then has an F1 of about 0.78.
 
     The vocabulary depends on `n_types` and `ambiguity` alone: calls with different `random_state`,
     `n_sentences` or `ratio` give training and test sentences of the same language.
@@ -54,8 +54,8 @@ def make_tagging(
     n_sentences : int, default=1000
         Number of sentences.
     ratio : float, default=10.0
-        Number of words outside of entities (tag ``"O"``) for each word inside one, over all
-        sentences, from 0.5 to 10,000; met up to a word or two, below 1 within a few percent.
+        Number of words outside of entities for each word inside one, over all sentences, from 0.5
+        to 10,000; met up to a word or two, below 1 within a few percent.
     n_types : int, default=3
         Number of entity types, from 1 to 20: PER, LOC, ORG, EVENT, WORK, PRODUCT, DISEASE, DRUG,
         FOOD, ANIMAL, VESSEL, TYPE12, ..., TYPE20. All are about equally frequent, and all occur as
@@ -75,13 +75,8 @@ def make_tagging(
     X : list of list of str
         The words of each sentence, 5 to 40 with the full stop.
     y : list of list of str, or of list of (start, end, label)
-        The tags of each sentence, one for each word; with ``nested=True`` its entities in order,
-        words ``start`` to ``end``, ``end`` exclusive.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid.
+        One tag for each word; with ``nested=True`` the entities of each sentence in order, words
+        ``start`` to ``end``, ``end`` exclusive.
 
     Examples
     --------

@@ -54,7 +54,6 @@ def read_pairs(
     Returns
     -------
     X : list of tuple of (str, str)
-        The pairs.
     y : ndarray of shape (n_pairs,)
         The labels: of dtype int64 if all are integers, else objects of type str. Spaces around a
         label are dropped.

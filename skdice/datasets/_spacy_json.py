@@ -66,7 +66,6 @@ def write_spacy_json(path: FilePath, X: Texts, y: Spans) -> None:
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str
-        The texts.
     y : list of list of (start, end, label)
         The entities of each text, such as ``predict_entities`` gives them.
 

@@ -47,8 +47,9 @@ def find_spans(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False
     Offsets count characters, or UTF-16 code units if `is_utf16` or if only so all spans have the
     text that the file says: older versions of some tools wrote those.
     """
+    units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
     try:
-        return sorted(_find_span(text, mention, is_utf16) for mention in mentions)
+        return sorted(_find_span(text, mention, units) for mention in mentions)
     except ValueError as error:
         if is_utf16 or text.isascii() or any(mention.text is None for mention in mentions):
             raise
@@ -63,7 +64,8 @@ def utf16_offsets(text: str) -> list[int]:
     return [0, *accumulate(1 + (char > "\uffff") for char in text)]
 
 
-def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
+def _find_span(text: str, mention: Mention, units: Mapping[int, int] | None) -> Span:
+    """Check a mention; `units` says which character begins at a UTF-16 code unit."""
     place, start, end, label, expected = mention
     if type(start) is not int or type(end) is not int:
         got = f"{show(start)} and {show(end)}"
@@ -72,15 +74,14 @@ def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
         raise ValueError(
             f"{place}: the label must be a string that is not empty. Got {show(label)} instead."
         )
-    if is_utf16 and not text.isascii():
-        offsets = utf16_offsets(text)
-        if start not in offsets or end not in offsets:
+    if units is not None and not text.isascii():
+        if start not in units or end not in units:
             raise ValueError(
                 f"{place}: offsets in UTF-16 code units must be at the edge of a character and in "
                 f"the text. Got start {mention.start} and end {mention.end}, label {label!r}. The "
                 "file may count characters instead."
             )
-        start, end = offsets.index(start), offsets.index(end)
+        start, end = units[start], units[end]
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"{place}: a span must have 0 <= start < end <= {len(text)}, the length of its text. "
@@ -97,6 +98,7 @@ def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
 
 
 def _squeeze(text: str | None) -> str:
+    """Leave out white space, and the backslash and n that stand for a line end."""
     return "".join((text or "").replace("\\n", "\n").split())
 
 

@@ -57,7 +57,7 @@ def read_all(reader, path):
 @pytest.mark.parametrize("reader", FILES)
 @pytest.mark.parametrize("end", ["\r", "\r\n"])
 @pytest.mark.parametrize(
-    "suffix, pack", [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)]
+    "suffix, pack", [("", bytes), (".gz", gzip.compress), (".XZ", lzma.compress)]
 )
 def test_all_lines_are_read(write, reader, end, suffix, pack):
     name, content = FILES[reader]
