@@ -1,6 +1,7 @@
 """Readers and writers of corpora and annotation tools, and generators of imbalanced text."""
 
 from ._brat import read_brat, write_brat
+from ._characters import split_into_characters
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
@@ -13,16 +14,8 @@ from ._make_questions import make_questions
 from ._make_tagging import make_tagging
 from ._pairs import read_pairs
 from ._spacy_json import read_spacy_json, write_spacy_json
-from ._splitting import Splitter as Splitter
-from ._splitting import are_characters as are_characters
-from ._splitting import check_spaced as check_spaced
-from ._splitting import checked_split as checked_split
-from ._splitting import find_splitter as find_splitter
-from ._splitting import often_cut as often_cut
-from ._splitting import split_into_characters
 from ._squad import read_squad
 from ._words_from_spans import words_from_spans
-from ._words_from_spans import write_tags as write_tags
 
 __all__ = [
     "make_pairs",

@@ -1,6 +1,5 @@
 """Reader and writer of column files: one word a line, an empty line after each sentence."""
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral
@@ -8,14 +7,14 @@ from numbers import Integral
 from .._inputs import check_tags, check_token_lists
 from .._parameters import not_allowed
 from .._typing import TagSequences, TokenLists
-from ._files import count_columns, file_error, read_lines, write_text
 from ._spans import check_encodable
+from ._text_files import FilePath, count_columns, file_error, read_lines, write_text
 
 _DOCSTART = "-DOCSTART-"
 
 
 def read_conll(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     columns: Sequence[int] = (0, -1),
     separator: str | None = None,
@@ -25,8 +24,8 @@ def read_conll(
 
     Each line holds one word and its annotations. A line with nothing but spaces and TABs ends a
     sentence, and so does a ``-DOCSTART-`` line, which is dropped. Everything else is data: columns
-    are cut at the exact separator and lines at ``"\n"`` only (with one ``"\r"`` before it). Tags
-    are returned as they stand, in the tagging scheme of the file.
+    are cut at the exact separator, and lines end in LF or CRLF, or all of them in CR. Tags are
+    returned as they stand, in the tagging scheme of the file.
 
     Parameters
     ----------
@@ -35,17 +34,14 @@ def read_conll(
     columns : sequence of two int, default=(0, -1)
         The columns of the word and of the tag. Negative numbers count from the last column.
     separator : str, default=None
-        What stands between two columns. None means a TAB if any word line of the file has one,
-        else one space.
+        What stands between two columns. None means a TAB if a line of a word has one, else a space.
     encoding : str, default="utf-8"
         Encoding of the file. A byte order mark at its start is dropped.
 
     Returns
     -------
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------
@@ -97,7 +93,7 @@ def read_conll(
     return [[word for word, _ in row] for row in rows], [[tag for _, tag in row] for row in rows]
 
 
-def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) -> None:
+def write_conll(path: FilePath, X: TokenLists, y: TagSequences) -> None:
     """Write words and tags such that :func:`read_conll` reads the same.
 
     Each line has a word, a space and its tag; an empty line follows each sentence.
@@ -106,17 +102,14 @@ def write_conll(path: str | os.PathLike[str], X: TokenLists, y: TagSequences) ->
     ----------
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------
     ValueError
         If a sentence has no words, a word or tag is empty or has a space, a TAB or a line end in
-        it, or a word is ``-DOCSTART-``. The error names the row. Other white space, such as a
-        no-break space, is data.
+        it, or a word is ``-DOCSTART-``. The error names the row. Other white space is data.
     """
     sentences = check_token_lists(X)
     lines = []

@@ -1,20 +1,17 @@
 """Reader of CoNLL-U files, the format of Universal Dependencies."""
 
-import os
 import re
 import sys
 
 from .._parameters import check_option
-from ._files import count_columns, file_error, read_lines, shorten
+from ._text_files import FilePath, count_columns, file_error, read_lines, shorten
 
 # The package conllu has no numbers of lines, cuts words at two spaces and takes short lines and IDs
 # in any order; it also needs four times as long.
 _COLUMNS = {"upos": 3, "xpos": 4}
 
 
-def read_conllu(
-    path: str | os.PathLike[str], *, tag: str = "upos"
-) -> tuple[list[list[str]], list[list[str]]]:
+def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], list[list[str]]]:
     r"""Read words and part-of-speech tags from a CoNLL-U file.
 
     The words are the syntactic ones, those that have tags: of ``don't``, written as the multi-word
@@ -31,10 +28,8 @@ def read_conllu(
 
     Returns
     -------
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------

@@ -1,23 +1,21 @@
 """Reader and writer of doccano's JSON lines."""
 
-import os
 from typing import Any
 
 import numpy as np
 
 from .._inputs import Span
-from .._parameters import check_bool, check_option
+from .._parameters import check_option
 from .._typing import Labels, Spans, Texts
-from ._json import get_field, make_kind_error, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, count_utf16, find_spans, make_mention
+from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
+from ._spans import Annotated, Mention, check_annotated, find_spans, make_mention, utf16_offsets
+from ._text_files import FilePath
+
+_TASKS = ("entities", "labels")
 
 
 def read_doccano(
-    path: str | os.PathLike[str],
-    *,
-    task: str = "entities",
-    multilabel: bool = False,
-    offsets: str = "utf-16",
+    path: FilePath, *, task: str = "entities", multilabel: bool = False, offsets: str = "utf-16"
 ) -> tuple[list[str], list[list[Span]] | np.ndarray | list[list[str]]]:
     """Read texts with entities or labels from an export of doccano.
 
@@ -66,23 +64,18 @@ def read_doccano(
     {"text": "😀 Anna smiles.", "label": [[3, 7, "PER"]]}
      (['😀 Anna smiles.'], [[(2, 6, 'PER')]])
     """
-    check_option("read_doccano", "task", task, ("entities", "labels"))
     check_option("read_doccano", "offsets", offsets, ("utf-16", "characters"))
-    check_bool("read_doccano", "multilabel", multilabel)
-    rows = Annotated(path, None if task == "entities" else multilabel)
+    rows = Annotated("read_doccano", path, task, multilabel, tasks=_TASKS)
     for row, place, example in read_objects(path):
         text = get_field(place, example, "text", str)
         for key in ("relations", "comments", "Comments"):
-            if example.get(key):
-                rows.leave_out(key.lower(), row, len(get_field(place, example, key, list)))
+            rows.leave_out(key.lower(), row, len(get_items(place, example, key, list)))
         keys = ("label", "labels", "entities")
         key = next((key for key in keys if example.get(key) is not None), "")
         if not key:
             rows.leave_out("texts without annotations", row)
         elif task == "entities":
-            if example.get("cats"):
-                n_labels = len(get_field(place, example, "cats", list))
-                rows.leave_out("labels of the text", row, n_labels)
+            rows.leave_out("labels of the text", row, len(get_items(place, example, "cats", list)))
             annotations = get_field(place, example, key, list)
             mentions = [_find_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
             rows.add(text, find_spans(text, mentions, is_utf16=offsets == "utf-16"))
@@ -93,9 +86,7 @@ def read_doccano(
     return rows.finish("annotated text")
 
 
-def write_doccano(
-    path: str | os.PathLike[str], X: Texts, y: Spans | Labels, *, task: str = "entities"
-) -> None:
+def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "entities") -> None:
     """Write texts with entities or labels as JSON lines that doccano imports.
 
     Predictions are imported as annotations, to be corrected. doccano has no place for scores.
@@ -106,7 +97,6 @@ def write_doccano(
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str
-        The texts.
     y : list of list of (start, end, label), or array-like of shape (n_texts,)
         The entities of each text, such as ``predict_entities`` gives them; doccano drops those that
         overlap, unless the project allows it. Or the label of each text, or a list of labels.
@@ -119,14 +109,13 @@ def write_doccano(
         If a span does not lie in its text, or a text or label cannot be written. The error names
         the row.
     """
-    check_option("write_doccano", "task", task, ("entities", "labels"))
-    texts, rows = check_annotated(X, y, task)
-    if task == "entities":
-        rows = [
-            [[*(count_utf16(text, place) for place in span[:2]), span[2]] for span in row]
-            for text, row in zip(texts, rows)
-        ]
-    examples = ({"text": text, "label": row} for text, row in zip(texts, rows))
+    check_option("write_doccano", "task", task, _TASKS)
+    examples = []
+    for text, row in zip(*check_annotated(X, y, task)):
+        if task == "entities":
+            offsets = utf16_offsets(text)
+            row = [[offsets[start], offsets[end], label] for start, end, label, *_ in row]
+        examples.append({"text": text, "label": row})
     write_objects(path, examples, as_list=False)
 
 

@@ -1,15 +1,13 @@
 """What a file holds, told by its name and its first lines."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from ._conll import find_separator, is_gap
-from ._files import read_text
 from ._labeled_text import find_known
 from ._pairs import find_layout
+from ._text_files import LINE_END, FilePath, first_line, read_text, suffix_of
 
 # Of files whose suffix says nothing (.tsv, .txt), the content does.
 _SUFFIXES = {
@@ -23,7 +21,7 @@ _SUFFIXES = {
 _N_SAMPLE = 1000
 
 
-def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str | None:
+def find_format(path: FilePath, *, encoding: str = "utf-8") -> str | None:
     """Return the name of a reader without "read_", or None if it cannot be told.
 
     The file may still be badly formed: its reader says so. One that cannot be read or decoded is a
@@ -32,13 +30,12 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
     text = read_text(path, encoding=encoding)
     if json_format := _find_json_lines(text):
         return json_format
-    name = Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")
-    by_name = _SUFFIXES.get(Path(name).suffix)
-    if by_name == "labeled text" and find_layout(text.partition("\n")[0].rstrip("\r"), ","):
+    by_name = _SUFFIXES.get(suffix_of(path))
+    if by_name == "labeled text" and find_layout(first_line(text), ","):
         return "pairs"
     if by_name is not None:
         return by_name
-    lines = [line.removesuffix("\r") for line in text.rstrip().split("\n")]
+    lines = LINE_END.split(text.rstrip())
     if lines[0].lstrip().startswith("{"):
         return "squad"
     first = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
@@ -53,7 +50,7 @@ def find_format(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str
 
 
 def _find_json_lines(text: str) -> str | None:
-    line = text.lstrip().partition("\n")[0]
+    line = first_line(text.lstrip())
     try:
         row = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):  # An object of several lines.

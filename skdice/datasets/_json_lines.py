@@ -5,12 +5,13 @@ import os
 import numpy as np
 
 from .._inputs import check_tags, check_token_lists
-from ._files import file_error
 from ._json import get_field, read_objects
+from ._tables import is_integer
+from ._text_files import FilePath, file_error
 
 
 def read_tagged_json(
-    path: str | os.PathLike[str], *, tokens: str = "tokens", tags: str = "tags"
+    path: FilePath, *, tokens: str = "tokens", tags: str = "tags"
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Read words and tags from JSON lines, such as ``{"tokens": ["Anna"], "tags": ["B-PER"]}``.
 
@@ -23,16 +24,13 @@ def read_tagged_json(
 
     Returns
     -------
-    X : list of list of str
-        The words of each sentence.
-    y : list of list of str
-        The tags of each sentence, one for each word.
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, or it has no rows, or a row is no such object. Errors name the
-        row.
+        If there is no such file, it has no rows, or a row is no such object. Errors name the row.
     """
     objects = list(read_objects(path))
     if not objects:
@@ -48,7 +46,7 @@ def read_tagged_json(
 
 
 def read_labeled_json(
-    path: str | os.PathLike[str], *, text: str = "text", label: str = "label"
+    path: FilePath, *, text: str = "text", label: str = "label"
 ) -> tuple[list[str], np.ndarray]:
     """Read texts and their labels from JSON lines, such as ``{"text": "Hi", "label": "ham"}``.
 
@@ -62,15 +60,13 @@ def read_labeled_json(
     Returns
     -------
     X : list of str
-        The texts.
     y : ndarray of shape (n_texts,)
         The labels: of dtype int64 if they are integers, else objects of type str.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such file, or it has no rows, or a row is no such object. Errors name the
-        row.
+        If there is no such file, it has no rows, or a row is no such object. Errors name the row.
     """
     X, y = [], []
     kinds: tuple[type, ...] = (str, int)
@@ -78,6 +74,8 @@ def read_labeled_json(
         X.append(get_field(place, row, text, str))
         y.append(get_field(place, row, label, *kinds))
         kinds = (type(y[0]),)  # All are of the kind of the first one.
+        if kinds == (int,) and not is_integer(str(y[-1])):
+            raise ValueError(f"{place}, {label!r}: the integer {y[-1]} needs more than 64 bits.")
     if not X:
         raise file_error(path, 1, "the file ends without any row.")
     return X, np.array(y, dtype=np.int64 if kinds == (int,) else object)

@@ -1,17 +1,17 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._inputs import Span
-from .._parameters import check_bool, check_option, not_allowed
+from .._parameters import check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
 from ._spans import Annotated, Mention, check_annotated, find_spans
+from ._text_files import FilePath
 
 _TASKS = ("entities", "labels", "pairs")
 # What a row of JSON-MIN has besides the data of its task and what was annotated.
@@ -22,7 +22,7 @@ _RECORD_KEYS = {
 
 
 def read_label_studio(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     task: str = "entities",
     text: str | Sequence[str] | None = None,
@@ -73,11 +73,9 @@ def read_label_studio(
     Label Studio counts characters (code points). Versions of 2021 and before counted UTF-16 code
     units; offsets are taken as such if only so they fit the texts that the annotation gives.
     """
-    check_option("read_label_studio", "task", task, _TASKS)
-    check_bool("read_label_studio", "multilabel", multilabel)
+    rows = Annotated("read_label_studio", path, task, multilabel, tasks=_TASKS)
     keys = _check_text_keys("read_label_studio", task, text)
     kind = "labels" if task == "entities" else "choices"
-    rows = Annotated(path, None if task == "entities" else multilabel)
     tags: set[str] = set()
     for row, place, data, annotations in _iterate_tasks(path, from_name):
         results = _choose_results(place, annotations, row, rows)
@@ -123,19 +121,16 @@ def read_label_studio(
 
 def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) -> list[str]:
     """Return the keys of the text, or of both texts of a pair; empty if they are not given."""
-    if text is None:
-        return []
     keys: list[Any] = list(text) if isinstance(text, list | tuple) else [text]
-    n_keys = 2 if task == "pairs" else 1
     are_names = all(isinstance(key, str) and key for key in keys)
-    if not are_names or len(keys) != n_keys or len(set(keys)) != n_keys:
-        allowed = "two different str" if n_keys == 2 else "a str"
+    if text is not None and not (are_names and len({*keys}) == len(keys) == 1 + (task == "pairs")):
+        allowed = "two different str" if task == "pairs" else "a str"
         raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
-    return keys
+    return [] if text is None else keys
 
 
 def _iterate_tasks(
-    path: str | os.PathLike[str], from_name: str | None
+    path: FilePath, from_name: str | None
 ) -> Iterator[tuple[int, str, dict[str, Any], list[Any]]]:
     """Iterate over row, place, data and annotations of the tasks of either format."""
 
@@ -152,7 +147,7 @@ def _iterate_tasks(
             data = get_field(place, record, "data", dict)
             # The name of annotations before version 1.0 was completions.
             key = "completions" if "completions" in record else "annotations"
-            annotations = get_field(place, record, key, list) if key in record else []
+            annotations = get_field(place, {key: [], **record}, key, list)
         else:
             controls = _find_controls(record, from_name)
             data = {k: v for k, v in record.items() if k not in _RECORD_KEYS and k not in controls}
@@ -233,7 +228,7 @@ def _list_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
 
 
 def write_label_studio(
-    path: str | os.PathLike[str],
+    path: FilePath,
     X: Texts | Pairs,
     y: Spans | Labels,
     *,
@@ -252,7 +247,6 @@ def write_label_studio(
     path : str or path-like
         The JSON file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str, or of pairs of str
-        The texts, or the pairs.
     y : list of list of (start, end, label), or array-like of shape (n_texts,)
         The entities of each text, also with a score as a fourth, such as ``predict_entities`` gives
         them. Or the label of each text or pair, or a list of labels. None but those of the

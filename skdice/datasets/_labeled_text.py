@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._parameters import not_allowed
-from ._files import file_error, is_csv, read_text
 from ._tables import Record, is_integer, make_labels, split_records
+from ._text_files import FilePath, file_error, first_line, read_text, suffix_of
 
 _KNOWN_NAMES = {
     "text": ("text", "sentence", "tweet", "message", "review"),
@@ -19,7 +19,7 @@ _KNOWN_NAMES = {
 
 
 def read_labeled_text(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     text: str | int | None = None,
     label: str | int | None = None,
@@ -28,8 +28,8 @@ def read_labeled_text(
 ) -> tuple[list[str], np.ndarray]:
     r"""Read texts and their labels from a TSV or CSV file, or from lines ``<label> <text>``.
 
-    Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it); blank lines are skipped at the very end of the file only.
+    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -58,7 +58,6 @@ def read_labeled_text(
     Returns
     -------
     X : list of str
-        The texts.
     y : ndarray of shape (n_texts,)
         The labels: of dtype int64 if all are integers, else objects of type str. Spaces around a
         label are dropped.
@@ -68,30 +67,20 @@ def read_labeled_text(
     ValueError
         If a row has another number of columns than the first one or an empty label, the columns
         cannot be found, or the file has no rows. Errors name the file and the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_labeled_text
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "tweets.csv"
-    ...     _ = path.write_text('id,body,mood\n7,"Hello, you",1\n', encoding="utf-8")
-    ...     read_labeled_text(path, text="body", label="mood")
-    (['Hello, you'], array([1]))
     """
-    _check_parameters(text, label, separator)
+    columns = {"text": text, "label": label}
+    _check_parameters(columns, separator)
     content = read_text(path, encoding=encoding)
     if separator is None:
-        other = "\t" if "\t" in content.split("\n", 1)[0] else " "
-        separator = "," if is_csv(path) else other
+        other = "\t" if "\t" in first_line(content) else " "
+        separator = "," if suffix_of(path) == ".csv" else other
     records = split_records(path, content, separator, is_quoted=separator not in "\t ")
     first = records[0][1]
     is_guess = text is None and label is None
     has_header = isinstance(text, str) or isinstance(label, str)
-    has_header |= is_guess and bool(find_known("text", first) or find_known("label", first))
+    has_header |= is_guess and any(find_known(name, first) for name in columns)
     try:
-        text_column, label_column = _find_columns(first, text, label, has_header)
+        text_column, label_column = _find_columns(first, columns, has_header)
     except ValueError as error:
         raise file_error(path, 1, f"{error} {_show(first)}") from None
     if separator == " " and label_column != 0:
@@ -109,14 +98,14 @@ def read_labeled_text(
     return X, make_labels(path, records, label_column, has_header=has_header)
 
 
-def _check_parameters(text: Any, label: Any, separator: Any) -> None:
+def _check_parameters(columns: dict[str, Any], separator: Any) -> None:
     owner = "read_labeled_text"
-    for name, column in (("text", text), ("label", label)):
+    for name, column in columns.items():
         if not isinstance(column, str | Integral | None) or isinstance(column, bool):
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be a str, an int or None. Got {column!r}."
-            )
-    if None not in (text, label) and isinstance(text, str) != isinstance(label, str):
+            raise not_allowed(owner, name, "a str, an int or None", column)
+    kinds = {isinstance(column, str) for column in columns.values() if column is not None}
+    if len(kinds) > 1:
+        text, label = columns.values()
         raise ValueError(
             f"The 'text' and 'label' parameters of {owner} must both be names (of a file with a "
             f"header) or both be numbers (without one). Got {text=} and {label=} instead."
@@ -132,24 +121,26 @@ def find_known(name: str, header: list[str]) -> list[int]:
     return [i for i, field in enumerate(header) if field.lower() in _KNOWN_NAMES[name]]
 
 
-def _find_columns(
-    first: list[str], text: str | int | None, label: str | int | None, has_header: bool
-) -> tuple[int, int]:
+def _find_columns(first: list[str], columns: dict[str, Any], has_header: bool) -> tuple[int, int]:
     """Return the columns of the text and of the label, given or told from the first line."""
-    columns = {"text": text, "label": label}
-    found = {name: _find_column(first, name, c) for name, c in columns.items() if c is not None}
-    if len(first) == 2 and len(found) == 1:
-        text_column = found["text"] if "text" in found else 1 - found["label"]
-        return text_column, 1 - text_column
+    found = {
+        name: _find_column(first, name, column)
+        for name, column in columns.items()
+        if column is not None
+    }
     if len(first) == 2 and not found and not has_header:
         return 1, 0
-    for name in columns if has_header else ():
-        if name not in found and len(known := find_known(name, first)) == 1:
+    for name, other in (("text", "label"), ("label", "text")):
+        known = find_known(name, first) if has_header else []
+        if len(first) == 2 and columns[name] is None and columns[other] is not None:
+            found[name] = 1 - found[other]
+        elif name not in found and len(known) == 1:
             found[name] = known[0]
     missing = " and of the ".join(name for name in columns if name not in found)
     if missing:
         raise ValueError(f"cannot tell the column of the {missing}.")
     if found["text"] == found["label"]:
+        text, label = columns.values()
         raise ValueError(
             f"the text and the label must be in different columns. Got {text=} and {label=}."
         )
@@ -166,7 +157,7 @@ def _find_column(first: list[str], name: str, column: str | int) -> int:
     return int(column) % len(first)
 
 
-def _check_labels(path: str | os.PathLike[str], records: Sequence[Record], column: int) -> None:
+def _check_labels(path: FilePath, records: Sequence[Record], column: int) -> None:
     """Refuse a guess where the first line, or the column of the labels, looks otherwise."""
     counts = Counter(fields[column] for _, fields in records)
     first = records[0][1]

@@ -1,66 +1,22 @@
 """Generator of sentence pairs, paraphrases and others, with a chosen imbalance."""
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._parameters import check_number
 from .._random_state import RandomState, make_rng
-from ._tagging_language import ADJECTIVES, PEOPLE, THINGS, make_language
+from ._facts import NUMBERS, RELATIONS, Fact, Names, draw_fact, list_names
 
-# Blocks of relations between two persons, companies or places; an event happens somewhere and some
-# day. Each line says one relation in several ways; different lines of a block do not mean the same.
-# A and B are who takes part, N is a number, THINGS what is counted. A and B swapped say something
-# else.
-_RELATIONS = """
-person event
-A thanked B | B was thanked by A | A said thank you to B
-A defeated B | B was defeated by A | A won against B | B lost to A
-A interviewed B | B was interviewed by A | B gave an interview to A
-A invited B to dinner | B was invited to dinner by A | B got an invitation to dinner from A
-A replaced B | B was replaced by A | A took the place of B
-A hired B | B was hired by A | A gave a job to B | B got a job from A
-A phoned B | B was phoned by A | B got a phone call from A
-
-person event
-A sold N THINGS to B | B bought N THINGS from A | N THINGS were sold to B by A
-A lent N THINGS to B | B borrowed N THINGS from A | N THINGS were lent to B by A
-A stole N THINGS from B | B was robbed of N THINGS by A | N THINGS were stolen from B by A
-
-person event
-A arrived N minutes before B | B arrived N minutes after A
-A scored N points more than B | B scored N points fewer than A
-
-person state
-A is N years older than B | B is N years younger than A
-A earns N percent more than B | B earns N percent less than A
-
-company event
-A acquired B | B was acquired by A | A took over B | B was taken over by A
-A sued B | B was sued by A | A took B to court | B was taken to court by A
-A shipped N THINGS to B | N THINGS were shipped to B by A | B got a shipment of N THINGS from A
-
-place state
-A lies N kilometres north of B | B lies N kilometres south of A
-A lies N kilometres east of B | B lies N kilometres west of A
-"""
-# The first line of a block says who takes part, and whether relations are events.
-_BLOCKS = [block.split("\n") for block in _RELATIONS.strip().split("\n\n")]
-_TIMES = [
-    ("on Monday",), ("last summer",), ("at midnight", "in the middle of the night"),
-    ("despite the rain", "although it was raining"), ("before sunrise", "before the sun rose"),
-    ("after the storm", "when the storm was over"),
-]  # fmt: skip
-_NUMBERS = {"2": "two", "3": "three", "5": "five", "7": "seven", "9": "nine", "12": "twelve"}
-# Share of the hard negative pairs in which the names are swapped.
-_SWAPPED_SHARE = 0.5
-
-# What is told, by the names that the relations use; names of persons, companies and places.
-_Fact = dict[str, Any]
-_Names = Mapping[str, Sequence[str]]
+# Two ways to say each.
+_TIMES = {
+    "on Monday": "on the first day of the week",
+    "at midnight": "in the middle of the night",
+    "despite the rain": "although it was raining",
+    "before sunrise": "before the sun rose",
+    "after the storm": "when the storm was over",
+}
 
 
 def make_pairs(
@@ -75,9 +31,9 @@ def make_pairs(
     The sentences of a positive pair say the same in other words: in active and passive, from either
     side (``"Anna sold 9 lamps to Peter."``, ``"Peter bought nine lamps from Anna."``), or in
     another order. In a hard negative pair the second sentence is just such another wording, but in
-    it the two names are swapped, or one name, number, thing, place, time or verb is another one.
-    The other negative pairs have different subjects. Swapped names are more than a small encoder
-    learns from a thousand pairs.
+    it the two names are swapped, or one name, thing, place, time or verb is another one. The other
+    negative pairs have different subjects. Swapped names are more than a small encoder learns from
+    a thousand pairs.
 
     Parameters
     ----------
@@ -105,12 +61,12 @@ def make_pairs(
     Examples
     --------
     >>> from skdice.datasets import make_pairs
-    >>> X, y = make_pairs(100, positive_share=0.1, random_state=1)
+    >>> X, y = make_pairs(100, positive_share=0.1, random_state=3)
     >>> len(X), int(y.sum())
     (100, 10)
     >>> print(*X[y.argmax()], sep="\n")
-    In Port Larton, Roscorp Partners took over Saltek Holdings despite the rain.
-    In Port Larton, Saltek Holdings was acquired by Roscorp Partners despite the rain.
+    David Tormond defeated David Darley in Jarwick on the first day of the week.
+    On Monday, David Darley lost to David Tormond in Jarwick.
     """
     check_number("make_pairs", "n_samples", n_samples, low=2, integer=True)
     check_number("make_pairs", "positive_share", positive_share, low=0, high=1, closed="neither")
@@ -122,14 +78,13 @@ def make_pairs(
             f"makes {n_positive} positive and {n_samples - n_positive} negative pairs."
         )
     rng = make_rng(random_state, "make_pairs")
-    names = _list_names()
+    names = list_names()
     rows: dict[frozenset[str], tuple[tuple[str, str], int]] = {}
     while len(rows) < n_samples:
         label = int(len(rows) < n_positive)
-        fact = other = _draw_fact(rng, names)
+        fact = other = _draw(rng, names)
         if label == 0:
-            draw_other = _change if rng.random() < hard_share else _draw_unlike
-            other = draw_other(rng, names, fact)
+            other = (_change if rng.random() < hard_share else _draw_unlike)(rng, names, fact)
         first = second = _write(rng, fact)
         while second == first:
             second = _write(rng, other)
@@ -139,67 +94,52 @@ def make_pairs(
     return [pair for pair, _ in shuffled], np.array([label for _, label in shuffled])
 
 
-def _list_names() -> _Names:
-    person, place, company = make_language(3, 0)
-    people = [f"{first} {last}" for first in person.prefixes for last in person.names]
-    others = [f"the {adjective} {noun}" for adjective in ADJECTIVES for noun in PEOPLE]
-    regions = [f"{first} {last}" for first in place.prefixes for last in place.names]
-    return {
-        "person": people + others,
-        "place": place.names + regions,
-        "company": [f"{name} {last}" for name in company.names for last in company.suffixes],
-    }
+def _draw(rng: random.Random, names: Names, frame: int | None = None) -> Fact:
+    """Draw a fact, of one frame if given, with a place and a time or without."""
+    relation = rng.choice([r for r in RELATIONS if frame in (None, r.frame)])
+    fact = draw_fact(rng, names, relation)
+    has_place = "P" not in fact.values and rng.random() < 0.6
+    fact.values["place"] = f"in {rng.choice(names['place'])}" if has_place else ""
+    fact.values["time"] = rng.choice(list(_TIMES)) if rng.random() < 0.7 else ""
+    return fact
 
 
-def _draw_fact(rng: random.Random, names: _Names) -> _Fact:
-    # Each relation is as frequent as any other.
-    (block,) = rng.choices(_BLOCKS, [len(block) - 1 for block in _BLOCKS])
-    kind, mode = block[0].split()
-    a, b = rng.sample(names[kind], 2)
-    return {
-        "block": block,
-        "relation": rng.choice(block[1:]),
-        "A": a,
-        "B": b,
-        "N": rng.choice(list(_NUMBERS)),
-        "THINGS": f"{rng.choice(THINGS)}s",
-        "place": rng.choice(names["place"]) if mode == "event" and rng.random() < 0.6 else "",
-        "time": rng.choice(_TIMES) if mode == "event" and rng.random() < 0.7 else "",
-    }
-
-
-def _draw_unlike(rng: random.Random, names: _Names, fact: _Fact) -> _Fact:
-    """Draw a fact of another block about others."""
+def _draw_unlike(rng: random.Random, names: Names, fact: Fact) -> Fact:
+    """Draw a fact of another frame about others."""
     while True:
-        other = _draw_fact(rng, names)
-        is_about_others = {other["A"], other["B"]}.isdisjoint((fact["A"], fact["B"]))
-        if is_about_others and other["block"] != fact["block"]:
+        other = _draw(rng, names)
+        subjects, others = ({f.values.get(s) for s in "ABCD"} - {None} for f in (fact, other))
+        if other.relation.frame != fact.relation.frame and subjects.isdisjoint(others):
             return other
 
 
-def _change(rng: random.Random, names: _Names, fact: _Fact) -> _Fact:
-    """Change one thing that the sentence tells."""
-    if rng.random() < _SWAPPED_SHARE:
-        return {**fact, "A": fact["B"], "B": fact["A"]}
-    told = {"A", "B", "N", "THINGS"}.intersection(fact["relation"].split())
-    part = rng.choice(sorted(told | {"relation"} | {p for p in ("place", "time") if fact[p]}))
+def _change(rng: random.Random, names: Names, fact: Fact) -> Fact:
+    """Swap the names that a fact tells, if there are two, or change one thing."""
+    values = fact.values
+    subjects = [slot for slot in "ABCD" if slot in values]
+    if len(subjects) == 2 and rng.random() < 0.5:
+        a, b = subjects
+        return Fact(fact.relation, {**values, a: values[b], b: values[a]})
+    part = rng.choice(["verb", *(slot for slot in values if slot != "T" and values[slot])])
     while True:
-        other = _draw_fact(rng, names)
-        is_new = other[part] not in ("", fact[part], fact["A"], fact["B"])
-        if is_new and other["block"] == fact["block"]:
-            return {**fact, part: other[part]}
+        other = _draw(rng, names, fact.relation.frame)
+        if part == "verb" and other.relation != fact.relation:
+            return Fact(other.relation, values)
+        if part != "verb" and other.values[part] not in ("", *values.values()):
+            return Fact(fact.relation, {**values, part: other.values[part]})
 
 
-def _write(rng: random.Random, fact: _Fact) -> str:
+def _write(rng: random.Random, fact: Fact) -> str:
     """Write a sentence in one of its wordings, with place and time in front or behind."""
-    words = rng.choice(fact["relation"].split(" | ")).split()
-    is_spelled = words[0] == "N" or rng.random() < 0.5
-    number = _NUMBERS[fact["N"]] if is_spelled else fact["N"]
-    values = {"A": fact["A"], "B": fact["B"], "N": number, "THINGS": fact["THINGS"]}
-    adverbs = [f"in {fact['place']}"] if fact["place"] else []
-    adverbs += [rng.choice(fact["time"])] if fact["time"] else []
+    values = dict(fact.values)
+    time = values["time"]
+    adverbs = [values["place"], rng.choice([time, _TIMES.get(time, "")])]
     front = rng.choice(["", *adverbs])
-    behind = [adverb for adverb in adverbs if adverb != front]
-    sentence = " ".join([values.get(word, word) for word in words] + behind)
-    sentence = f"{front}, {sentence}" if front else sentence
+    wording = rng.choice(fact.relation.wordings)
+    if "W" in values and (rng.random() < 0.5 or (wording[0] == "W" and not front)):
+        number, things = values["W"].split()
+        values["W"] = f"{NUMBERS[number]} {things}"
+    told = Fact(fact.relation, values).tell(wording)
+    behind = [adverb for adverb in adverbs if adverb not in ("", front)]
+    sentence = " ".join([f"{front}, {told}" if front else told, *behind])
     return f"{sentence[0].upper()}{sentence[1:]}."

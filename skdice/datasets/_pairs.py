@@ -1,13 +1,12 @@
 """Reader of pairs of texts: paraphrases, duplicate questions, records of the same thing."""
 
 import csv
-import os
 
 import numpy as np
 
 from .._parameters import check_option
-from ._files import file_error, is_csv, read_text, shorten
 from ._tables import is_integer, make_labels, split_records
+from ._text_files import FilePath, file_error, first_line, read_text, shorten, suffix_of
 
 # Where both texts and the label stand: names in a header, or positions without one.
 _LAYOUTS: dict[str, tuple[str, str, str] | tuple[int, int, int]] = {
@@ -23,12 +22,12 @@ _CSV_LIMIT = 100_000
 
 
 def read_pairs(
-    path: str | os.PathLike[str], *, layout: str = "auto", encoding: str = "utf-8"
+    path: FilePath, *, layout: str = "auto", encoding: str = "utf-8"
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Read pairs of texts and their labels from a TSV file, or a CSV file (``.csv``).
 
-    Texts are kept as they are, and may be empty. Rows end at ``"\n"`` only (with one ``"\r"``
-    before it); blank lines are skipped at the very end of the file only.
+    Texts are kept as they are, and may be empty. Rows end in LF or CRLF, or all of them in CR.
+    Blank lines are skipped at the very end of the file only.
 
     Parameters
     ----------
@@ -55,7 +54,6 @@ def read_pairs(
     Returns
     -------
     X : list of tuple of (str, str)
-        The pairs.
     y : ndarray of shape (n_pairs,)
         The labels: of dtype int64 if all are integers, else objects of type str. Spaces around a
         label are dropped.
@@ -68,9 +66,9 @@ def read_pairs(
     """
     check_option("read_pairs", "layout", layout, ("auto", *_LAYOUTS))
     text = read_text(path, encoding=encoding)
-    separator, cut_at = (",", "commas") if is_csv(path) else ("\t", "TABs")
+    separator, cut_at = (",", "commas") if suffix_of(path) == ".csv" else ("\t", "TABs")
     if layout == "auto":
-        line = text.split("\n", 1)[0].removesuffix("\r")
+        line = first_line(text)
         layout = find_layout(line, separator) or ""
         if not layout:
             known = "; ".join(f"{name!r} (columns {columns})" for name, columns in _LAYOUTS.items())
@@ -102,9 +100,7 @@ def find_layout(line: str, separator: str = "\t") -> str | None:
     return None
 
 
-def _find_column(
-    path: str | os.PathLike[str], layout: str, column: str | int, header: list[str]
-) -> int:
+def _find_column(path: FilePath, layout: str, column: str | int, header: list[str]) -> int:
     if isinstance(column, int):
         return column
     if header.count(column) != 1:

@@ -1,19 +1,19 @@
 """Reader and writer of spaCy's documents as JSON."""
 
 import itertools
-import os
 import re
 from typing import Any
 
 from .._inputs import Span
 from .._typing import Spans, Texts
-from ._json import get_field, read_objects, write_objects
+from ._json import get_field, get_items, read_objects, write_objects
 from ._spans import Annotated, check_annotated, find_spans, make_mention
+from ._text_files import FilePath
 
 _TOKEN = re.compile(r"\S+|\s+")
 
 
-def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[Span]]]:
+def read_spacy_json(path: FilePath) -> tuple[list[str], list[list[Span]]]:
     """Read texts and entities from spaCy documents, as ``Doc.to_json`` gives them.
 
     Documents without ``"ents"``, span groups and categories are left out; a warning counts them.
@@ -37,25 +37,24 @@ def read_spacy_json(path: str | os.PathLike[str]) -> tuple[list[str], list[list[
         If the file is not JSON, a document has no text, a span does not lie in its text, or there
         is no document with entities. Errors name the file, the line and the row, from 0.
     """
-    rows = Annotated(path)
+    rows = Annotated("read_spacy_json", path)
     for row, place, document in read_objects(path):
         text = get_field(place, document, "text", str)
-        if document.get("cats"):
-            rows.leave_out("categories", row, len(get_field(place, document, "cats", dict)))
-        groups = get_field(place, document, "spans", dict) if document.get("spans") else {}
+        rows.leave_out("categories", row, len(get_items(place, document, "cats", dict)))
+        groups = get_items(place, document, "spans", dict)
         for name in groups:
             group = get_field(f"{place}, 'spans'", groups, name, list)
             rows.leave_out(f"spans of the group {name!r}", row, len(group))
-        if "ents" not in document:
+        if "ents" in document:
+            entities = get_field(place, document, "ents", list)
+            mentions = [make_mention(f"{place}, entity {i}", ent) for i, ent in enumerate(entities)]
+            rows.add(text, find_spans(text, mentions))
+        else:
             rows.leave_out("documents without entities set", row)
-            continue
-        entities = get_field(place, document, "ents", list)
-        mentions = [make_mention(f"{place}, entity {i}", ent) for i, ent in enumerate(entities)]
-        rows.add(text, find_spans(text, mentions))
     return rows.finish("document with 'ents'")
 
 
-def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
+def write_spacy_json(path: FilePath, X: Texts, y: Spans) -> None:
     """Write texts and entities as spaCy documents, one JSON object a line.
 
     ``spacy.tokens.Doc(vocab).from_json`` makes a document of each line. Its tokens are cut at white
@@ -67,7 +66,6 @@ def write_spacy_json(path: str | os.PathLike[str], X: Texts, y: Spans) -> None:
     path : str or path-like
         The file, which is replaced. It is compressed if its suffix is ``.gz`` or ``.xz``.
     X : list, Series or array of str
-        The texts.
     y : list of list of (start, end, label)
         The entities of each text, such as ``predict_entities`` gives them.
 

@@ -3,11 +3,10 @@
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from numbers import Integral
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from .._inputs import (
     Span,
@@ -19,9 +18,10 @@ from .._inputs import (
     describe,
     list_rows,
 )
-from ._files import shorten
+from .._parameters import check_bool, check_option
 from ._json import get_field, show
-from ._tables import is_integer
+from ._tables import label_array
+from ._text_files import FilePath, shorten
 
 
 class Mention(NamedTuple):
@@ -47,23 +47,25 @@ def find_spans(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False
     Offsets count characters, or UTF-16 code units if `is_utf16` or if only so all spans have the
     text that the file says: older versions of some tools wrote those.
     """
+    units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
     try:
-        return sorted(_find_span(text, mention, is_utf16) for mention in mentions)
+        return sorted(_find_span(text, mention, units) for mention in mentions)
     except ValueError as error:
         if is_utf16 or text.isascii() or any(mention.text is None for mention in mentions):
             raise
         try:
-            return sorted(_find_span(text, mention, True) for mention in mentions)
+            return find_spans(text, mentions, is_utf16=True)
         except ValueError:
             raise error from None
 
 
-def count_utf16(text: str, position: int) -> int:
-    """Return how many UTF-16 code units stand before a character."""
-    return position if text.isascii() else len(text[:position].encode("utf-16-le")) // 2
+def utf16_offsets(text: str) -> list[int]:
+    """Return how many UTF-16 code units stand before each character, and before the end."""
+    return [0, *accumulate(1 + (char > "\uffff") for char in text)]
 
 
-def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
+def _find_span(text: str, mention: Mention, units: Mapping[int, int] | None) -> Span:
+    """Check a mention; `units` says which character begins at a UTF-16 code unit."""
     place, start, end, label, expected = mention
     if type(start) is not int or type(end) is not int:
         got = f"{show(start)} and {show(end)}"
@@ -72,14 +74,14 @@ def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
         raise ValueError(
             f"{place}: the label must be a string that is not empty. Got {show(label)} instead."
         )
-    if is_utf16 and not text.isascii():
-        start, end = _from_utf16(text, start), _from_utf16(text, end)
-        if start < 0 or end < 0:
+    if units is not None and not text.isascii():
+        if start not in units or end not in units:
             raise ValueError(
                 f"{place}: offsets in UTF-16 code units must be at the edge of a character and in "
                 f"the text. Got start {mention.start} and end {mention.end}, label {label!r}. The "
                 "file may count characters instead."
             )
+        start, end = units[start], units[end]
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"{place}: a span must have 0 <= start < end <= {len(text)}, the length of its text. "
@@ -95,28 +97,31 @@ def _find_span(text: str, mention: Mention, is_utf16: bool) -> Span:
     return start, end, sys.intern(label)
 
 
-def _from_utf16(text: str, unit: int) -> int:
-    """Return the character at a code unit, -1 if there is none or it lies inside of one."""
-    data = text.encode("utf-16-le", "surrogatepass")
-    if not 0 <= 2 * unit <= len(data):
-        return -1
-    before = data[: 2 * unit].decode("utf-16-le", "surrogatepass")
-    return len(before) if text.startswith(before) else -1
-
-
 def _squeeze(text: str | None) -> str:
+    """Leave out white space, and the backslash and n that stand for a line end."""
     return "".join((text or "").replace("\\n", "\n").split())
 
 
 class Annotated:
     """The rows that a reader found, and counts of what it leaves out.
 
-    `multilabel` is None for rows with spans; else each row has one label, or any number.
+    ``task`` is "entities" for rows of spans; else each row has one label, or with ``multilabel``
+    any number.
     """
 
-    def __init__(self, path: str | os.PathLike[str], multilabel: bool | None = None) -> None:
+    def __init__(
+        self,
+        reader: str,
+        path: FilePath,
+        task: str = "entities",
+        multilabel: bool = False,
+        *,
+        tasks: Sequence[str] = ("entities",),
+    ) -> None:
+        check_option(reader, "task", task, tasks)
+        check_bool(reader, "multilabel", multilabel)
         self._path = os.fspath(path)
-        self._multilabel = multilabel
+        self._has_one_label = task != "entities" and not multilabel
         self._X: list[Any] = []
         self._y: list[Any] = []
         self._left_out: dict[str, list[int | None]] = {}
@@ -127,32 +132,32 @@ class Annotated:
         self._y.append(y)
 
     def add_labels(self, place: str, row: int, X: Any, labels: Sequence[str], what: str) -> None:
-        """Add a text or pair; without a label it may count as one of what is left out."""
+        """Add a text or pair; one that has no label but needs one is left out, as ``what``."""
         for label in labels:
             if type(label) is not str or not label:
                 raise ValueError(
                     f"{place}: labels must be strings that are not empty. Got {show(label)}. Spans "
                     "are read with task='entities'."
                 )
-        if len(labels) > 1 and not self._multilabel:
+        if len(labels) > 1 and self._has_one_label:
             raise ValueError(
                 f"{place}: one label is expected. Got {list(labels)}. Pass multilabel=True to read "
                 "several of a text."
             )
-        if labels or self._multilabel:
+        if labels or not self._has_one_label:
             self.add(X, labels)
         else:
             self.leave_out(f"{what} without a label", row)
 
     def leave_out(self, what: str, row: int | None, n: int = 1) -> None:
-        """Count something, such as "relations", in a row of the file if it is in one."""
+        """Count something that is not read, such as "relations", in a row of the file, if any."""
         if n > 0:
             self._left_out.setdefault(what, []).extend([row] * n)
 
     def finish(self, what: str) -> tuple[list[Any], Any]:
         """Return X and y, and warn in the name of the caller's caller of what was left out.
 
-        It is an error, which names `what` the file should have, if there are no rows.
+        It is an error, which names ``what`` the file should have, if there are no rows.
         """
         shown = []
         for kind, found in self._left_out.items():
@@ -163,10 +168,8 @@ class Annotated:
             raise ValueError(f"{self._path}: the file has no {what}. {left_out}")
         if left_out:
             warnings.warn(f"{self._path}: left out {left_out}.", stacklevel=3)
-        if self._multilabel is not False:
-            return self._X, self._y
-        labels = [label for (label,) in self._y]
-        return self._X, np.array(labels, dtype=np.int64 if all(map(is_integer, labels)) else object)
+        y = label_array([label for (label,) in self._y]) if self._has_one_label else self._y
+        return self._X, y
 
 
 def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], list[list[Any]]]:
@@ -174,10 +177,10 @@ def check_annotated(X: Any, y: Any, task: str = "entities") -> tuple[list[Any], 
     rows: list[Any] = check_pairs(X) if task == "pairs" else check_texts(X)
     for i, row in enumerate(rows):
         check_encodable("".join(row), f"row {i} of X")
-    what = "lists of (start, end, label)" if task == "entities" else "labels, or of lists of labels"
-    y = check_y(y, len(rows), what)
     if task == "entities":
+        y = check_y(y, len(rows), "lists of (start, end, label)")
         return rows, [_check_spans(spans, text, i) for i, (text, spans) in enumerate(zip(rows, y))]
+    y = check_y(y, len(rows), "labels, or of lists of labels")
     return rows, [_check_labels(labels, i) for i, labels in enumerate(y)]
 
 
@@ -191,7 +194,8 @@ def _check_spans(spans: Any, text: str, i: int) -> list[Any]:
                 f"A span must lie in its text; row {i} has {len(text)} characters and the span "
                 f"{(start, end, label)}."
             )
-        checked.append((start, end, label, *map(float, span[3:])))
+        scores = [span.get("score")] if isinstance(span, Mapping) else span[3:]
+        checked.append((start, end, label, *(float(one) for one in scores if one is not None)))
     return sorted(checked)
 
 

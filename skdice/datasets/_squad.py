@@ -9,12 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from .._typing import SquadAnswer
-from ._json import get_field, read_json
+from ._json import get_field, read_objects
+from ._text_files import FilePath
 
 _COLUMNS = ["id", "title", "question", "context"]
 
 
-def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
+def read_squad(path: FilePath) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
     r"""Read questions, contexts and answers from a JSON file in the layout of SQuAD.
 
     SQuAD 1.1 and 2.0 have it, and so have Quoref, the squad-style files of CMRC and many others: an
@@ -47,37 +48,20 @@ def read_squad(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, npt.NDArray[
         If there is no such file, or it is not in this layout or has no questions. The error names
         the file, and the line or the place, such as ``data[0]['paragraphs'][2]['qas'][1]``. A
         question that has no ``"answers"`` at all is an error, unless it is impossible to answer.
-
-    Examples
-    --------
-    >>> import json
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skdice.datasets import read_squad
-    >>> answer = {"text": "a clock", "answer_start": 10}
-    >>> question = {"id": "q1", "question": "What did Anna buy?", "answers": [answer]}
-    >>> paragraph = {"context": "Anna buys a clock.", "qas": [question]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "dev.json"
-    ...     _ = path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
-    ...     X, y = read_squad(path)
-    >>> y[0]
-    {'text': ['a clock'], 'answer_start': [10]}
     """
-    rows = []
-    answers = []
-    name = os.fspath(path)
-    for i, article in enumerate(get_field(name, read_json(path), "data", list)):
-        place = f"{name}, data[{i}]"
-        for where, paragraph in _iterate(place, article, "paragraphs"):
-            title = get_field(place, article, "title", str) if "title" in article else ""
-            context = get_field(where, paragraph, "context", str)
-            for at, question in _iterate(where, paragraph, "qas"):
-                text = get_field(at, question, "question", str)
-                rows.append((get_field(at, question, "id", str, int), title, text, context))
-                answers.append(_read_answers(at, question))
+    rows, answers = [], []
+    for _, file, content in read_objects(path):
+        for i, article in enumerate(get_field(file, content, "data", list)):
+            place = f"{file}, data[{i}]"
+            for where, paragraph in _iterate(place, article, "paragraphs"):
+                title = get_field(place, {"title": "", **article}, "title", str)
+                context = get_field(where, paragraph, "context", str)
+                for at, question in _iterate(where, paragraph, "qas"):
+                    text = get_field(at, question, "question", str)
+                    rows.append((get_field(at, question, "id", str, int), title, text, context))
+                    answers.append(_read_answers(at, question))
     if not rows:
-        raise ValueError(f"{name}: the file has no questions.")
+        raise ValueError(f"{os.fspath(path)}: the file has no questions.")
     return make_question_table(rows, answers)
 
 

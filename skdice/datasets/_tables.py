@@ -2,36 +2,35 @@
 
 import csv
 import io
-import os
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from ._files import count_columns, file_error, shorten
+from ._text_files import FilePath, count_columns, file_error, lone_cr_error, shorten, split_lines
 
 # The line on which a row begins, and its columns; none for a blank line.
 Record = tuple[int, list[str]]
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_LONE_CR = re.compile(r"\r(?!\n|\Z)")
 _INT64 = np.iinfo(np.int64)
 
 
 def split_records(
-    path: str | os.PathLike[str],
-    text: str,
-    separator: str,
-    *,
-    is_quoted: bool,
-    n_columns: int | None = None,
+    path: FilePath, text: str, separator: str, *, is_quoted: bool, n_columns: int | None = None
 ) -> list[Record]:
     """Cut the text of a file into rows of one number of columns, that of the first row by default.
 
     A space only cuts once, after a label. Blank lines at the end are dropped. Fields may be quoted
     with ``"`` if `is_quoted`, as in CSV files. There is at least one row.
     """
-    records = _parse_quoted(path, text, separator) if is_quoted else _parse_lines(text, separator)
+    if is_quoted:
+        records = _parse_quoted(path, text, separator)
+    else:
+        lines = split_lines(path, text)
+        n_cuts = 1 if separator == " " else -1
+        rows = [line.split(separator, n_cuts) if line.strip(" ") else [] for line in lines]
+        records = list(enumerate(rows, start=1))
     n_lines = records[-1][0] if records else 1
     while records and not records[-1][1]:
         records.pop()
@@ -42,27 +41,16 @@ def split_records(
         n_columns = max(len(records[0][1]), 1)
     for number, fields in records:
         if len(fields) != n_columns:
-            problem = "got a blank line."
-            if fields:
-                line = separator.join(fields)
-                problem = count_columns(fields, line, separator, str(n_columns))
-            raise file_error(path, number, problem)
+            line = separator.join(fields)
+            problem = count_columns(fields, line, separator, str(n_columns))
+            raise file_error(path, number, problem if fields else "got a blank line.")
     return records
 
 
-def _parse_lines(text: str, separator: str) -> list[Record]:
-    n_cuts = 1 if separator == " " else -1
-    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-    rows = [line.split(separator, n_cuts) if line.strip(" ") else [] for line in lines]
-    return list(enumerate(rows, start=1))
-
-
-def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> list[Record]:
-    # Not pandas.read_csv: it fills short rows, has no numbers of lines, takes text after a closing
-    # quote, and either ends rows at a lone CR or leaves the CR of "\r\n" in the last column.
-    # To the csv module a lone CR ends a row, but only there: it stands aside while that reads.
-    mark = next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
-    lines = io.StringIO(_LONE_CR.sub(mark, text), newline="\n")
+def _parse_quoted(path: FilePath, text: str, separator: str) -> list[Record]:
+    # Not pandas.read_csv: it fills short rows, has no numbers of lines, and takes text after a
+    # closing quote. Rows end in CR if there is no LF; else csv refuses a CR outside of quotes.
+    lines = io.StringIO(text, newline="\n" if "\n" in text else "")
     reader = csv.reader(lines, delimiter=separator, strict=True)
     records = []
     number = 1
@@ -70,11 +58,12 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
     limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         for fields in reader:
-            fields = [field.replace(mark, "\r") for field in fields]
             is_blank = len(fields) == 1 and not fields[0].strip(" ")
             records.append((number, [] if is_blank else fields))
             number = reader.line_num + 1
     except csv.Error as error:
+        if "new-line character" in str(error):
+            raise lone_cr_error(path, reader.line_num) from None
         where = f"at the latest in line {reader.line_num} ({error})"
         problem = f"the row that begins here is badly quoted, {where}."
         raise file_error(path, number, problem) from None
@@ -84,7 +73,7 @@ def _parse_quoted(path: str | os.PathLike[str], text: str, separator: str) -> li
 
 
 def make_labels(
-    path: str | os.PathLike[str], records: Sequence[Record], column: int, *, has_header: bool
+    path: FilePath, records: Sequence[Record], column: int, *, has_header: bool
 ) -> np.ndarray:
     """Return the labels in a column: of dtype int64 if all are integers, else of type str.
 
@@ -98,15 +87,18 @@ def make_labels(
         if not label:
             raise file_error(path, number, f"the label (column {column}) is empty.")
     are_integers = [is_integer(label) for label in labels]
-    if all(are_integers):
-        return np.array(labels, dtype=np.int64)
     if not has_header and len(labels) > 1 and not are_integers[0] and all(are_integers[1:]):
         problem = (
             f"the label is {shorten(labels[0])}, while all others are integers. The line seems to "
             "be a header, but the columns are to be read without one."
         )
         raise file_error(path, 1, problem)
-    return np.array(labels, dtype=object)
+    return label_array(labels)
+
+
+def label_array(labels: Sequence[str]) -> np.ndarray:
+    """Return labels with dtype int64 if all are integers, else as objects of type str."""
+    return np.array(labels, dtype=np.int64 if all(map(is_integer, labels)) else object)
 
 
 def is_integer(label: str) -> bool:

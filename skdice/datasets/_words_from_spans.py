@@ -2,14 +2,13 @@
 
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._inputs import Span, check_texts, check_y, list_rows, list_spans, read_span
 from .._parameters import check_option
-from ._splitting import Splitter, check_spaced, checked_split, find_splitter
+from ..metrics import SPELLINGS
+from ..text import Splitter, check_spaced, checked_split, find_splitter, write_tags
 
-_SCHEMES = ("IOB2", "IOBES", "IOB1")
 # How a span does not fit words, as messages say it.
 _KINDS = {
     "white space": "have white space at their ends",
@@ -40,9 +39,9 @@ def words_from_spans(
         "words", the default, parts at white space and makes every punctuation mark or symbol a word
         of its own; "whitespace" only parts there; "characters" are for languages without spaces,
         which the default refuses. A callable gives the (start, end) offsets of the words of a text.
-    scheme : {"IOB2", "IOBES", "IOB1"} or None, default="IOB2"
-        Of the tags. With None y is rows of (start, end, label) by words, which may overlap, for
-        ``DiceQueryTagger(decode="nested")``.
+    scheme : {"IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"} or None, default="IOB2"
+        Scheme of the tags. With None y is rows of (start, end, label) by words, which may overlap,
+        for ``DiceQueryTagger(decode="nested")``.
     on_misaligned : {"expand", "raise", "skip"}, default="expand"
         What is done with spans that cut a word or reach out of their text: they get the whole word
         and lose what is outside, are an error, or are left out. White space at the ends of a span
@@ -70,7 +69,7 @@ def words_from_spans(
     ([['Ann', 'met', 'Bo', '.']], [['B-PER', 'O', 'B-PER', 'O']])
     """
     owner = "words_from_spans"
-    check_option(owner, "scheme", scheme, (None, *_SCHEMES))
+    check_option(owner, "scheme", scheme, (None, *SPELLINGS))
     check_option(owner, "on_misaligned", on_misaligned, ("expand", "raise", "skip"))
     split = find_splitter(owner, "words" if splitter is None else splitter)
     texts = check_texts(texts)
@@ -131,26 +130,3 @@ def _place(span: Span, text: str, words: list[tuple[int, int]]) -> tuple[Span | 
     if (words[first][0], words[last - 1][1]) != (first_letter, stop):
         return placed, "cut"
     return placed, None if (first_letter, stop) == (start, end) else "white space"
-
-
-def write_tags(
-    spans: Sequence[Any], n_words: int, scheme: str, roles: Mapping[str, str] | None = None
-) -> list[str]:
-    """Return the tags of a sentence of `n_words` with disjoint entities, in order.
-
-    `roles` says how the scheme writes I, E and S, for its other spellings (BMES, BILOU).
-    """
-    tags = ["O"] * n_words
-    roles = roles or {}
-    end_of_label: dict[str, int] = {}
-    for start, end, label, *_ in spans:
-        names = ["I"] * (end - start)
-        if scheme == "IOB2" or (scheme == "IOB1" and end_of_label.get(label) == start):
-            names[0] = "B"
-        elif scheme == "IOBES":
-            names[0], names[-1] = "B", "E"
-            if len(names) == 1:
-                names = ["S"]
-        tags[start:end] = [f"{roles.get(name, name)}-{label}" for name in names]
-        end_of_label[label] = end
-    return tags

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
 
 from .._digest import digest, relevant_parameters, weights_digest
+from .._files import replacing_file
 from ..estimators import TextEstimator, fitted_state
-from ..io import replacing_file
 
 # That are predicted at a time, and written as a row group.
 _CHUNK_ROWS = 4096

@@ -12,9 +12,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._extras import not_installed
+from .._files import UNFINISHED, as_path
 from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
-from ..io import UNFINISHED, as_path
 from ._part import Job, Part, estimator_fingerprint
 
 _COLUMNS = {

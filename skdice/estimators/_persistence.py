@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from .._configuration import MODEL_CONFIG
+from .._files import read_one_version
 from .._parameters import parameters_of
 from ..fitting import MODULES, Pace, make_net, settings_of
 from ..io import (
@@ -33,7 +34,6 @@ from ..io import (
     load_exported,
     loss_of,
     read_manifest,
-    read_one_version,
     read_weights,
     save,
 )

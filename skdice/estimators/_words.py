@@ -7,9 +7,17 @@ from typing import Any
 
 from .._inputs import check_texts, check_token_lists, describe, list_some
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
-from ..datasets import Splitter, check_spaced, checked_split, find_splitter
 from ..tasks import object_array
-from ..text import Entity, Threshold, check_threshold, keep_above
+from ..text import (
+    Entity,
+    Splitter,
+    Threshold,
+    check_spaced,
+    check_threshold,
+    checked_split,
+    find_splitter,
+    keep_above,
+)
 from ._base import TextEstimator
 
 _NO_SPACES = "This tagger learned words; pass a splitter that finds them, or train on characters."

@@ -17,10 +17,6 @@ from ._onnx import OnnxNetwork as OnnxNetwork
 from ._onnx import export as export
 from ._onnx import load_exported as load_exported
 from ._onnx import onnx_network as onnx_network
-from ._replace import UNFINISHED as UNFINISHED
-from ._replace import as_path as as_path
-from ._replace import read_one_version as read_one_version
-from ._replace import replacing_file as replacing_file
 from ._saved import check_place as check_place
 from ._saved import find_saved as find_saved
 from ._saved import save as save

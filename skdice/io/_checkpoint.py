@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from .._digest import digest, weights_digest
-from ._replace import as_path, explained, replacing_file
+from .._files import as_path, explained, replacing_file
 
 _FILE = "state.safetensors"
 

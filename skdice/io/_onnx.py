@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from .._extras import not_installed
+from .._files import as_path, flush
 from ..losses import match_scores
 from ..nn import Batch, QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
-from ._replace import as_path, flush
 
 _TOLERANCE = 1e-4
 # The axes of an input, by their number.

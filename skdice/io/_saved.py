@@ -4,10 +4,10 @@ import os
 import re
 from pathlib import Path
 
+from .._files import as_path, current, explained, replacing
 from ._manifest import CARD, MANIFEST, listed_files, write_manifest
 from ._model_card import Run, model_card
 from ._network import SavedNetwork, write_network
-from ._replace import as_path, current, explained, replacing
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _HIDDEN = ".*"  # Of git and of the hub's own; no part of an estimator.

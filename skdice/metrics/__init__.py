@@ -6,6 +6,8 @@ from ._entities import check_tags as check_tags
 from ._row_counts import RowCounts as RowCounts
 from ._row_counts import bootstrap_interval
 from ._row_counts import count_rows as count_rows
+from ._schemes import ANY_ROLES as ANY_ROLES
+from ._schemes import SPELLINGS as SPELLINGS
 from ._scores import count_by_label as count_by_label
 from ._scores import divide as divide
 from ._scores import (

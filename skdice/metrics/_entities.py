@@ -8,22 +8,7 @@ from typing import Any, NamedTuple
 from .._inputs import check_rows, describe, list_items, names_hint
 from .._parameters import check_option
 from .._typing import Strings, TagSequences
-
-# What a prefix does, in the letters of IOBES: begins, is inside, ends, or is a single word.
-_IOB = {"B": "B", "I": "I"}
-_IOBES = {"B": "B", "I": "I", "E": "E", "S": "S"}
-_BMES = {"B": "B", "M": "I", "E": "E", "S": "S"}
-_BILOU = {"B": "B", "I": "I", "L": "E", "U": "S"}
-_ROLES = {
-    None: {**_IOBES, **_BMES, **_BILOU},
-    "IOB1": _IOB,
-    "IOB2": _IOB,
-    "IOBES": _IOBES,
-    "BIOES": _IOBES,
-    "BMES": _BMES,
-    "BILOU": _BILOU,
-}
-SCHEMES = tuple(scheme for scheme in _ROLES if scheme is not None)
+from ._schemes import ANY_ROLES, ROLES
 
 
 class EntitySpan(NamedTuple):
@@ -153,7 +138,7 @@ def check_scheme(mode: str | None, scheme: str | None) -> str | None:
     """Return the scheme to be strict about, None for the default mode."""
     check_option("entity metrics", "mode", mode, (None, "strict"))
     if mode == "strict":
-        check_option("entity metrics with mode='strict'", "scheme", scheme, SCHEMES)
+        check_option("entity metrics with mode='strict'", "scheme", scheme, ROLES)
     elif scheme is not None:
         raise ValueError(
             f"scheme is used with mode='strict' only; got scheme={scheme!r} with mode=None."
@@ -180,7 +165,7 @@ def _find_runs(tags: list[str], scheme: str | None, name: str) -> list[_Run]:
     for position, tag in enumerate(chain(tags, ("O",))):
         parsed = _parse_tag(tag, scheme)
         if parsed is None:
-            prefixes = ", ".join(f"'{prefix}-'" for prefix in _ROLES[scheme])
+            prefixes = ", ".join(f"'{prefix}-'" for prefix in ROLES[str(scheme)])
             raise ValueError(
                 f"{name}: tag {position} is {tag!r}, but the tags of {scheme} are 'O' and those "
                 f"that start with {prefixes}."
@@ -223,7 +208,7 @@ def _parse_tag(tag: str, scheme: str | None) -> tuple[str, str] | None:
     if hyphen in ("", "-"):
         if prefix == "O":
             return "O", ""
-        role = _ROLES[scheme].get(prefix)
+        role = (ANY_ROLES if scheme is None else ROLES[scheme]).get(prefix)
         if role is not None:
             return role, label or "_"
     if scheme is not None:

@@ -16,10 +16,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from .._digest import base_model_digests, digest
+from .._files import replacing_file
 from .._pipeline import final_step, silenced, with_parameters
 from .._version import __version__
 from ..estimators import TextEstimator
-from ..io import replacing_file
 from ..metrics import RowCounts
 from ..tasks import check_labels, is_indicator, split_rows
 from ._decision import tune_decision

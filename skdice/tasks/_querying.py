@@ -8,7 +8,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from ..datasets import write_tags
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
     EncodedDataset,
@@ -19,6 +18,7 @@ from ..text import (
     by_label,
     encode_queries,
     find_spans,
+    write_tags,
 )
 from ._default_queries import choose_queries
 from ._goal import F1, Goal, choose_decision

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from .._inputs import check_tags, check_token_lists, list_some
-from ..datasets import are_characters, often_cut
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows, get_entities
 from ..text import (
@@ -18,12 +17,14 @@ from ..text import (
     Reader,
     TagDecoder,
     allowed_transitions,
+    are_characters,
     are_chunk_tags,
     by_label,
     encode_words,
     has_capital,
     infer_scheme,
     keep_above,
+    often_cut,
 )
 from ._goal import F1, Goal, choose_decision, score_candidates
 from ._rows import Rows

@@ -29,8 +29,17 @@ from ._reuse import Reader as Reader
 from ._reuse import active_reuse as active_reuse
 from ._reuse import load_tokenizer as load_tokenizer
 from ._reuse import reuse_work as reuse_work
+from ._splitting import SPLITTERS as SPLITTERS
+from ._splitting import Splitter as Splitter
+from ._splitting import are_characters as are_characters
+from ._splitting import check_spaced as check_spaced
+from ._splitting import checked_split as checked_split
+from ._splitting import find_splitter as find_splitter
+from ._splitting import often_cut as often_cut
 from ._tags import allowed_transitions as allowed_transitions
 from ._tags import are_chunk_tags as are_chunk_tags
 from ._tags import infer_scheme as infer_scheme
+from ._tags import spelled_roles as spelled_roles
+from ._tags import write_tags as write_tags
 from ._tokenizer import Frame as Frame
 from ._tokenizer import WordTokenizer as WordTokenizer

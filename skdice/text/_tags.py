@@ -1,17 +1,19 @@
-"""Tag schemes: which tag may follow which, and the best well-formed sequence of tags."""
+"""Tag schemes: which tag may follow which, the best well-formed sequence, and tags of entities."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-_CHUNK_TAG = re.compile(r"O|[BIESLMU]-.+", re.DOTALL)
+from ..metrics import ANY_ROLES, SPELLINGS
+
+_CHUNK_TAG = re.compile(f"O|[{''.join(ANY_ROLES)}]-.+", re.DOTALL)
 # Sentences are decoded together as long as what is kept of them stays below this many numbers.
 _VITERBI_CELLS = 1_000_000
-_SAME_ROLE = {"M": "I", "L": "E", "U": "S"}
 
 
 def are_chunk_tags(tags: Sequence[str]) -> bool:
@@ -35,6 +37,44 @@ def infer_scheme(sentences: Sequence[Sequence[str]]) -> str:
         if tag != "O" and (before == "O" or roles[before][1] != roles[tag][1])
     )
     return "IOB1" if starts["I"] > starts["B"] else "IOB2"
+
+
+def spelled_roles(tags: Iterable[str]) -> dict[str, str]:
+    """Return the letters that chunk tags have in place of I, E and S: in BMES ``{"I": "M"}``.
+
+    With them :func:`write_tags` writes BMES and BILOU, which :func:`infer_scheme` calls IOBES.
+    """
+    letters = {tag[0] for tag in tags}
+    roles: dict[str, str] = {}
+    for scheme in ("BMES", "BILOU"):
+        other = {role: a for role, a in zip("BIES", SPELLINGS[scheme]) if role != a}
+        if letters & set(other.values()):
+            roles |= other
+    return roles
+
+
+def write_tags(
+    spans: Iterable[Any], n_words: int, scheme: str, roles: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the tags of a sentence of ``n_words``, given its disjoint entities in order.
+
+    ``spans`` are (start, end, label), and may have a score. ``roles`` has the letters to write in
+    place of those of the scheme, as :func:`spelled_roles` finds them.
+    """
+    letters = dict(zip("BIES", SPELLINGS[scheme]))
+    has_ends = "E" in letters
+    letters.update(roles or {})
+    tags = ["O"] * n_words
+    end_of_label: dict[str, int] = {}
+    for start, end, label, *_ in spans:
+        names = ["I"] * (end - start)
+        if has_ends:
+            names[0], names[-1] = ("B", "E") if end - start > 1 else ("S", "S")
+        elif scheme == "IOB2" or end_of_label.get(label) == start:
+            names[0] = "B"  # IOB1 writes B only to part two entities of one label.
+        tags[start:end] = [f"{letters[name]}-{label}" for name in names]
+        end_of_label[label] = end
+    return tags
 
 
 def allowed_transitions(classes: Sequence[str], scheme: str) -> tuple[np.ndarray, ...]:
@@ -115,7 +155,7 @@ def _parse(tag: str) -> tuple[str, str]:
     """Return role (B, I, E, S or O) and type."""
     if tag == "O":
         return "O", ""
-    return _SAME_ROLE.get(tag[0], tag[0]), tag[2:]
+    return ANY_ROLES[tag[0]], tag[2:]
 
 
 def _may_follow(before: tuple[str, str], after: tuple[str, str], scheme: str) -> bool:

@@ -608,7 +608,8 @@ class TestWriters:
 
     def test_doccano_has_no_scores(self, tmp_path):
         path = tmp_path / "all.jsonl"
-        write_doccano(path, ["Anna"], [[Entity(0, 4, "PER", 0.5)]])
+        for span in (Entity(0, 4, "PER", 0.5), {"start": 0, "end": 4, "label": "PER", "score": 1}):
+            write_doccano(path, ["Anna"], [[span]])
         assert path.read_text(encoding="utf-8") == '{"text": "Anna", "label": [[0, 4, "PER"]]}\n'
 
     def test_brat(self, tmp_path):

@@ -1,10 +1,8 @@
-"""What all readers of text files do: any text is read as it stands, plain or compressed."""
+"""What all readers of text files do: any text is read as it stands."""
 
 import csv
-import gzip
 import io
 import json
-import lzma
 
 import pytest
 from hypothesis import given, settings
@@ -84,14 +82,6 @@ def test_odd_characters_are_text(write, name):
     assert read(write(make(["a", "b"]).replace("\n", "\r\n"))) == ["a", "b"]
     assert read(write(make(["a", "b"]).rstrip("\n"))) == ["a", "b"]
     assert read(write(make(["a", "b"]) + "\n \n\n")) == ["a", "b"]
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("suffix, compress", [("gz", gzip.compress), ("XZ", lzma.compress)])
-def test_compressed(write, name, suffix, compress):
-    make, read, _ = FORMATS[name]
-    path = write(compress(make(["é", "b"]).encode()), f"file.{suffix}")
-    assert read(str(path)) == ["é", "b"]
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])

@@ -14,7 +14,6 @@ from skdice.datasets import read_conll, write_conll
         ("a\tp q\tX\nb\tr s\tY\n", [["a", "b"]], [["X", "Y"]]),
         ("a b\tX\n", [["a b"]], [["X"]]),
         ("a X\n \t\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
-        ("a X\r\r\n", [["a"]], [["X\r"]]),
         ("-DOCSTART- -X- O\n\na X\n", [["a"]], [["X"]]),
         ("-DOCSTART-\na X\n-DOCSTART-\tO\nb Y\n", [["a"], ["b"]], [["X"], ["Y"]]),
         ("-DOCSTART-s X\n", [["-DOCSTART-s"]], [["X"]]),

@@ -74,17 +74,3 @@ def test_columns_that_are_not_there(write, parameters, message):
 def test_numbers_for_a_file_with_a_header(write):
     with pytest.raises(ValueError, match="line 1: the label is 'label'"):
         read_labeled_text(write("sentence\tlabel\na\t1\nb\t0\n"), text=0, label=1)
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_carriage_return_alone_is_text(tmp_path, end):
-    """Rows end at line feeds only, quoted or not."""
-    path = tmp_path / "texts.csv"
-    rows = ["label,text", "ham,one\rtwo", 'spam,"one\rtwo"', 'ham,"a\r\rb, c"', "spam,\rx", "ham,y"]
-    path.write_bytes(end.join(rows).encode() + b"\r")
-    X, y = read_labeled_text(path)
-    assert X == ["one\rtwo", "one\rtwo", "a\r\rb, c", "\rx", "y"]
-    assert y.tolist() == ["ham", "spam", "ham", "spam", "ham"]
-    path.write_bytes(end.join([*rows, 'spam,"a" b']).encode())
-    with pytest.raises(ValueError, match="line 7: the row that begins here is badly quoted"):
-        read_labeled_text(path)

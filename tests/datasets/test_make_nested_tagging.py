@@ -114,11 +114,3 @@ def test_the_form_of_a_name_decides_what_is_inside(n_types):
 def test_spans_have_no_scheme():
     first = make_tagging(50, nested=True, random_state=7)
     assert make_tagging(50, nested=True, scheme="BILOU", random_state=7) == first
-
-
-def test_flat_sentences_are_what_they_were():
-    assert make_tagging(50, nested=False, random_state=0) == make_tagging(50, random_state=0)
-    X, y = make_tagging(1, ratio=3, random_state=6)
-    before = "General Selsoft Gilsoft merged this year ; the tired writer had dinner with"
-    assert " ".join(X[0]) == f"{before} David Belwell after lunch ."
-    assert y[0] == ["B-ORG", "I-ORG", "I-ORG", *["O"] * 10, "B-PER", "I-PER", "O", "O", "O"]

@@ -17,11 +17,12 @@ VERBS = {
     "thanked": r"(?P<a>NAME) thanked (?P<b>NAME)",
     "said thank you": r"(?P<a>NAME) said thank you to (?P<b>NAME)",
     "was thanked": r"(?P<b>NAME) was thanked by (?P<a>NAME)",
-    "older": r"(?P<a>NAME) is (?P<n>.+) years older than (?P<b>NAME)",
-    "younger": r"(?P<b>NAME) is (?P<n>.+) years younger than (?P<a>NAME)",
+    "sued": r"(?P<a>NAME) sued (?P<b>NAME)",
+    "was sued": r"(?P<b>NAME) was sued by (?P<a>NAME)",
+    "took to court": r"(?P<a>NAME) took (?P<b>NAME) to court",
 }
 MEANINGS = {"bought": "sold", "were sold": "sold", "said thank you": "thanked"}
-MEANINGS |= {"was thanked": "thanked", "younger": "older"}
+MEANINGS |= {"was thanked": "thanked", "was sued": "sued", "took to court": "sued"}
 
 
 def get_words(sentence):

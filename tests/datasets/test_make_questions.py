@@ -19,12 +19,10 @@ SENTENCE = re.compile(
 )
 IRREGULAR = {
     "teach": "taught",
-    "forgive": "forgave",
+    "find": "found",
     "sell": "sold",
     "lend": "lent",
     "lose": "lost",
-    "hide": "hid",
-    "steal": "stole",
     "leave": "left",
     "outbid": "outbid",
 }

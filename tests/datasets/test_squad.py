@@ -66,3 +66,5 @@ class TestReading:
         assert y.dtype == object
         assert y.shape == (4,)
         assert X["context"][2] is X["context"][3], "questions share their context"
+        lines = "\n".join(json.dumps({"data": [article]}) for article in content["data"])
+        pd.testing.assert_frame_equal(read_squad(write(lines))[0], expected)

@@ -8,14 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdice.datasets import read_conll, words_from_spans
-from skdice.datasets._splitting import (
-    SPLITTERS,
-    are_characters,
-    check_spaced,
-    split_words,
-)
 from skdice.metrics import get_entities
-from skdice.text._decoding import Entity
+from skdice.text import SPLITTERS, Entity, are_characters
 
 from ..corpora import published
 
@@ -28,6 +22,7 @@ TEXT = "Ann lives in New York."
         ("IOB2", "B-PER O O B-LOC I-LOC O"),
         ("IOB1", "I-PER O O I-LOC I-LOC O"),
         ("IOBES", "S-PER O O B-LOC E-LOC O"),
+        ("BILOU", "U-PER O O B-LOC L-LOC O"),
     ],
 )
 def test_schemes(scheme, tags):
@@ -145,7 +140,7 @@ def test_there_and_back(text, data):
 @pytest.mark.filterwarnings("ignore:Of .* spans")
 def test_any_span_is_taken_or_counted(text, spans):
     _, y = words_from_spans([text], [spans], scheme=None, splitter="words")
-    words = split_words(text)
+    words = SPLITTERS["words"](text)
     expected = set()
     for start, end, _ in spans:
         touched = [(a, b) for a, b in words if max(a, start) < min(b, end)]
@@ -175,14 +170,3 @@ def test_corpora(name):
     again, tags = words_from_spans(texts, spans, splitter=splitter, on_misaligned="raise")
     assert again == X
     assert [get_entities(row) for row in tags] == [get_entities(row) for row in y]
-
-
-def test_what_is_written_without_spaces():
-    for text in ("我住在北京。", "ฉันอยู่ที่กรุงเทพ"):
-        with pytest.raises(ValueError, match="Row 3 is written without spaces"):
-            check_spaced(text, 3, "")
-    for text in ("I live in 北京.", ""):
-        check_spaced(text, 3, "")
-    assert are_characters([["我", "住", "在", "北", "京"]])
-    assert not are_characters([["I", "live", "in", "X"]])
-    assert not are_characters([[]])

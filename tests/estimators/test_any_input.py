@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skdice import DiceQueryTagger
-from skdice.datasets._splitting import SPLITTERS
+from skdice.text import SPLITTERS
 
 from ..corpora import easy_corpus
 from ..io import conftest

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from skdice._files import read_one_version, replacing
 from skdice.estimators import _persistence, load_pretrained
-from skdice.io._replace import read_one_version, replacing
 
 FILES = ("classes", "weights", "words")
 

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdice import DiceTokenTagger
+from skdice import DiceTokenTagger, _files
 from skdice.estimators import load_pretrained
-from skdice.io import _replace, _saved
+from skdice.io import _saved
 
 from ..tiny_models import build_bert
 from .conftest import CASES, make
@@ -142,7 +142,7 @@ STEPS = {
     "mkdir": (Path, "mkdir", fail_as(FULL)),
     "weights": (_saved, "write_network", fail_as(FULL)),
     "manifest": (_saved, "write_manifest", fail_as(FULL)),
-    "flush": (_replace, "flush", fail_as(FULL)),
+    "flush": (_files, "flush", fail_as(FULL)),
     "rename aside": (Path, "rename", fail_to_rename("old")),
     "rename in": (Path, "rename", fail_to_rename("new")),
     "interrupt": (_saved, "write_manifest", fail_as(KeyboardInterrupt())),
@@ -206,10 +206,10 @@ def die_over_an_old_one(path, **kwargs):
 
 KILLS = {
     "before the manifest": (_saved, "write_manifest", die),
-    "before the flush": (_replace, "flush", die),
+    "before the flush": (_files, "flush", die),
     "after the old one went aside": (Path, "rename", rename_and_die("old")),
     "after the new one came in": (Path, "rename", rename_and_die("copy")),
-    "before the old one is deleted": (_replace.shutil, "rmtree", die_over_an_old_one),
+    "before the old one is deleted": (_files.shutil, "rmtree", die_over_an_old_one),
 }
 
 

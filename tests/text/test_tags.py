@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from skdice.text import _tags
+from skdice.metrics import get_entities
+from skdice.text import _tags, spelled_roles, write_tags
 from skdice.text._tags import allowed_transitions, are_chunk_tags, best_sequences, infer_scheme
 
 TYPES = ("X", "Y")
@@ -164,3 +165,13 @@ def test_sentences_that_no_sequence_can_tag_get_the_best_class_of_each_word():
     scores = np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [3, 1, 2.0]])
     best = best_sequences(scores, np.array([0, 1, 3, 3, 4]), transitions)
     assert [classes[i] for i in best] == ["I-X", "B-X", "E-X", "B-X"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_tags_of_entities_are_those_that_were_read(scheme):
+    for tags in all_taggings(scheme, 4):
+        spans = get_entities(tags, mode="strict", scheme=scheme)
+        assert write_tags(spans, 4, scheme) == list(tags)
+        if TRANSITIONS[scheme] == "IOBES":
+            assert write_tags(spans, 4, "IOBES", spelled_roles(tags)) == list(tags)
+    assert write_tags([(1, 2, "X", 0.5)], 3, "IOBES") == ["O", "S-X", "O"]

@@ -3,17 +3,29 @@
 import gzip
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from .._files import write_file
+
+FilePath: TypeAlias = str | os.PathLike[str]
+LINE_END = re.compile(r"\r\n?|\n")
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
 
 
-def file_error(path: str | os.PathLike[str], line: int, problem: str) -> ValueError:
+def file_error(path: FilePath, line: int, problem: str) -> ValueError:
     """Make the error that a line of a file is wrong."""
     return ValueError(f"{os.fspath(path)}, line {line}: {problem}")
+
+
+def lone_cr_error(path: FilePath, line: int) -> ValueError:
+    """Make the error that a carriage return of a file may end a line or be text."""
+    problem = "a carriage return (CR) stands in the line without a line feed (LF) behind it"
+    allowed = "Lines must end in LF or CRLF, or all of them in CR. Replace it by a LF or a space"
+    return file_error(path, line, f"{problem}. {allowed}.")
 
 
 def count_columns(fields: Sequence[str], line: str, separator: str, expected: str) -> str:
@@ -26,39 +38,56 @@ def count_columns(fields: Sequence[str], line: str, separator: str, expected: st
     )
 
 
-def read_text(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
+def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
     """Read a text file, decompressed by its suffix, without a byte order mark at its start."""
     return decode_bytes(path, read_bytes(path), encoding).removeprefix("\ufeff")
 
 
-def read_lines(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> list[str]:
-    r"""Read the lines of a text file, split at ``"\n"`` only, with one ``"\r"`` before it.
+def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
+    """Read the lines of a text file."""
+    return split_lines(path, read_text(path, encoding=encoding))
+
+
+def split_lines(path: FilePath, text: str) -> list[str]:
+    """Return the lines of a file, which end in LF or CRLF, or all of them in CR.
 
     All other line separators of Unicode are data: U+2028 may be a token.
     """
-    lines = read_text(path, encoding=encoding).split("\n")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+        for number, line in enumerate(lines, start=1):
+            if "\r" in line:
+                raise lone_cr_error(path, number)
+    return lines
 
 
-def decode_bytes(path: str | os.PathLike[str], data: bytes, encoding: str = "utf-8") -> str:
+def first_line(text: str) -> str:
+    """Return the first line of a file, whatever it ends in."""
+    return LINE_END.split(text, maxsplit=1)[0]
+
+
+def decode_bytes(path: FilePath, data: bytes, encoding: str = "utf-8") -> str:
     """Decode what is in a file, with a byte order mark if it has one."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        intact = data[: error.start].decode(encoding, errors="replace")
+        line = len(LINE_END.findall(data[: error.start].decode(encoding, errors="replace"))) + 1
         got = error.object[error.start : error.end]
         problem = f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason})"
         hint = "Pass the encoding of the file, such as encoding='latin-1'."
-        raise file_error(path, intact.count("\n") + 1, f"{problem}. {hint}") from error
+        raise file_error(path, line, f"{problem}. {hint}") from error
     except LookupError as error:
         raise ValueError(
             f"The 'encoding' parameter must be the name of a text encoding. Got {encoding!r}."
         ) from error
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: FilePath) -> bytes:
     """Read a file or a pipe once, decompressed by its suffix (``.gz``, ``.xz``)."""
     path = Path(path)
     if path.is_dir():
@@ -78,22 +107,23 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
-def is_csv(path: str | os.PathLike[str]) -> bool:
-    """Whether a name ends in ``.csv``, also before the suffix of a compressed file."""
-    return Path(path).name.lower().removesuffix(".gz").removesuffix(".xz").endswith(".csv")
+def suffix_of(path: FilePath) -> str:
+    """Return the suffix of a file in lower case, without that of the compression."""
+    return Path(Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")).suffix
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in UTF-8, compressed if its suffix is ``.gz`` or ``.xz``."""
+def write_text(path: FilePath, text: str) -> None:
+    """Replace a text file in UTF-8 as a whole, compressed if its suffix is ``.gz`` or ``.xz``."""
     data = text.encode("utf-8")
     suffix = Path(path).suffix.lower()
     if suffix == ".gz":
         data = gzip.compress(data, mtime=0)
     elif suffix == ".xz":
         data = lzma.compress(data)
-    Path(path).write_bytes(data)
+    write_file(path, data)
 
 
 def shorten(text: str) -> str:
+    """Return a text as Python writes it, at most 80 characters of it."""
     shown = repr(text)
     return shown if len(shown) <= 80 else shown[:76] + "...'"

@@ -28,26 +28,27 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
 
 
 @contextmanager
-def replacing(directory: Path) -> Iterator[Path]:
+def replacing(directory: Path, is_flushed: bool = True) -> Iterator[Path]:
     """Yield an empty directory that takes the place of another one at the end of the block.
 
-    It is flushed to the disk and comes in by renaming. If the block raises, or the process is
-    killed in it, everything is as before. Those that replace the same directory do it in turn.
-    The path is absolute, and its parent exists.
+    It comes in by renaming. If the block raises, or the process is killed in it, everything is as
+    before. Those that replace the same directory do it in turn. The path is absolute, and its
+    parent exists. The files are flushed to the disk first, which takes milliseconds for each: if
+    not, a loss of power may lose what was written.
     """
     place = _beside(directory)
     new = place / "new"
     with _alone_in(directory.parent):
-        _clear(directory)  # Of one who was killed.
+        _clear(directory)  # A process may have been killed here.
         try:
             new.mkdir(parents=True)
             yield new
-            for path in (*new.iterdir(), new):
+            for path in (*new.iterdir(), new) if is_flushed else ():
                 flush(path)
             if directory.exists():
                 directory.rename(place / "old")
             new.rename(directory)
-            with suppress(OSError):  # The new one is in, and complete.
+            with suppress(OSError):  # The new directory is complete and in place.
                 flush(directory.parent)
         finally:
             _clear(directory)
@@ -57,21 +58,39 @@ def replacing(directory: Path) -> Iterator[Path]:
 def replacing_file(path: Path) -> Iterator[Path]:
     """Yield where to write a file that takes the place of another one at the end of the block.
 
-    It is flushed to the disk and comes in by renaming; if the block raises, nothing is left of it.
+    It is flushed to the disk, gets the permissions of the old file and comes in by renaming. If the
+    block raises, the old file is as it was and nothing is left of the new one.
     """
-    new = path.with_name(f".{path.name}.{uuid4().hex[:12]}{UNFINISHED}")
+    # The name may be as long as the file system allows: only a part of it is repeated.
+    new = path.with_name(f".{path.name[:40]}.{uuid4().hex[:12]}{UNFINISHED}")
     try:
         yield new
+        if path.exists():
+            shutil.copymode(path, new)
         flush(new)
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
 
 
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace a file as a whole or leave it as it was; a pipe or device gets the bytes directly."""
+    place = Path(path)
+    # /dev/stdout may be a regular file: replaced, the open stream would write to a deleted file.
+    is_device = str(path).startswith(("/dev/", "/proc/"))
+    is_stream = is_device or (place.exists() and not place.is_file())
+    if is_stream:
+        place.write_bytes(data)
+    else:
+        place = as_path(path, "path")
+        with explained(place, "The file"), replacing_file(place) as new:
+            new.write_bytes(data)
+
+
 def current(directory: Path) -> Path:
-    """Return where the content of a directory is: aside, if its replacement was interrupted."""
+    """Return where the content of a directory is; an interrupted replacement left it aside."""
     old = _beside(directory) / "old"
-    # It may come in between the two looks.
+    # The new directory may come in between the two checks.
     return old if not directory.exists() and old.exists() else directory
 
 
@@ -99,7 +118,7 @@ def read_one_version(directory: Path, read: Callable[[Path], T]) -> T:
 
 @contextmanager
 def explained(directory: Path, what: str) -> Iterator[None]:
-    """Say what an error of the file system means for what was to be saved there."""
+    """Add to an error of the file system what could not be saved, and that nothing was lost."""
     try:
         yield
     except Exception as error:
@@ -128,7 +147,7 @@ def flush(path: Path) -> None:
 
 
 def _version(directory: Path) -> tuple[Path, int, int] | None:
-    """Return what tells a directory from any that takes its place, or gets other files."""
+    """Return a value that changes when a directory is replaced or gets other files."""
     place = current(directory)
     try:
         found = place.stat()
@@ -143,7 +162,7 @@ def _beside(directory: Path) -> Path:
 
 @contextmanager
 def _alone_in(parent: Path) -> Iterator[None]:
-    """Wait for others that replace something there; the system lets go of those that die."""
+    """Hold a lock on a directory; the system releases it when the process ends."""
     if fcntl is None:
         yield
         return
@@ -159,7 +178,7 @@ def _alone_in(parent: Path) -> Iterator[None]:
 
 
 def _clear(directory: Path) -> None:
-    """Put back what lies aside unless something is in its place; delete all else."""
+    """Put the old directory back unless there is a new one; delete what else an attempt left."""
     place = _beside(directory)
     if (place / "old").exists() and not directory.exists():
         (place / "old").rename(directory)
