@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,33 +22,24 @@ from torch import Tensor, nn
 from .._extras import not_installed
 from .._files import as_path, flush
 from ..losses import match_scores
-from ..nn import Batch, QueryModule, SequenceModule, SpanModule, TextModule, TokenModule
+from ..nn import Batch, QueryModule, SequenceModule, SpanModule, TextModule
 
 _TOLERANCE = 1e-4
-# The axes of an input, by their number.
-_AXES = {1: {0: "item"}, 2: {0: "batch", 1: "length"}}
-# Rows and length of the batch that is traced, and of those that are compared.
+# The number of rows and the length of the batch that is traced, and of those that are compared.
 _TRACED = (2, 8)
 _COMPARED = ((1, 3), (2, 8), (5, 33))
-# Their kernels take longer than those that they stand for: a quarter of a prediction in int8.
+# These fused kernels take longer than what they replace: a quarter of a prediction in int8.
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
-# The outputs, each with its number of axes over pieces, which come after the rows.
-_OUTPUTS: dict[type[TextModule], dict[str, int]] = {
-    TokenModule: {"logits": 1},
-    SequenceModule: {"logits": 0},
-    SpanModule: {"start_logits": 1, "end_logits": 1},
-    QueryModule: {"start_logits": 1, "end_logits": 1, "match_logits": 2},
-}
+# What runtimes run: all logits of a piece or row as one output.
+_LOGITS = ("logits",)
 
-# Of what a runtime takes; large weights lie beside it, in a file whose name goes on.
+# The file of each runtime. Large weights lie beside it, in a file whose name begins the same.
 _FILES = {"onnx": "network.onnx", "onnx-int8": "network-int8.onnx"}
 
-# Pieces of a batch, of which the caches of a CPU hold all that a layer computes.
+# A batch of so many pieces fits the caches of a CPU.
 BATCH_TOKENS = 512
 
 _MAKING = threading.Lock()
-
-Inputs = dict[str, Tensor]
 
 
 def export(
@@ -60,30 +51,25 @@ def export(
 ) -> None:
     """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says.
 
-    A copy on the CPU is exported, with adapters merged into the weights. The exporter proves that
-    the graph holds for any number of rows and pieces. Of ``metadata`` str is written as it is, all
-    else as JSON.
+    Strings in ``metadata`` are written as they are, other values as JSON.
     """
     target = as_path(path, "path")
     if target.suffix != ".onnx" or target.is_dir():
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
     _check_installed("export_onnx", "onnx", "onnxscript")
-    module = module.merged().cpu()
-    graph = _Graph(module).eval()
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, default=str)
+        for name, value in metadata.items()
+    }
+    outputs: Sequence[str] = _LOGITS
+    if isinstance(module, SpanModule | QueryModule):
+        outputs = ("start_logits", "end_logits")
+    if isinstance(module, QueryModule):
+        outputs = (*outputs, "match_logits")
     # Beside its place, so that the files come in by renaming.
-    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place, _silent():
+    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place:
         new = Path(place, target.name)
-        program = trace(graph, _make_batch(module, *_TRACED, max_length), list(graph.outputs))
-        program.model.metadata_props.update(
-            {
-                name: value if isinstance(value, str) else json.dumps(value, default=str)
-                for name, value in metadata.items()
-            }
-        )
-        program.save(new)
-        if importlib.util.find_spec("onnxruntime"):
-            batches = (_make_batch(module, *shape, max_length) for shape in _COMPARED)
-            compare(open_session(new), graph, graph.outputs, batches)
+        _write(new, module, outputs, max_length, texts)
         # The file itself comes last: it names the others.
         for written in sorted(Path(place).iterdir(), key=lambda path: path == new):
             flush(written)
@@ -91,39 +77,35 @@ def export(
 
 
 class _Graph(nn.Module):
-    """A network from padded rows to named outputs for all rows and pieces, not items alone."""
+    """A network from padded rows to the logits of all their pieces, or of the rows.
 
-    def __init__(self, module: TextModule) -> None:
+    The outputs are "logits" as a whole, or those of starts, ends and matches of the two.
+    """
+
+    def __init__(self, module: TextModule, outputs: Sequence[str]) -> None:
         super().__init__()
         self.module = module
-        self.outputs = next(_OUTPUTS[kind] for kind in _OUTPUTS if isinstance(module, kind))
+        self.outputs = outputs
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Any = None
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
     ) -> tuple[Tensor, ...]:
-        """Return the outputs in the order of their names, from inputs of shape (n_rows, length)."""
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
-        if token_type_ids is not None:
-            inputs["token_type_ids"] = token_type_ids
-        parts = [self._of_one(module, inputs) for module in (self.module, *self.module.members)]
-        return tuple(torch.stack(part).mean(0) if part[1:] else part[0] for part in zip(*parts))
-
-    def _of_one(self, module: Any, inputs: dict[str, Any]) -> tuple[Tensor, ...]:
-        output = module.transformer(**inputs)
-        if not isinstance(module, QueryModule):
-            of_rows = module.row_logits(inputs["input_ids"], inputs["attention_mask"])
-            found = tuple(output[name] for name in self.outputs)
-            return found if of_rows is None else (found[0] + of_rows,)
-        logits = module.head(output.last_hidden_state)
-        start_vector, end_vector = logits[..., 2:].chunk(2, dim=-1)
-        return logits[..., 0], logits[..., 1], match_scores(start_vector, end_vector)
-
-
-def _check_installed(what: str, *packages: str) -> None:
-    """Raise an ImportError that names the extra unless the packages are there."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        raise not_installed(what, " ".join(missing), "onnx")
+        """Return the outputs in their order, from inputs of shape (n_rows, length)."""
+        types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+        n_rows, length = input_ids.shape
+        if isinstance(self.module, SequenceModule):
+            row = torch.arange(n_rows)
+            return (self.module(input_ids, attention_mask, types, row, torch.zeros_like(row)),)
+        row = torch.arange(n_rows)[:, None].expand(n_rows, length)
+        column = torch.arange(length).expand(n_rows, length)
+        items = row.flatten(), column.flatten()
+        logits = self.module(input_ids, attention_mask, types, *items).unflatten(0, row.shape)
+        if self.outputs == _LOGITS:
+            return (logits,)
+        scores = logits[..., 0], logits[..., 1]
+        if len(self.outputs) == len(scores):
+            return scores
+        return (*scores, match_scores(*logits[..., 2:].chunk(2, dim=-1)))
 
 
 @contextmanager
@@ -139,29 +121,66 @@ def _silent() -> Iterator[None]:
         logging.disable(level)
 
 
-def trace(graph: nn.Module, inputs: Inputs, outputs: list[str]) -> Any:
-    """Return a ``torch.onnx.ONNXProgram`` for any number of rows, pieces and items."""
+@_silent()
+def _write(
+    path: Path,
+    module: TextModule,
+    outputs: Sequence[str],
+    max_length: int,
+    metadata: Mapping[str, str],
+) -> Any:
+    """Write a network as an ONNX file; return its session, None if there is no ONNX Runtime.
+
+    Its outputs are compared with those of torch. The network is copied to the CPU, and its adapters
+    are merged into its weights. The exporter proves that the graph holds for any number of rows and
+    pieces.
+    """
+    module = module.merged().cpu()
+    for member in (module, *module.members):
+        # The fused attention of torch becomes more operators than its formula has.
+        member.transformer.set_attn_implementation("eager")
+    graph = _Graph(module, outputs).eval()
+    program = trace(graph, _make_batch(module, _TRACED, max_length))
+    program.model.metadata_props.update(metadata)
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # They have paths of this machine.
+    program.save(path)
+    if importlib.util.find_spec("onnxruntime") is None:
+        return None
+    session = open_session(path)
+    compare(session, graph, max_length)
+    return session
+
+
+def _check_installed(what: str, *packages: str) -> None:
+    """Raise an ImportError that names the extra unless the packages are there."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise not_installed(what, " ".join(missing), "onnx")
+
+
+def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
+    """Return a ``torch.onnx.ONNXProgram`` for any number of rows and pieces."""
     try:
         return torch.onnx.export(
             graph,
-            kwargs=inputs,
+            kwargs=dict(inputs),
             dynamo=True,
             input_names=list(inputs),
-            output_names=outputs,
-            dynamic_shapes={name: _AXES[value.ndim] for name, value in inputs.items()},
+            output_names=list(graph.outputs),
+            dynamic_shapes={name: {0: "batch", 1: "length"} for name in inputs},
             verbose=False,
         )
     except torch.onnx.errors.OnnxExporterError as error:
-        modules = (part for part in graph.modules() if isinstance(part, TextModule))
-        architecture = type(next(modules).transformer).__name__
+        architecture = type(graph.module.transformer).__name__
         raise ValueError(
             f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX."
         ) from error
 
 
-def _make_batch(module: TextModule, n_rows: int, length: int, max_length: int) -> Inputs:
+def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> dict[str, Tensor]:
     """Return a padded batch of random pieces; the first row is the longest."""
-    length = min(length, max_length)
+    n_rows, length = shape[0], min(shape[1], max_length)
     embeddings = module.transformer.get_input_embeddings()
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(embeddings.num_embeddings, (n_rows, length), generator=generator)
@@ -189,20 +208,19 @@ def open_session(path: Path) -> Any:
     )
 
 
-def compare(
-    session: Any, graph: nn.Module, outputs: Mapping[str, int], batches: Iterable[Inputs]
-) -> None:
-    """Raise a RuntimeError if a session gives other outputs, as in ``_OUTPUTS``, than the graph."""
-    for inputs in batches:
+def compare(session: Any, graph: _Graph, max_length: int) -> None:
+    """Raise a RuntimeError if a session gives other outputs than the graph on a few batches."""
+    for shape in _COMPARED:
+        inputs = _make_batch(graph.module, shape, max_length)
         given = {name: value.numpy() for name, value in inputs.items()}
         mask = given["attention_mask"] > 0
-        expected = graph(**inputs)
-        expected = [expected] if isinstance(expected, Tensor) else expected
-        for (name, n_axes), a, b in zip(outputs.items(), expected, session.run(None, given)):
-            # Where it is no padding: an index of its rows and of its axes over pieces.
-            pairs = mask[:, :, None] & mask[:, None, :]
-            where: Any = (slice(None), mask, pairs)[n_axes]
-            left, right = a.numpy()[where], b[where]
+        for name, expected, found in zip(graph.outputs, graph(**inputs), session.run(None, given)):
+            where: Any = mask  # What is computed of padding does not count.
+            if name == "match_logits":
+                where = mask[:, :, None] & mask[:, None, :]
+            elif isinstance(graph.module, SequenceModule):
+                where = slice(None)
+            left, right = expected.numpy()[where], found[where]
             if not np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE):
                 difference = np.abs(left - right).max()
                 raise RuntimeError(
@@ -213,18 +231,20 @@ def compare(
 
 
 class OnnxNetwork:
-    """A network on ONNX Runtime: what the module gives, from the same batches."""
+    """A network on ONNX Runtime: it gives what the module gives, from the same batches."""
 
-    def __init__(self, path: Path) -> None:
-        self._session = open_session(path)
+    def __init__(self, path: Path, session: Any = None) -> None:
+        self._session = open_session(path) if session is None else session
         self._names = [entry.name for entry in self._session.get_inputs()]
-        # Of its file; large weights lie beside it.
+        # Large weights lie in a file beside it.
         self.n_bytes = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
 
     def __call__(self, batch: Batch) -> np.ndarray:
-        """Return float32 logits of shape (n_items, n_classes)."""
+        """Return float32 logits of shape (n_items, n_outputs)."""
         given = {name: batch[name].numpy() for name in self._names}
-        return np.asarray(self._session.run(None, given)[0])
+        logits: np.ndarray = self._session.run(None, given)[0]
+        row, column = batch["row"].numpy(), batch["column"].numpy()
+        return logits[row, column] if logits.ndim == 3 else logits[row]
 
 
 # No session is part of a module, so that none is copied or pickled with it.
@@ -276,29 +296,14 @@ def load_exported(
 
 
 def _make(place: Path, module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
-    """Write a network, compared with torch, into a directory, and return it."""
+    """Write the file of a runtime into a directory, and return its network."""
     _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
-    graph = module.merged().cpu().eval()
-    # Fused kernels of torch become more operators than their formula.
-    for member in (graph, *graph.members):
-        member.transformer.set_attn_implementation("eager")
-    with _silent():
-        path = place / _FILES["onnx"]
-        trace(graph, _batch(graph, _TRACED, max_length), ["logits"]).save(path)
-        network = OnnxNetwork(path)
-        batches = (_batch(graph, shape, max_length) for shape in _COMPARED)
-        compare(network._session, graph, {"logits": 0}, batches)
-        return network if runtime == "onnx" else OnnxNetwork(_quantise(path))
+    path = place / _FILES["onnx"]
+    session = _write(path, module, _LOGITS, max_length, {})
+    return OnnxNetwork(path, session) if runtime == "onnx" else OnnxNetwork(_quantise(path))
 
 
-def _batch(module: TextModule, shape: tuple[int, int], max_length: int) -> Inputs:
-    """Return what a module takes, all pieces of all rows as items."""
-    inputs = _make_batch(module, *shape, max_length)
-    inputs.setdefault("token_type_ids", torch.zeros_like(inputs["input_ids"]))
-    inputs["row"], inputs["column"] = inputs["attention_mask"].nonzero(as_tuple=True)
-    return inputs
-
-
+@_silent()
 def _quantise(path: Path) -> Path:
     """Write a network in int8, each column of a weight with a scale of its own."""
     import onnx

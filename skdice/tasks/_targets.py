@@ -25,13 +25,11 @@ from .._inputs import (
     table_cells,
 )
 from ..metrics import get_entities
-from ..text import are_chunk_tags, infer_scheme
+from ..text import are_chunk_tags, infer_scheme, spelled_roles
 from ._rows import take
 
 # In this order: a bool is a number as well.
 _KINDS: dict[str, Any] = {"str": str, "bool": (bool, np.bool_), "number": numbers.Real}
-# Letters that only one spelling of IOBES has, and how that spelling writes I, E and S.
-_SPELLINGS = {"M": {"I": "M"}, "L": {"E": "L", "S": "U"}, "U": {"E": "L", "S": "U"}}
 
 
 def is_indicator(y: Any) -> bool:
@@ -220,11 +218,7 @@ def _read_tags(tags: list[list[str]]) -> EntityRows:
             f"row {i} of y has the tag {tag!r}. For other tags there is DiceTokenTagger."
         )
     spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
-    spelled = {tag[0] for tag in distinct}
-    roles: dict[str, str] = {}
-    for letter in sorted(spelled & set(_SPELLINGS)):
-        roles |= _SPELLINGS[letter]
-    return EntityRows(spans, infer_scheme(tags), roles)
+    return EntityRows(spans, infer_scheme(tags), spelled_roles(distinct))
 
 
 def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityRows:

@@ -248,7 +248,7 @@ class TestRefused:
 
         def compare(session, graph, *args):
             graph = copy.deepcopy(graph)  # The traced program shares its weights.
-            graph.transformer.classifier.bias[0] += 3e-4
+            graph.module.transformer.classifier.bias[0] += 3e-4
             compare_as_it_is(session, graph, *args)
 
         monkeypatch.setattr(_onnx, "compare", compare)

@@ -260,6 +260,26 @@ def test_damaged_heads(damage, fitted, tmp_path):
         load_pretrained(tmp_path / "saved")
 
 
+@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "skdice.json/../../secret"])
+def test_weights_of_an_exported_network_lie_in_the_directory(copied_tagger, location):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime", "1.24")  # Older ones read any file.
+    (copied_tagger.parent / "secret").write_bytes(bytes(64))
+    weight = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=1)
+    for key, value in (("location", location), ("offset", "0"), ("length", "16")):
+        weight.external_data.add(key=key, value=value)
+    values = [onnx.helper.make_tensor_value_info(name, 1, [4]) for name in "xy"]
+    node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", values[:1], values[1:], [weight])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
+    (copied_tagger / "network.onnx").write_bytes(model.SerializeToString())
+    with_part("parameters", runtime="onnx")(copied_tagger)
+    with_part("files", **{"network.onnx": {}})(copied_tagger)
+    sign(copied_tagger)
+    with pytest.raises(ValueError, match="cannot read its exported network"):
+        load_pretrained(copied_tagger)
+
+
 NESTS = {
     "lists": lambda inner: [inner],
     "dicts": lambda inner: {"type": "dict", "items": [["a", inner]]},

@@ -98,6 +98,9 @@ def run(session, batch):
 def test_signature(exported, session, case, family):
     estimator, _, path = exported(case, family)
     onnx.checker.check_model(path, full_check=True)
+    # Neither the user's nor the library's place on this machine is told.
+    assert b"site-packages" not in path.read_bytes()
+    assert os.fsencode(os.path.dirname(skdice.__file__)) not in path.read_bytes()
     session = session(case, family)[2]
     n_inputs = 3 if family == "bert" else 2
     assert [entry.name for entry in session.get_inputs()] == INPUTS[:n_inputs]
@@ -208,7 +211,8 @@ def quick(exported, monkeypatch):
     def save(new):
         shutil.copy(path, new)
 
-    program = SimpleNamespace(model=SimpleNamespace(metadata_props={}), save=save)
+    graph = SimpleNamespace(all_nodes=list)
+    program = SimpleNamespace(model=SimpleNamespace(metadata_props={}, graph=graph), save=save)
     monkeypatch.setattr(torch.onnx, "export", lambda *args, **kwargs: program)
     return estimator, program
 
