@@ -157,7 +157,7 @@ class _Run:
         net.history.record("n_texts", self.sampler.n_texts)
         for number, step in enumerate(self.sampler, start=1):
             where = f"epoch {progress.epoch + 1}, batch {number} of {len(self.sampler)}"
-            step = [to_device(batch, net.device) for batch in step]
+            step = [to_device(self._prepared(batch), net.device) for batch in step]
             net.notify("on_batch_begin", batch=step, training=True)
             rates.append(self.scheduler.get_last_lr()[0])
             losses.append(self._step(step, where))
@@ -198,6 +198,9 @@ class _Run:
         self.scaler.update()
         self.scheduler.step()
         return loss
+
+    def _prepared(self, batch: Batch) -> Batch:
+        return batch if self.chain is None else self.chain.with_geometry(batch)
 
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.net.precision, self.net.device):
