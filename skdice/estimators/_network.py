@@ -379,7 +379,7 @@ class NetworkEstimator(SavedEstimator):
         network = self._onnx_network()
         batcher = self._batcher(dataset, self.net_.pads)
         if network is not None:
-            batcher.batch_tokens = BATCH_TOKENS
+            batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             return self.net_.predict_logits(batcher, network, verbose=bool(self.verbose))
 

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 from .._inputs import check_pairs
 from .._parameters import option, parametrised
 from ..io import SOFTMAX, CardTexts
-from ..nn import Batcher, Frames, PairModule, TextNet, autocast, to_device
+from ..nn import Batcher, Frames, PairModule, TextNet, autocast
 from ..text import EncodedDataset
 from ._classifier import CLASSIFIER_STATE, TextClassifier, count_labelled
 from ._lesson import Lesson
@@ -161,8 +161,7 @@ class DicePairClassifier(TextClassifier):
         rows: list[Any] = [None] * dataset.n_texts
         with torch.inference_mode(), autocast(net.precision, net.device):
             for windows, batch in self._batcher(dataset, net.pads).by_length():
-                batch = to_device(batch, net.device)
-                found = module.compare(batch["input_ids"], batch["attention_mask"])
+                found = module.compare(net.send(batch))
                 for window, row in zip(windows, found.float().cpu().numpy()):
                     rows[window] = row
         return np.stack(rows)

@@ -218,17 +218,20 @@ class DiceQueryTagger(WordTagger):
         return "dice", "dice, as few words start or end an entity of one type"
 
     def _shift(self, lesson: Lesson) -> np.ndarray:
-        shift = np.zeros(self._n_outputs(), dtype=np.float32)
+        shift = np.zeros(2 + 2 * _MATCH_SIZE, dtype=np.float32)
         target = lesson.dataset.target
         assert target is not None
-        shift[:2] = prior_shift(target[:, :2], 2, lesson.item_weight, lesson.item_share)
+        shift[:2] = prior_shift(target, 2, lesson.item_weight, lesson.item_share)
         return shift
 
     def _criterion(self, loss: Any) -> Any:
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
 
     def _n_outputs(self) -> int:
-        return 2 + 2 * _MATCH_SIZE
+        return 2  # Starts and ends.
+
+    def _module_parameters(self) -> dict[str, Any]:
+        return {"match_size": _MATCH_SIZE}
 
     def _validator(self, rows: Rows) -> Callable[[], float]:
         return lambda: span_f1_score(rows.y.spans, self._decide(self._find(rows.X)))

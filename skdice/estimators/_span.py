@@ -192,7 +192,7 @@ class DiceSpanExtractor(TextEstimator):
         others = np.delete(np.arange(len(target)), first)
         # Of one softmax over a window, the odds of "no answer" say all.
         for items in (first,) if is_over_positions(self.loss_) else (first, others):
-            shift[items] = prior_shift(target[items, :2], 2, weight[items], share[items])
+            shift[items] = prior_shift(target[items], 2, weight[items], share[items])
         return shift
 
     def _criterion(self, loss: Any) -> Any:
