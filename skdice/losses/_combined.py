@@ -58,6 +58,10 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
         """Return what the loss is taken of, part by part."""
         raise NotImplementedError
 
+    def total_weight(self, target: Target, sample_weight: Tensor | None = None) -> Tensor:
+        """Return what a separable loss of some windows is divided by, a scalar; it adds up."""
+        raise NotImplementedError
+
     @property
     def weights(self) -> Sequence[float]:
         """The weights of the parts in the mean."""
@@ -137,7 +141,6 @@ class SpanLoss(CombinedLoss[SpanTarget]):
         return self.loss.value(sums) if self.separable else super().value(sums)
 
     def total_weight(self, target: SpanTarget, sample_weight: Tensor | None = None) -> Tensor:
-        """Return what the mean over some windows is divided by, a scalar tensor; it adds up."""
         start = target.border[:, 0]
         if is_over_positions(self.loss):
             right = (start == 1).float()
@@ -212,9 +215,7 @@ class QueryLoss(CombinedLoss[QueryTarget]):
             return out.index_put((target.row, target.place), values)
 
         start_vector, end_vector = (padded(vector) for vector in logits[:, 2:].chunk(2, dim=1))
-        starts, ends = (
-            padded(self._boundaries(logits[:, i], target.border[:, i])) for i in (0, 1)
-        )
+        starts, ends = (padded(self._boundaries(logits[:, i], target.border[:, i])) for i in (0, 1))
         is_candidate = (starts.unsqueeze(2) & ends.unsqueeze(1)).triu()
         gold = target.match.long().masked_fill(~is_candidate, self.loss.ignore_index)
         weight = None

@@ -119,7 +119,7 @@ def _of_logits(
         places.append((place, [len(part) for part in logits]))
     value = loss.value(remember(torch.cat(sums)))
     (value * scale).backward()
-    gradients = [whole.grad for whole in wholes]
+    gradients: list[Any] = [whole.grad for whole in wholes]
     # The loss may draw random numbers, other ones in every process.
     found = value.detach()
     ranks.copy_first([found, *gradients, *([] if remember.mean is None else [remember.mean])])

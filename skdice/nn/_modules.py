@@ -287,8 +287,10 @@ class PairModule(SequenceModule):
     def compare(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
         u, v = (
-            self._mean_state(*(prepared.get(f"{text}_{what}") for what in _OF_TEXT))
-            for text in _TEXTS
+            self._mean_state(
+                prepared[f"{t}_ids"], prepared.get(f"{t}_mask"), prepared[f"{t}_types"]
+            )
+            for t in _TEXTS
         )
         return torch.cat([(u - v).abs(), u * v], dim=1)
 

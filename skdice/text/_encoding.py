@@ -37,7 +37,7 @@ class EncodedDataset:
     items: Ragged  # positions in the window of the pieces whose logits count, int32
     text: np.ndarray  # that each window belongs to, (n_windows,), int64
     item_offsets: np.ndarray  # (n_texts + 1,), int64
-    # (n_items,): class indices. Multi-label: (n_items, n_labels), 0 and 1. Of questions and queries:
+    # (n_items,): class indices. Multi-label: (n_items, n_labels), 0 and 1. Questions and queries:
     # (n_items, 2), whether an answer or entity starts there, and whether one ends there.
     target: np.ndarray | None = None
     weight: np.ndarray | None = None  # (n_texts,), float32
