@@ -235,6 +235,8 @@ def make_net(
         tokenizer = reader.tokenizer
         frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
         module["module__frames"] = frames
+    if task.match_size is not None:
+        module["module__match_size"] = task.match_size
     return TextNet(
         MODULES[task.head],
         criterion,
@@ -318,7 +320,7 @@ def logits_of(
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
             network = onnx_network(net.module_, runtime, reader.max_length)
-            batcher.batch_tokens = BATCH_TOKENS
+            batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
         chain = _chain(task, dataset)

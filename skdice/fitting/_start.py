@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from ..nn import Batcher, PairModule, TextNet, autocast, to_device
+from ..nn import Batcher, PairModule, TextNet, autocast
 
 # The regression's C, and the largest number of rows of each class (benchmarks/RESULTS.md).
 _C, _MOST_ROWS = 0.003, 2000
@@ -49,8 +49,7 @@ def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
     place = {row: i for i, row in enumerate(rows.tolist())}
     with torch.inference_mode(), autocast(net.precision, net.device):
         for windows, batch in batcher.by_length(rows):
-            batch = to_device(batch, net.device)
-            compared = module.compare(batch["input_ids"], batch["attention_mask"])
+            compared = module.compare(net.send(batch))
             for window, row in zip(windows.tolist(), compared.float().cpu().numpy()):
                 found[place[window]] = row
     return np.stack(found)

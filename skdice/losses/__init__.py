@@ -1,6 +1,7 @@
 """The losses of "Dice Loss for Data-imbalanced NLP Tasks" (Li et al., ACL 2020)."""
 
 from ._base import Loss
+from ._base import accumulator as accumulator
 from ._combined import Candidates as Candidates
 from ._combined import CombinedLoss as CombinedLoss
 from ._combined import QueryLoss as QueryLoss

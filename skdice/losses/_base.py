@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -295,6 +296,13 @@ class Loss(BaseEstimator, nn.Module):
             )
         _check_weights(what, "class", weight)
         return weight
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Loss":
+        """Move the class weights with the module: ``loss.to("cuda")`` copies them only once."""
+        super()._apply(fn, recurse)
+        if isinstance(self.class_weight, np.ndarray | Tensor | list | tuple):
+            self.class_weight = fn(torch.as_tensor(self.class_weight, dtype=torch.float32))
+        return self
 
 
 def against_rest(logits: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Losses that are means of another one: over starts and ends, and over matches of these."""
+"""Losses of windows: of starts and ends of spans in them, and of matches of the two."""
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import torch
 from sklearn.base import BaseEstimator
@@ -12,33 +12,87 @@ from ._base import Loss, accumulator
 from ._cross_entropy import CrossEntropyLoss
 
 Candidates = Literal["all", "gold", "pred_and_gold", "pred_gold_random"]
-# Words that "pred_gold_random" takes as starts and ends besides.
+# The share of words that "pred_gold_random" takes as starts, and as ends, besides.
 _RANDOM_SHARE = 0.01
 
 
-class CombinedLoss(BaseEstimator, nn.Module):
-    """Base of the means of what one ``loss`` gives for several columns of logits.
+class SpanTarget(NamedTuple):
+    """What is right at the positions of some windows, each with one start and one end."""
 
-    They have the protocol of :class:`Loss`, but for its parameters.
+    # (n_items, 2): whether the answer starts there, and ends there; 0, 1 or ignore_index for both.
+    border: Tensor
+    row: Tensor  # (n_items,): the window of each, 0, 1, ...; those of one lie side by side.
+
+
+class QueryTarget(NamedTuple):
+    """What is right for the words of some windows."""
+
+    border: Tensor  # (n_items, 2): whether an entity starts there, and whether one ends there.
+    row: Tensor  # (n_items,): the window of each word,
+    place: Tensor  # and its number in that window, 0, 1, ...
+    # (n_windows, longest, longest), bool: whether the words i and j are start and end of an entity.
+    match: Tensor
+
+
+Target = TypeVar("Target", SpanTarget, QueryTarget)
+# Logits, targets and weights that one call of a loss takes.
+Part = tuple[Tensor, Tensor, Tensor | None]
+
+
+class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
+    """Base of the weighted means of what one ``loss`` gives for several parts of the logits.
+
+    They have the protocol of :class:`Loss`, but for its parameters; a target is a tuple of tensors.
     """
 
     def __init__(self, loss: Loss) -> None:
         super().__init__()
         self.loss = loss
 
+    @staticmethod
+    def target(batch: Mapping[str, Tensor]) -> Target:
+        """Return the target that a batch has."""
+        raise NotImplementedError
+
+    def parts(self, logits: Tensor, target: Target, sample_weight: Tensor | None) -> list[Part]:
+        """Return what the loss is taken of, part by part."""
+        raise NotImplementedError
+
+    def total_weight(self, target: Target, sample_weight: Tensor | None = None) -> Tensor:
+        """Return what a separable loss of some windows is divided by, a scalar; it adds up."""
+        raise NotImplementedError
+
+    @property
+    def weights(self) -> Sequence[float]:
+        """The weights of the parts in the mean."""
+        raise NotImplementedError
+
     def forward(
-        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
+        self, logits: Tensor, target: Target, sample_weight: Tensor | None = None
     ) -> Tensor:
         """Compute the loss; weights are the same for all items of a window."""
         return self.value(self.sums(logits, target, sample_weight))
 
-    sums: ClassVar[Callable[..., Tensor]]
-    value: ClassVar[Callable[..., Tensor]]
+    def sums(self, logits: Tensor, target: Target, sample_weight: Tensor | None = None) -> Tensor:
+        """Compute what the loss needs to know of some windows, additive over windows."""
+        parts = self.parts(logits, target, sample_weight)
+        return torch.cat([self.loss.sums(*part) for part in parts])
+
+    def value(self, sums: Tensor) -> Tensor:
+        """Turn (added up) ``sums`` into the loss, a scalar tensor."""
+        parts = zip(self.weights, sums.chunk(len(self.weights)))
+        total = sum(self.weights)
+        return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
 
     @property
     def additive(self) -> bool:
         """Whether ``sums`` of parts add up to the ``sums`` of the whole."""
         return self.loss.additive
+
+    @property
+    def separable(self) -> bool:
+        """Whether the loss is one weighted mean, divided by ``sums[1]``."""
+        return False
 
     @property
     def memory(self) -> float | str:
@@ -51,40 +105,43 @@ def is_over_positions(loss: Any) -> bool:
     return type(loss) is CrossEntropyLoss
 
 
-class SpanLoss(CombinedLoss):
+class SpanLoss(CombinedLoss[SpanTarget]):
     """Mean of the loss of the starts and the loss of the ends of answers.
 
     :class:`CrossEntropyLoss` is taken over the positions of each window (one softmax, of which one
-    position is right), every other loss over single positions (a sigmoid each).
-
-    The logits, of shape (n_items, 2), are the scores of the positions as start and as end. The
-    target, of shape (n_items, 3), says whether the answer starts there and whether it ends there (0
-    or 1, or ``loss.ignore_index`` for both), and has the window of the position, any number. The
-    positions of a window lie side by side and have one start and one end, unless all are ignored.
+    position is right), every other loss over single positions (a sigmoid each). The logits, of
+    shape (n_items, 2), are the scores of the positions as start and as end.
     """
 
-    def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+    @property
+    def weights(self) -> Sequence[float]:
+        return (1.0, 1.0)
+
+    @staticmethod
+    def target(batch: Mapping[str, Tensor]) -> SpanTarget:
+        return SpanTarget(batch["target"], batch["row"])
+
+    def parts(self, logits: Tensor, target: SpanTarget, sample_weight: Tensor | None) -> list[Part]:
+        return [(logits[:, i], target.border[:, i].long(), sample_weight) for i in (0, 1)]
+
+    def sums(
+        self, logits: Tensor, target: SpanTarget, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        if not self.separable:
+            return super().sums(logits, target, sample_weight)
+        parts = self.parts(logits, target, sample_weight)
         if is_over_positions(self.loss):
-            start, end = (
-                self._softmax_sums(logits[:, i], target[:, i], target[:, 2], sample_weight)
-                for i in (0, 1)
-            )
+            start, end = (self._softmax_sums(*part, target.row) for part in parts)
         else:
-            start, end = (
-                self.loss.sums(logits[:, i], target[:, i].long(), sample_weight) for i in (0, 1)
-            )
+            start, end = (self.loss.sums(*part) for part in parts)
         # Both means have the same divisor.
-        return (start + end) / 2 if self.separable else torch.cat([start, end])
+        return (start + end) / 2
 
     def value(self, sums: Tensor) -> Tensor:
-        if self.separable:
-            return self.loss.value(sums)
-        start, end = sums.chunk(2)
-        return (self.loss.value(start) + self.loss.value(end)) / 2
+        return self.loss.value(sums) if self.separable else super().value(sums)
 
-    def total_weight(self, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """Return what the mean over some windows is divided by, a scalar tensor; it adds up."""
-        start = target[:, 0]
+    def total_weight(self, target: SpanTarget, sample_weight: Tensor | None = None) -> Tensor:
+        start = target.border[:, 0]
         if is_over_positions(self.loss):
             right = (start == 1).float()
             return (right if sample_weight is None else right * sample_weight).sum()
@@ -92,23 +149,19 @@ class SpanLoss(CombinedLoss):
 
     @property
     def separable(self) -> bool:
-        """Whether the loss is a weighted mean, divided by ``sums[1]``."""
         return self.loss.separable
 
     def _softmax_sums(
-        self, logits: Tensor, target: Tensor, window: Tensor, sample_weight: Tensor | None
+        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None, row: Tensor
     ) -> Tensor:
         if logits.dtype in (torch.float16, torch.bfloat16):
             logits = logits.float()
         logits = logits.masked_fill(target == self.loss.ignore_index, 0.0)
-        starts_window = torch.ones_like(window)
-        starts_window[1:] = window[1:] != window[:-1]
-        index = starts_window.cumsum(0) - 1
-        # As many places as there are positions: the number of windows would have to be waited for.
-        top = torch.full_like(logits, -torch.inf).scatter_reduce(0, index, logits.detach(), "amax")
-        exponential = accumulator((logits - top[index]).exp())
-        total = torch.zeros_like(exponential).index_add(0, index, exponential)
-        log_total = (total[index].log() + top[index]).to(logits.dtype)
+        # There are as many places as positions: there are no more windows than that.
+        top = torch.full_like(logits, -torch.inf).scatter_reduce(0, row, logits.detach(), "amax")
+        exponential = accumulator((logits - top[row]).exp())
+        total = torch.zeros_like(exponential).index_add(0, row, exponential)
+        log_total = (total[row].log() + top[row]).to(logits.dtype)
         weight = (target == 1).to(logits.dtype)
         if sample_weight is not None:
             weight = weight * sample_weight
@@ -116,7 +169,7 @@ class SpanLoss(CombinedLoss):
         return torch.stack([losses.sum(), weight.sum()])
 
 
-class QueryLoss(CombinedLoss):
+class QueryLoss(CombinedLoss[QueryTarget]):
     """Weighted mean of the losses of starts, ends and matches (BERT-MRC, Li et al., ACL 2020).
 
     The loss is taken over single words (starts, ends) and over pairs of words (matches):
@@ -126,13 +179,8 @@ class QueryLoss(CombinedLoss):
 
     The logits, of shape (n_items, 2 + 2 size), are the scores of each word as start and as end, and
     the two vectors whose product with those of other words is the score of a match: that of a
-    start, that of an end. The target, of shape (n_items, 3 + most), says whether an entity starts
-    there and whether one ends there (0 or 1); the window, any number (words of a window lie side by
-    side); and the lengths in words of the entities that start there and end in the same window,
-    filled up with 0.
+    start, that of an end.
     """
-
-    separable = False
 
     def __init__(
         self,
@@ -144,44 +192,36 @@ class QueryLoss(CombinedLoss):
         self.span_weights = span_weights
         self.match_candidates = match_candidates
 
-    def sums(self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        target = target.long()
-        sums = [self.loss.sums(logits[:, i], target[:, i], sample_weight) for i in (0, 1)]
-        return torch.cat([*sums, self.loss.sums(*self._matches(logits, target, sample_weight))])
+    @property
+    def weights(self) -> Sequence[float]:
+        return self.span_weights
 
-    def value(self, sums: Tensor) -> Tensor:
-        total = sum(self.span_weights)
-        parts = zip(self.span_weights, sums.chunk(3))
-        return torch.stack([weight / total * self.loss.value(part) for weight, part in parts]).sum()
+    @staticmethod
+    def target(batch: Mapping[str, Tensor]) -> QueryTarget:
+        return QueryTarget(batch["target"], batch["row"], batch["place"], batch["match"])
 
-    def _matches(
-        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return scores, targets and weights of the candidate pairs."""
-        window = target[:, 2]
-        is_first = torch.ones_like(window, dtype=torch.bool)
-        is_first[1:] = window[1:] != window[:-1]
-        row = is_first.cumsum(0) - 1
-        first = is_first.nonzero().squeeze(1)
-        column = torch.arange(len(row), device=row.device) - first[row]
-        n_rows, length = len(first), int(column.max()) + 1 if len(column) else 0
+    def parts(
+        self, logits: Tensor, target: QueryTarget, sample_weight: Tensor | None
+    ) -> list[Part]:
+        borders = [(logits[:, i], target.border[:, i].long(), sample_weight) for i in (0, 1)]
+        return [*borders, self._matches(logits, target, sample_weight)]
+
+    def _matches(self, logits: Tensor, target: QueryTarget, sample_weight: Tensor | None) -> Part:
+        """Return scores, targets and weights of all pairs of words; the loss ignores most."""
+        shape = target.match.shape
 
         def padded(values: Tensor) -> Tensor:
-            out = values.new_zeros((n_rows, length, *values.shape[1:]))
-            return out.index_put((row, column), values)
+            out = values.new_zeros((*shape[:2], *values.shape[1:]))
+            return out.index_put((target.row, target.place), values)
 
         start_vector, end_vector = (padded(vector) for vector in logits[:, 2:].chunk(2, dim=1))
-        scores = match_scores(start_vector, end_vector)
-        gold = torch.zeros_like(scores, dtype=torch.bool)
-        for lengths in target[:, 3:].unbind(1):
-            item = lengths.nonzero().squeeze(1)
-            gold[row[item], column[item], column[item] + lengths[item] - 1] = True
-        starts, ends = (padded(self._boundaries(logits[:, i], target[:, i])) for i in (0, 1))
-        pairs = (starts.unsqueeze(2) & ends.unsqueeze(1)).triu()
+        starts, ends = (padded(self._boundaries(logits[:, i], target.border[:, i])) for i in (0, 1))
+        is_candidate = (starts.unsqueeze(2) & ends.unsqueeze(1)).triu()
+        gold = target.match.long().masked_fill(~is_candidate, self.loss.ignore_index)
         weight = None
         if sample_weight is not None:
-            weight = padded(sample_weight).unsqueeze(2).expand_as(scores)[pairs]
-        return scores[pairs], gold[pairs].long(), weight
+            weight = padded(sample_weight).unsqueeze(2).expand(shape).flatten()
+        return match_scores(start_vector, end_vector).flatten(), gold.flatten(), weight
 
     def _boundaries(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return which words are taken as starts (or as ends) of candidate pairs."""

@@ -184,18 +184,16 @@ class SetLoss(Loss):
 
     def _kept_classes(self, n_classes: int, device: torch.device) -> Tensor:
         """Return a bool mask, (n_classes,), that is False for the background."""
-        keep = torch.ones(n_classes, dtype=torch.bool, device=device)
-        if self.background is None or isinstance(self.background, str):
-            return keep
-        if n_classes == 1 and self.background == 0:  # A binary column has no cell of class 0.
-            return keep
-        if n_classes == 1 or not 0 <= self.background < n_classes:
+        left_out = self.background
+        # A binary column has no cell of class 0.
+        if left_out is None or isinstance(left_out, str) or (n_classes == 1 and left_out == 0):
+            return torch.ones(n_classes, dtype=torch.bool, device=device)
+        if n_classes == 1 or not 0 <= left_out < n_classes:
             of_column = "0 for one binary column, which scores class 1 alone"
             allowed = of_column if n_classes == 1 else f"a class index in 0..{n_classes - 1}"
             allowed = f"None, 'auto' or {allowed}"
-            raise not_allowed(type(self).__name__, "background", allowed, self.background)
-        keep[self.background] = False
-        return keep
+            raise not_allowed(type(self).__name__, "background", allowed, left_out)
+        return torch.arange(n_classes, device=device) != left_out
 
     def check_parameters(self) -> None:
         super().check_parameters()

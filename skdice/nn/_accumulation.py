@@ -1,20 +1,26 @@
 """The gradient of a loss over an optimiser step that is cut into batches, without approximation."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..losses import Loss, SumsMemory
+from ..losses import CombinedLoss, Loss, SumsMemory
 from ._batching import Batch
 from ._runtime import ALONE, Ranks, generator_states, set_generator_states
 
+AnyLoss = Loss | CombinedLoss[Any]
+# What the loss of a step needs to know of a batch: its sums or, where these do not add up, logits,
+# targets and weights of each of its parts.
+Output = list[tuple[Any, ...]]
+
 
 def accumulate_gradient(
-    loss: Loss,
+    loss: AnyLoss,
     batches: Sequence[Batch],
     forward: Callable[[Batch], Tensor],
-    scale: float = 1.0,
+    scale: float | Tensor = 1.0,
     ranks: Ranks = ALONE,
     memory: SumsMemory | None = None,
 ) -> Tensor:
@@ -44,34 +50,27 @@ def accumulate_gradient(
     with torch.set_grad_enabled(is_kept):
         for batch in batches:
             states.append(generator_states(batch["input_ids"].device))
-            outputs.append(_output(loss, forward, batch))
-    known = [output.detach() for output in outputs]
-    if loss.additive:
-        value, gradient = _of_sums(loss, known, scale, ranks, remember)
-        gradients = [gradient] * len(batches)
-    else:
-        value, gradient = _of_logits(loss, known, batches, scale, ranks, remember)
-        gradients = list(gradient.split([len(logits) for logits in known]))
+            outputs.append(_output(loss, forward(batch), batch))
+    of_step = _of_sums if loss.additive else _of_logits
+    value, gradients = of_step(loss, outputs, scale, ranks, remember)
     for batch, state, output, gradient in zip(batches, states, outputs, gradients):
         if not is_kept:
             set_generator_states(batch["input_ids"].device, state)
-            output = _output(loss, forward, batch)
-        output.backward(gradient)
+            output = _output(loss, forward(batch), batch)
+        torch.autograd.backward([part[0] for part in output], gradient)
     return value
 
 
 def _weighted_mean(
-    loss: Loss,
+    loss: AnyLoss,
     batches: Sequence[Batch],
     forward: Callable[[Batch], Tensor],
-    scale: float,
+    scale: float | Tensor,
     ranks: Ranks,
 ) -> Tensor:
     """One pass: what the mean is divided by is known before, from targets and weights."""
-    total = torch.stack(
-        [loss.total_weight(batch["target"], batch.get("weight")) for batch in batches]
-    ).sum()
-    total = ranks.sum(total)
+    weights = [loss.total_weight(_target(loss, batch), batch.get("weight")) for batch in batches]
+    total = ranks.sum(torch.stack(weights).sum())
     shares = []
     for batch in batches:
         numerator = _sums(loss, forward(batch), batch)[0]
@@ -82,46 +81,63 @@ def _weighted_mean(
 
 
 def _of_sums(
-    loss: Loss, sums: Sequence[Tensor], scale: float, ranks: Ranks, remember: SumsMemory
-) -> tuple[Tensor, Tensor]:
-    """Return the loss of the step and its scaled gradient with respect to the sums of a batch."""
-    total = ranks.sum(torch.stack(list(sums)).sum(0)).requires_grad_()
+    loss: AnyLoss,
+    outputs: Sequence[Output],
+    scale: float | Tensor,
+    ranks: Ranks,
+    remember: SumsMemory,
+) -> tuple[Tensor, list[list[Tensor]]]:
+    """Return the loss of the step and, for each batch, its scaled gradient by the sums."""
+    sums = torch.stack([sums.detach() for ((sums,),) in outputs])
+    total = ranks.sum(sums.sum(0)).requires_grad_()
     value = loss.value(remember(total))
     (value * scale).backward()
     assert total.grad is not None
-    return value.detach(), total.grad
+    return value.detach(), [[total.grad]] * len(outputs)
 
 
 def _of_logits(
-    loss: Loss,
-    logits: Sequence[Tensor],
-    batches: Sequence[Batch],
-    scale: float,
+    loss: AnyLoss,
+    outputs: Sequence[Output],
+    scale: float | Tensor,
     ranks: Ranks,
     remember: SumsMemory,
-) -> tuple[Tensor, Tensor]:
-    """Return the loss of the step and its scaled gradient with respect to the logits here."""
-    own = torch.cat(list(logits))
-    place, n_items = ranks.place(len(own))
-    whole = ranks.join(own, place, n_items).requires_grad_()
-    target = ranks.join(torch.cat([batch["target"] for batch in batches]), place, n_items)
-    weight = None
-    if "weight" in batches[0]:
-        weight = ranks.join(torch.cat([batch["weight"] for batch in batches]), place, n_items)
-    value = loss.value(remember(loss.sums(whole, target, weight)))
+) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
+    """Return the loss of the step and, for each batch, its scaled gradient by logits of parts."""
+    single = loss.loss if isinstance(loss, CombinedLoss) else loss
+    sums, wholes, places = [], [], []
+    for batches in zip(*outputs):  # Of one part.
+        logits, targets, weights = zip(*batches)
+        place, n_items = ranks.place(sum(map(len, logits)))
+        whole = ranks.join(torch.cat(logits).detach(), place, n_items).requires_grad_()
+        target = ranks.join(torch.cat(targets), place, n_items)
+        weight = None
+        if weights[0] is not None:
+            weight = ranks.join(torch.cat(weights), place, n_items)
+        sums.append(single.sums(whole, target, weight))
+        wholes.append(whole)
+        places.append((place, [len(part) for part in logits]))
+    value = loss.value(remember(torch.cat(sums)))
     (value * scale).backward()
-    assert whole.grad is not None
+    gradients: list[Any] = [whole.grad for whole in wholes]
     # The loss may draw random numbers, other ones in every process.
     found = value.detach()
-    ranks.copy_first([found, whole.grad, *([] if remember.mean is None else [remember.mean])])
-    return found, whole.grad[place]
+    ranks.copy_first([found, *gradients, *([] if remember.mean is None else [remember.mean])])
+    own = [gradient[place].split(n) for gradient, (place, n) in zip(gradients, places)]
+    return found, list(zip(*own))
 
 
-def _output(loss: Loss, forward: Callable[[Batch], Tensor], batch: Batch) -> Tensor:
-    """Return what the loss of a step needs to know of a batch: its sums, or else its logits."""
-    logits = forward(batch)
-    return _sums(loss, logits, batch) if loss.additive else logits
+def _output(loss: AnyLoss, logits: Tensor, batch: Batch) -> Output:
+    if loss.additive:
+        return [(_sums(loss, logits, batch),)]
+    if isinstance(loss, CombinedLoss):
+        return [*loss.parts(logits, loss.target(batch), batch.get("weight"))]
+    return [(logits, batch["target"], batch.get("weight"))]
 
 
-def _sums(loss: Loss, logits: Tensor, batch: Batch) -> Tensor:
-    return loss.sums(logits, batch["target"], batch.get("weight"))
+def _sums(loss: AnyLoss, logits: Tensor, batch: Batch) -> Tensor:
+    return loss.sums(logits, _target(loss, batch), batch.get("weight"))
+
+
+def _target(loss: AnyLoss, batch: Batch) -> Any:
+    return loss.target(batch) if isinstance(loss, CombinedLoss) else batch["target"]

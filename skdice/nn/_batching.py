@@ -18,20 +18,35 @@ Batch = dict[str, Tensor]
 # steps would have no order by length, and among many a text meets others anyway.
 _STEPS_MIXED = 5
 _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
+# Pieces of a batch, padding included, for each window that was asked for. Most encoders read up to
+# 512, so that their batches are never cut; of texts of 8,192 pieces, one stands for sixteen.
+_PIECES_PER_WINDOW = 512
+# Pieces of a batch of predictions on a GPU, for which a few short sentences are no work.
+_GPU_PIECES = 2**14
+# Attention on a GPU copies a mask in every layer if its width is no multiple of this.
+_GPU_MULTIPLE = 8
 
 
 @dataclass(eq=False, repr=False)
 class Batcher:
-    """Makes the padded batches of an encoded data set."""
+    """Makes the padded batches of an encoded data set.
+
+    A batch has about ``batch_size`` windows, but no more pieces, padding included, than so many
+    windows of 512 have, unless it is a single window. ``batch_pieces`` is the number of pieces of a
+    batch of :meth:`by_length` in place of that. With ``pads`` False, all windows of a batch have
+    the same length. The ``device`` is the one that batches are made for; they lie on the CPU.
+    """
 
     dataset: EncodedDataset
-    batch_size: int  # Windows.
+    batch_size: int
     pad_id: int
     pads_left: bool
-    batch_tokens: int | None = None  # Pieces per batch of by_length, in place of batch_size.
-    pads: bool = True  # Whether a batch may hold windows of several lengths.
+    batch_pieces: int | None = None
+    pads: bool = True
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
+        self._is_for_gpu = torch.device(self.device).type == "cuda"
         self.lengths = self.dataset.input_ids.lengths
         self._item_weight = None
         if self.dataset.weight is not None:
@@ -39,26 +54,31 @@ class Batcher:
             self._item_weight = np.repeat(self.dataset.weight, counts)
 
     def collate(self, windows: np.ndarray) -> Batch:
-        """Pad windows to the longest of them.
+        """Pad windows to the longest of them, or for a GPU to the next multiple of 8.
 
-        ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length);
-        all else is of shape (n_items,): ``row`` and ``column``, where the items are; ``item``,
-        which they are; ``target`` and ``weight`` where the data set has them.
+        ``input_ids``, ``attention_mask`` and ``token_type_ids`` are of shape (n_windows, length),
+        and of a data set with matches ``match`` as in :class:`skdice.losses.QueryTarget`. All else
+        is of shape (n_items,): ``row`` and ``column``, where the items are; ``item``, which they
+        are; ``place``, their numbers in their windows; ``target`` and ``weight`` where the data set
+        has them.
         """
         data = self.dataset
         lengths = self.lengths[windows]
-        longest = int(lengths.max())
+        width = int(lengths.max())
+        if self._is_for_gpu and lengths.min() < width:
+            # The longest window of all has a position for each of its pieces.
+            width = min(-(-width // _GPU_MULTIPLE) * _GPU_MULTIPLE, int(self.lengths.max()))
         index, row, column = _coordinates(data.input_ids, windows)
-        shift = longest - lengths if self.pads_left else np.zeros_like(lengths)
+        shift = width - lengths if self.pads_left else np.zeros_like(lengths)
         column = column + shift[row]
-        shape = (len(windows), longest)
+        shape = (len(windows), width)
         ids = np.full(shape, self.pad_id, dtype=np.int64)
         types = np.zeros(shape, dtype=np.int64)
         mask = np.zeros(shape, dtype=np.int64)
         ids[row, column] = data.input_ids.values[index]
         types[row, column] = data.token_type_ids.values[index]
         mask[row, column] = 1
-        item, item_row, _ = _coordinates(data.items, windows)
+        item, item_row, place = _coordinates(data.items, windows)
         batch = {
             "input_ids": ids,
             "attention_mask": mask,
@@ -71,6 +91,12 @@ class Batcher:
             batch["target"] = data.target[item]
         if self._item_weight is not None:
             batch["weight"] = self._item_weight[item]
+        if data.matches is not None:
+            most = int(data.items.lengths[windows].max())
+            match = np.zeros((len(windows), most, most), dtype=bool)
+            span, span_row, _ = _coordinates(data.matches, windows)
+            match[span_row, *data.matches.values[span].T] = True
+            batch |= {"place": place, "match": match}
         return {name: torch.from_numpy(array) for name, array in batch.items()}
 
     def longest_first(self, windows: np.ndarray) -> np.ndarray:
@@ -81,24 +107,35 @@ class Batcher:
         """Yield windows and their batch, the longest first: memory runs out at once or never."""
         windows = np.arange(len(self.lengths)) if windows is None else windows
         windows = self.longest_first(windows)
+        n_pieces = _GPU_PIECES if self._is_for_gpu else self.batch_pieces
         while len(windows):
-            size = self.batch_size
-            if self.batch_tokens is not None:
-                size = max(1, self.batch_tokens // int(self.lengths[windows[0]]))
-            part = self._alike(windows[:size])[0]
+            if n_pieces is None:
+                part = next(self._fitting(windows[: self.batch_size]))
+            else:
+                part = windows[: max(1, n_pieces // int(self.lengths[windows[0]]))]
+            part = self._alike(part)[0]
             yield part, self.collate(part)
             windows = windows[len(part) :]
 
     def cut(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut the windows of a step into batches of similar size, the longest first.
 
-        They are about as large as asked for, up to half as large again: a cut may cost a second
-        forward pass.
+        They have about as many windows as asked for, up to half as many again: a cut may cost a
+        second forward pass.
         """
         windows = self.longest_first(windows)
         n_parts = max(1, round(len(windows) / self.batch_size))
         parts = _cut_evenly(windows, np.ones(len(windows), dtype=np.int64), n_parts)
-        return [alike for part in parts for alike in self._alike(part)]
+        fitting = [short for part in parts for short in self._fitting(part)]
+        return [alike for part in fitting for alike in self._alike(part)]
+
+    def _fitting(self, windows: np.ndarray) -> Iterator[np.ndarray]:
+        """Cut a batch, the longest windows first, into batches without too many pieces."""
+        n_pieces = _PIECES_PER_WINDOW * max(self.batch_size, len(windows))
+        while len(windows):
+            n = max(1, n_pieces // int(self.lengths[windows[0]]))
+            yield windows[:n]
+            windows = windows[n:]
 
     def _alike(self, windows: np.ndarray) -> list[np.ndarray]:
         """Cut windows in the order of their lengths where these change, unless they are padded."""
@@ -258,7 +295,14 @@ def _without_items(batch: Batch) -> Batch:
 
 
 def to_device(batch: Batch, device: Any) -> Batch:
-    """Copy a batch to a device, without waiting for the copy."""
+    """Copy a batch to a device, without waiting for the copy.
+
+    On a GPU, masks of batches without padding are left out: attention is faster without.
+    """
     if torch.device(device).type == "cuda":
-        batch = {name: tensor.pin_memory() for name, tensor in batch.items()}
+        batch = {
+            name: tensor.pin_memory()
+            for name, tensor in batch.items()
+            if not (name.endswith("_mask") and tensor.all())
+        }
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}

@@ -1,103 +1,136 @@
 """Tags in a linear chain: their probabilities among the allowed sequences."""
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
+from ..losses import accumulator
+from ..text import offsets_from_lengths, ranges
 from ._batching import Batch
 
 # Sentences are computed together as long as their words times the classes stay below this number.
 _CELLS = 1_000_000
-# Stands for the logarithm of 0 in sums, where -inf would have no gradient: below any sum of logits.
+# Stands for the logarithm of 0, where -inf would have no gradient: below any sum of logits.
 _IMPOSSIBLE = -1e30
-# Lowest log-probability that is returned: probabilities underflow long before it.
+# The lowest log-probability that is returned: probabilities underflow long before it.
 _LOWEST = -1e4
 
 
 class TagChain:
     """A linear-chain conditional random field whose transitions are allowed or not.
 
-    A sequence whose transitions are all allowed scores the sum of the logits of its tags, any other
-    has no probability, whatever its logits. There is nothing to learn. The transitions are those of
-    :func:`skdice.text._tags.allowed_transitions`; sentence i has the words ``offsets[i]:offsets[i +
-    1]``.
+    A sequence whose transitions are all allowed scores the sum of the logits of its tags; any other
+    has probability 0, whatever its logits. There is nothing to learn. ``transitions`` come from
+    :func:`skdice.text.allowed_transitions`; sentence i has the words ``offsets[i]:offsets[i + 1]``.
     """
 
     def __init__(self, transitions: tuple[np.ndarray, ...], offsets: np.ndarray) -> None:
-        self._allowed = tuple(torch.from_numpy(part) for part in transitions)
-        self._offsets = torch.from_numpy(offsets)
+        self._start, self._allowed, self._end = transitions
+        self._offsets = offsets
+        self._is_border = np.zeros(offsets[-1] + 1, dtype=bool)
+        self._is_border[offsets] = True
+        # From each tag to each, forwards and backwards; float64, or float32 on a device without it.
+        self._follow = torch.from_numpy(np.stack([self._allowed, self._allowed.T]))
+
+    def with_geometry(self, batch: Batch) -> Batch:
+        """Return a batch on the CPU together with all that :meth:`train` needs to know of it.
+
+        These are tensors: ``chain_order`` and ``chain_place`` (see :func:`_places`), which tags may
+        be at the edges of each window, ``chain_edge``, (2, n_windows, n_classes), and which items
+        have broken tags, ``chain_is_broken``, (n_items,). Where a window starts or ends within a
+        sentence, all tags may. Broken are those of a window whose own tags are no allowed sequence.
+        """
+        row, item, target = (batch[name].numpy() for name in ("row", "item", "target"))
+        if not len(row):
+            return batch
+        is_first = np.diff(row, prepend=-1) != 0
+        first = np.flatnonzero(is_first)
+        lengths = np.diff(first, append=len(row))
+        last = first + lengths - 1
+        start = self._start | ~self._is_border[item[first], None]
+        end = self._end | ~self._is_border[item[last] + 1, None]
+        windows, window = np.arange(len(first)), np.repeat(np.arange(len(first)), lengths)
+        is_broken = ~(start[windows, target[first]] & end[windows, target[last]])
+        is_wrong = ~is_first[1:] & ~self._allowed[target[:-1], target[1:]]
+        is_broken[window[1:][is_wrong]] = True
+        order, place = _places(lengths)
+        return batch | {
+            "chain_order": order,
+            "chain_place": place,
+            "chain_edge": torch.from_numpy(np.stack([start, end])),
+            "chain_is_broken": torch.from_numpy(is_broken[window]),
+        }
 
     def train(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Return the log-probabilities of a batch, in each of its windows, (n_items, n_classes).
+        """Return the log-probabilities of the tags of each window, (n_items, n_classes).
 
-        Where a window starts or ends within a sentence, all tags may. A window whose own tags are
-        not an allowed sequence, since the annotation is broken, keeps its logits.
+        The batch is one of :meth:`with_geometry`. A window whose tags are broken keeps its logits.
         """
         if not len(logits):
             return logits
-        _, row, lengths = torch.unique_consecutive(
-            batch["row"], return_inverse=True, return_counts=True
-        )
-        target, item = batch["target"], batch["item"]
-        last = lengths.cumsum(0) - 1
-        first = last - lengths + 1
-        start, follow, end = (part.to(logits.device) for part in self._allowed)
-        offsets = self._offsets.to(item.device)
-        start = start | ~torch.isin(item[first], offsets)[:, None]
-        end = end | ~torch.isin(item[last] + 1, offsets)[:, None]
-        is_broken = ~(start.gather(1, target[first, None]) & end.gather(1, target[last, None]))
-        inside = row[1:] == row[:-1]
-        is_broken[row[1:][inside & ~follow[target[:-1], target[1:]]]] = True
-        scores = _log_probabilities(logits, lengths, start, follow, end)
-        return torch.where(is_broken[row], logits, scores)
+        geometry = (batch[f"chain_{name}"] for name in ("order", "place", "edge"))
+        scores = self._log_probabilities(logits, *geometry)
+        return torch.where(batch["chain_is_broken"][:, None], logits, scores)
 
     def predict(self, logits: np.ndarray) -> np.ndarray:
         """Return the log-probability of each tag in its sentence, (n_words, n_classes) for both."""
-        scores = torch.empty(logits.shape)
-        lengths = self._offsets.diff()
-        rows = lengths.argsort(descending=True, stable=True)[: lengths.count_nonzero()]
+        scores = np.empty(logits.shape, dtype=np.float32)
+        first, lengths = self._offsets[:-1], np.diff(self._offsets)
+        rows = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+        edge = torch.from_numpy(np.stack([self._start, self._end]))
         while len(rows):
             # The first one is the longest.
             n = max(1, _CELLS // int(lengths[rows[0]] * logits.shape[1]))
             block, rows = rows[:n], rows[n:]
-            words = torch.cat([torch.arange(*self._offsets[row : row + 2]) for row in block])
-            of_block = torch.from_numpy(logits)[words]
-            scores[words] = _log_probabilities(of_block, lengths[block], *self._allowed)
-        return scores.numpy()
+            words = ranges(first[block], first[block] + lengths[block])
+            order, place = _places(lengths[block])
+            edges = edge[:, None].expand(-1, len(block), -1)
+            of_block = torch.from_numpy(logits[words])
+            scores[words] = self._log_probabilities(of_block, order, place, edges).numpy()
+        return scores
+
+    def _log_probabilities(
+        self, logits: Tensor, order: Tensor, place: Tensor, edge: Tensor
+    ) -> Tensor:
+        """Sum over all allowed sequences, forwards and backwards at once.
+
+        Probabilities are multiplied, and scaled to sum 1 after each word (the forward-backward
+        algorithm, Rabiner 1989). So that no product of two of them vanishes, a logit that lies more
+        than 283 below the highest of its word counts as 283 below it. A sentence that no allowed
+        sequence can tag has the probabilities of its logits.
+        """
+        gap = accumulator(logits - logits.detach().amax(1, keepdim=True))
+        tiny = torch.finfo(gap.dtype).tiny
+        # The value is cut off, the gradient is not.
+        gap = gap + (gap.clamp_min(0.4 * math.log(tiny)) - gap).detach()
+        if self._follow.dtype != gap.dtype or self._follow.device != gap.device:
+            self._follow = self._follow.to(gap)
+        steps = gap.exp().index_select(0, order.flatten())
+        before = [edge.to(gap.dtype)]
+        for p in steps.view(*order.shape, -1).unbind(2)[:-1]:
+            paths = torch.bmm(before[-1] * p, self._follow)
+            before.append(paths / paths.detach().sum(-1, keepdim=True).clamp_min(tiny))
+        both = torch.stack(before, 2).flatten(0, 2).index_select(0, place.flatten())
+        log_both = both.clamp_min(tiny).log().masked_fill(both == 0, _IMPOSSIBLE)
+        scores = gap + log_both.view(2, *gap.shape).sum(0)
+        is_possible = scores.amax(1, keepdim=True) > _IMPOSSIBLE / 2
+        scores = torch.where(is_possible, scores, gap).log_softmax(1)
+        return scores.clamp_min(_LOWEST).to(logits.dtype)
 
 
-def _log_probabilities(
-    logits: Tensor, lengths: Tensor, start: Tensor, follow: Tensor, end: Tensor
-) -> Tensor:
-    """Sum over all allowed sequences, forwards and backwards (the forward-backward algorithm).
+def _places(lengths: np.ndarray) -> tuple[Tensor, Tensor]:
+    """Return where the words of some rows stand when each is read forwards and backwards.
 
-    A sentence that no allowed sequence can tag has the probabilities of its logits.
+    ``order``, of shape (2, n_rows, longest), has the word at each place, the first one where there
+    is none; ``place``, of shape (2, n_words), has the place of each word in the flat ``order``.
     """
-    scores = pad_sequence(list(logits.split(lengths.tolist())), batch_first=True)
-    n_words = scores.shape[1]
-    is_word = torch.arange(n_words, device=lengths.device) < lengths[:, None]
-    at_end = torch.zeros_like(scores[:, 0]).masked_fill(~end, _IMPOSSIBLE)
-    before, behind = [scores[:, 0].masked_fill(~start, _IMPOSSIBLE)], [at_end]
-    for i in range(1, n_words):
-        before.append(_sum_over(before[-1], follow) + scores[:, i])
-    for i in range(n_words - 1, 0, -1):
-        goes_on = _sum_over(behind[-1] + scores[:, i], follow.T)
-        behind.append(torch.where(is_word[:, i, None], goes_on, at_end))
-    paths = (torch.stack(before, 1) + torch.stack(behind[::-1], 1))[is_word]
-    is_possible = paths.amax(1, keepdim=True) > _IMPOSSIBLE / 2
-    paths = torch.where(is_possible, paths, logits)
-    return paths.log_softmax(1).clamp_min(_LOWEST)
-
-
-def _sum_over(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Return the logarithm of the sum over what may come before each tag, but for a constant.
-
-    It is the same for all tags of a word, so that probabilities do not depend on it, and sums over
-    long sentences stay small. ``scores`` are of shape (n_sentences, n_classes); ``allowed[a, b]``
-    says that b may come after a.
-    """
-    top = scores.detach().amax(1, keepdim=True)
-    top = top.where(top > _IMPOSSIBLE / 2, 0.0)
-    possible = (scores - top).unsqueeze(2).masked_fill(~allowed, _IMPOSSIBLE)
-    return possible.logsumexp(1)
+    n_rows, longest, n_words = len(lengths), int(lengths.max()), int(lengths.sum())
+    row = np.repeat(np.arange(n_rows), lengths)
+    column = np.arange(n_words) - offsets_from_lengths(lengths)[row]
+    columns = np.stack([column, lengths[row] - 1 - column])
+    place = (row + np.array([[0], [n_rows]])) * longest + columns
+    order = np.zeros(2 * n_rows * longest, dtype=np.int64)
+    order[place] = np.arange(n_words)
+    return torch.from_numpy(order.reshape(2, n_rows, longest)), torch.from_numpy(place)

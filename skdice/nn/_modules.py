@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from .._digest import weights_digest
 from ..text import Frame
 from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
+from ._batching import Batch
 from ._loading import load_transformer, replace_token_types, takes_token_types
 from ._probe import freeze
+from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
 HEAD = "head.safetensors"
@@ -21,6 +23,10 @@ HEAD = "head.safetensors"
 _UNTOLD = 0.3
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
+# What a pair classifier reads besides the pair, each text alone.
+_TEXTS, _OF_TEXT = ("first", "second"), ("ids", "mask", "types")
+_PREPARED = tuple(f"{text}_{what}" for text in _TEXTS for what in _OF_TEXT)
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
 
 
 class Frames(NamedTuple):
@@ -78,34 +84,48 @@ class TextModule(nn.Module):
         if n_frozen_layers is not None:
             self._frozen = freeze(self, n_frozen_layers)
 
+    def prepare(self, batch: Batch) -> Batch:
+        """Return a batch on the CPU with all that :meth:`forward` would otherwise wait for."""
+        return batch
+
     def forward(
         self,
         input_ids: Tensor,
-        attention_mask: Tensor,
+        attention_mask: Tensor | None,
         token_type_ids: Tensor,
         row: Tensor,
         column: Tensor,
+        **prepared: Tensor,
     ) -> Tensor:
-        """Return float32 logits of shape (n_items, n_outputs)."""
+        """Return float32 logits of shape (n_items, n_outputs).
+
+        Without a mask, nothing is padded. ``prepared`` is what :meth:`prepare` has added.
+        """
         types = token_type_ids
         if self._has_own_types and self.training:
             types = types * (torch.rand(len(types), 1, device=types.device) >= _UNTOLD)
         output = self.read(self.transformer, input_ids, attention_mask, types)
         logits = self._item_logits(output, row, column).float()
-        of_rows = self.row_logits(input_ids, attention_mask)
+        of_rows = self.row_logits(input_ids, attention_mask, prepared)
         if of_rows is not None:
             logits = logits + of_rows[row]
         if not self.members:
             return logits
         args = (input_ids, attention_mask, token_type_ids, row, column)
-        return self._mean([logits, *(member(*args) for member in self.members)])
+        return self._mean([logits, *(member(*args, **prepared) for member in self.members)])
 
-    def row_logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor | None:
+    def row_logits(
+        self, input_ids: Tensor, attention_mask: Tensor | None, prepared: Batch | None = None
+    ) -> Tensor | None:
         """Return what is added to the logits of each row, float32, if anything is."""
         return None
 
-    def read(self, network: Any, input_ids: Tensor, attention_mask: Tensor, types: Tensor) -> Any:
+    def read(
+        self, network: Any, input_ids: Tensor, attention_mask: Tensor | None, types: Tensor
+    ) -> Any:
         """Return the output of the transformer or of its encoder, which may take token types."""
+        if attention_mask is None and not is_fused(network):
+            attention_mask = torch.ones_like(input_ids)
         more = {"token_type_ids": types} if self._takes_types else {}
         return network(input_ids=input_ids, attention_mask=attention_mask, **more)
 
@@ -202,6 +222,12 @@ class TextModule(nn.Module):
         return embeddings
 
 
+def module_inputs(batch: Batch) -> dict[str, Tensor | None]:
+    """Return what a module takes of a batch; a mask that is not there is None."""
+    prepared = {name: batch[name] for name in _PREPARED if name in batch}
+    return {name: batch.get(name) for name in _INPUTS} | prepared
+
+
 class TokenModule(TextModule):
     """A transformer with a linear head on each piece; an item is a piece."""
 
@@ -240,21 +266,42 @@ class PairModule(SequenceModule):
         nn.init.zeros_(self.comparison.bias)
         self._load_saved_head(model)
 
-    def row_logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor | None:
+    def prepare(self, batch: Batch) -> Batch:
+        """Return a batch with each text of each pair alone: its pieces, mask and token types."""
+        if self._frames is None:
+            return batch
+        return batch | self._texts(batch["input_ids"], batch["attention_mask"])
+
+    def row_logits(
+        self, input_ids: Tensor, attention_mask: Tensor | None, prepared: Batch | None = None
+    ) -> Tensor | None:
         """Return the logits of the comparison, if it can be seen where the second text begins."""
         if self._frames is None:
             return None
-        compared = self.comparison(self.dropout(self.compare(input_ids, attention_mask)))
-        logits: Tensor = compared.float()
-        return logits
+        if not prepared:
+            assert attention_mask is not None
+            prepared = self._texts(input_ids, attention_mask)
+        logits: Tensor = self.comparison(self.dropout(self.compare(prepared)))
+        return logits.float()
 
-    def compare(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    def compare(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
-        alone = [
-            self._alone(input_ids, *place) for place in self._places(input_ids, attention_mask)
-        ]
-        u, v = (self._mean_state(*text) for text in alone)
+        u, v = (
+            self._mean_state(
+                prepared[f"{t}_ids"], prepared.get(f"{t}_mask"), prepared[f"{t}_types"]
+            )
+            for t in _TEXTS
+        )
         return torch.cat([(u - v).abs(), u * v], dim=1)
+
+    def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
+        """Return what :meth:`compare` takes."""
+        places = self._places(input_ids, attention_mask)
+        return {
+            f"{text}_{what}": tensor
+            for text, place in zip(_TEXTS, places)
+            for what, tensor in zip(_OF_TEXT, self._alone(input_ids, *place))
+        }
 
     def _places(self, input_ids: Tensor, attention_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Return the first piece and the number of pieces of each text, of shape (n_rows,)."""
@@ -276,7 +323,7 @@ class PairModule(SequenceModule):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Put the special tokens of one text around a part of each row.
 
-        Returned are its pieces, which of them are of the text, and how many there are in all.
+        Returned are its pieces, their mask and their token types, each of shape (n_rows, width).
         """
         assert self._frames is not None
         frame, width = self._frames.one, input_ids.shape[1]
@@ -293,18 +340,19 @@ class PairModule(SequenceModule):
         for place, tokens in zip(starts, frame.special):
             for i, token in enumerate(tokens):
                 pieces = torch.where(position == place + i, token, pieces)
-        return pieces, is_text, length + frame.n_special
+        mask = (position < length[:, None] + frame.n_special).long()
+        return pieces, mask, torch.where(is_text, frame.text_types[0], 0)
 
-    def _mean_state(self, pieces: Tensor, is_text: Tensor, length: Tensor) -> Tensor:
+    def _mean_state(self, pieces: Tensor, mask: Tensor | None, types: Tensor) -> Tensor:
         """Return the mean of the states of each row, as long as the root of their number."""
-        assert self._frames is not None
-        mask = (torch.arange(pieces.shape[1], device=pieces.device) < length[:, None]).long()
-        types = torch.where(is_text, self._frames.one.text_types[0], 0)
         output = self.read(self.transformer.base_model, pieces, mask, types)
-        mean: Tensor = (output.last_hidden_state.float() * mask[:, :, None]).sum(1)
-        mean = mean / length[:, None]
-        states: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
-        return states
+        states = output.last_hidden_state.float()
+        if mask is None:
+            mean: Tensor = states.mean(1)
+        else:
+            mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+        normalized: Tensor = nn.functional.normalize(mean, dim=1) * mean.shape[1] ** 0.5
+        return normalized
 
 
 class SpanModule(TextModule):
@@ -320,15 +368,21 @@ class SpanModule(TextModule):
 class QueryModule(TextModule):
     """A transformer that scores words as starts and ends of entities, and pairs of them as matches.
 
-    An item is a piece; its logits are its scores as start and as end, and the vectors whose product
-    is the score of a match (``n_classes`` numbers in all). So no pair has a vector of its own.
+    An item is a piece; its logits are its scores as start and as end (``n_classes`` is 2), and the
+    two vectors of ``match_size`` numbers whose product is the score of a match. So no pair has a
+    vector of its own.
     """
 
     _auto_class = "AutoModel"
 
+    def __init__(self, model: str, n_classes: int, *, match_size: int, **more: Any) -> None:
+        self._match_size = match_size
+        super().__init__(model, n_classes, **more)
+
     def _add_head(self, model: str) -> None:
         self.dropout = self._make_dropout()
-        self.head = nn.Linear(self.transformer.config.hidden_size, self._n_classes)
+        n_outputs = self._n_classes + 2 * self._match_size
+        self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
@@ -337,7 +391,7 @@ class QueryModule(TextModule):
 
     @property
     def n_outputs(self) -> int:
-        return 2 + (self._n_classes - 2) * (1 + len(self.members))
+        return self._n_classes + 2 * self._match_size * (1 + len(self.members))
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Put vectors behind one another, so that their product is the mean of the products."""

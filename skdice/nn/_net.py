@@ -2,6 +2,8 @@
 
 import copy
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,14 @@ from torch import Tensor
 from ..losses import Loss
 from ._batching import Batch, Batcher, to_device
 from ._callbacks import CtrlC
+from ._modules import module_inputs
 from ._progress import with_progress
 from ._runtime import ALONE, autocast
+from ._speedups import own_attention
 from ._training_state import Progress
 
-_MODULE_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "row", "column")
+# Numbers that are collected on a GPU before they are copied: each copy waits for it.
+_COLLECTED = 2**24
 
 
 class TextNet(NeuralNet):
@@ -66,8 +71,8 @@ class TextNet(NeuralNet):
         return [("epoch_timer", EpochTimer())]
 
     def initialize_criterion(self) -> "TextNet":
-        """Copy the loss; its buffers go to the device."""
-        self.criterion_ = copy.deepcopy(self.loss)
+        """Copy the loss to the device, with its class weights."""
+        self.criterion_ = copy.deepcopy(self.loss).to(self.device)
         return self
 
     def initialize_optimizer(self, *args: Any, **kwargs: Any) -> "TextNet":
@@ -121,23 +126,36 @@ class TextNet(NeuralNet):
         together share out the windows, and all get all logits; if ``verbose``, the first one shows
         how far it is.
         """
-        network = self._run_module if network is None else network
         self._set_training(False)
         windows = self.ranks_.own(np.arange(len(batcher.dataset)))
         shape = (batcher.dataset.n_items, self.module_.n_outputs)
-        logits = np.zeros(shape, dtype=np.float32)
-        with torch.inference_mode(), autocast(self.predict_precision, self.device):
+        logits = torch.zeros(shape)
+        is_on_gpu = network is None and torch.device(self.device).type == "cuda"
+        batcher = replace(batcher, device=str(self.device) if is_on_gpu else "cpu")
+        attention = own_attention(self.module_) if is_on_gpu else nullcontext()
+        found: list[tuple[Tensor, Tensor]] = []
+        n_found = 0
+        with torch.inference_mode(), autocast(self.predict_precision, self.device), attention:
             batches: Iterable[tuple[np.ndarray, Batch]] = batcher.by_length(windows)
             if verbose and self.ranks_.is_first:
                 batches = with_progress(batches, batcher.lengths, windows)
             for _, batch in batches:
-                logits[batch["item"].numpy()] = network(batch)
-        self.ranks_.add_up([torch.from_numpy(logits)])
-        return logits
+                part = self._run(batch) if network is None else torch.from_numpy(network(batch))
+                found.append((batch["item"], part))
+                n_found += part.numel()
+                if n_found >= _COLLECTED:
+                    _collect(found, logits)
+                    n_found = 0
+            _collect(found, logits)
+        self.ranks_.add_up([logits])
+        return logits.numpy()
 
-    def _run_module(self, batch: Batch) -> np.ndarray:
-        part = self.module_(**module_inputs(to_device(batch, self.device)))
-        logits: np.ndarray = part.cpu().numpy()
+    def send(self, batch: Batch) -> Batch:
+        """Return a batch on the device, prepared for the module."""
+        return to_device(self.module_.prepare(batch), self.device)
+
+    def _run(self, batch: Batch) -> Tensor:
+        logits: Tensor = self.module_(**module_inputs(self.send(batch)))
         return logits
 
     def drop_training_state(self) -> None:
@@ -146,5 +164,9 @@ class TextNet(NeuralNet):
         self.optimizer_ = None
 
 
-def module_inputs(batch: Batch) -> dict[str, Tensor]:
-    return {name: batch[name] for name in _MODULE_INPUTS if name in batch}
+def _collect(found: list[tuple[Tensor, Tensor]], logits: Tensor) -> None:
+    """Copy the rows that were found, with their numbers, into all logits."""
+    if found:
+        items, parts = zip(*found)
+        logits[torch.cat(items)] = torch.cat(parts).cpu()
+        found.clear()

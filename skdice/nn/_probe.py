@@ -67,7 +67,8 @@ def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
         with unchanged(module), torch.no_grad(), quiet_transformers():
             module.eval()
             alone, beside, padded = (
-                module(**_inputs(probe, windows, device)) for windows in ([0], [0, 1], [0, 2])
+                module(**_inputs(module, probe, windows, device))
+                for windows in ([0], [0, 1], [0, 2])
             )
     except Exception as error:
         raise ValueError(
@@ -84,9 +85,12 @@ def padding_is_masked(module: Any, probe: Batcher, device: Any) -> bool:
     return _are_close(alone, padded)
 
 
-def _inputs(probe: Batcher, windows: list[int], device: Any) -> dict[str, Tensor]:
-    batch = to_device(probe.collate(np.array(windows)), device)
-    return {name: tensor for name, tensor in batch.items() if name != "item"}
+def _inputs(
+    module: Any, probe: Batcher, windows: list[int], device: Any
+) -> dict[str, Tensor | None]:
+    batch = to_device(module.prepare(probe.collate(np.array(windows))), device)
+    inputs = {name: tensor for name, tensor in batch.items() if name != "item"}
+    return {"attention_mask": None, **inputs}
 
 
 def _are_close(one: Tensor, other: Tensor) -> bool:

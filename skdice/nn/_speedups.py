@@ -1,8 +1,8 @@
-"""Blocks in which a module trains faster than as it is.
+"""Blocks in which a module runs faster than as it is.
 
-Dropout leaves attention one fused kernel; and of the embedding matrix only those rows are trained
-that occur in the training texts. The matrix is often the largest part of a model; a plain optimiser
-visits all of it in every step.
+Attention keeps torch's fused kernel in spite of dropout, and does not wait for a GPU; and of the
+embedding matrix only those rows are trained that occur in the training texts. The matrix is often
+the largest part of a model; a plain optimiser visits all of it in every step.
 """
 
 from collections.abc import Iterator
@@ -15,43 +15,69 @@ from torch import Tensor, nn
 
 from .._pretrained import quiet_transformers
 
-# What transformers is told that attention with dropout after it is called, and how it is told.
+# The name under which transformers knows the attention of this module.
 _NAME = "skdice"
 _SETTER = "set_attn_implementation"
-# From this share of rows on, a matrix of its own for them saves nothing.
+# Of rows, the share from which on a matrix of its own for them saves nothing.
 _MOST_USED = 0.9
 
 
-@contextmanager
-def dropout_after_attention(module: nn.Module) -> Iterator[None]:
-    """Drop parts of what attention gives, in place of its weights, inside the block.
+def is_fused(network: Any) -> bool:
+    """Whether a transformer leaves attention to torch's fused kernel, and masks to transformers."""
+    return getattr(network.config, "_attn_implementation", None) in ("sdpa", _NAME)
 
-    Where a CPU trains, there is no fused kernel that drops weights: all of them would be written
-    out. Models that do not leave attention to torch's fused kernel are left alone.
+
+@contextmanager
+def own_attention(module: nn.Module) -> Iterator[None]:
+    """Have the transformers in a module attend by :func:`_attend` inside the block.
+
+    Models that do not leave attention to torch's fused kernel are left alone.
     """
-    transformers: Any = (part for part in module.modules() if hasattr(part, _SETTER))
-    transformer = next(transformers, None)
-    if transformer is None or transformer.config._attn_implementation != "sdpa":
+    parts: Any = module.modules()
+    networks = [part for part in parts if hasattr(part, _SETTER)]
+    networks = [network for network in networks if network.config._attn_implementation == "sdpa"]
+    if not networks:
         yield
         return
     from transformers import AttentionInterface, AttentionMaskInterface
 
     AttentionInterface.register(_NAME, _attend)
-    AttentionMaskInterface.register(_NAME, AttentionMaskInterface()["sdpa"])
+    AttentionMaskInterface.register(_NAME, _mask)
     with quiet_transformers():
-        transformer.set_attn_implementation(_NAME)
+        for network in networks:
+            network.set_attn_implementation(_NAME)
     try:
         yield
     finally:
         with quiet_transformers():
-            transformer.set_attn_implementation("sdpa")
+            for network in networks:
+                network.set_attn_implementation("sdpa")
 
 
 def _attend(*inputs: Any, dropout: float = 0.0, **options: Any) -> tuple[Any, None]:
+    """Drop parts of what attention gives, in place of its weights.
+
+    A CPU has no fused kernel that drops weights: all of them would be written out.
+    """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     output, weights = sdpa_attention_forward(*inputs, dropout=0.0, **options)
     return nn.functional.dropout(output, dropout), weights
+
+
+def _mask(*args: Any, attention_mask: Tensor | None = None, **options: Any) -> Tensor | None:
+    """Make the mask for attention.
+
+    Where nothing is padded, none is needed. transformers asks the mask for that, and would wait for
+    a GPU; there, a batch without padding comes without a mask.
+    """
+    from transformers import AttentionMaskInterface
+
+    if attention_mask is not None and attention_mask.device.type == "cuda":
+        options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    make = AttentionMaskInterface()["sdpa"]
+    mask: Tensor | None = make(*args, attention_mask=attention_mask, **options)
+    return mask
 
 
 @contextmanager

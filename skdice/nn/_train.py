@@ -14,12 +14,13 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient
-from ._batching import Batch, StepSampler, to_device
+from ._batching import Batch, StepSampler
 from ._callbacks import ctrl_c_told_apart
 from ._chain import TagChain
-from ._net import TextNet, module_inputs
+from ._modules import module_inputs
+from ._net import TextNet
 from ._runtime import ALONE, LostProcessError, autocast
-from ._speedups import compact_embedding, dropout_after_attention
+from ._speedups import compact_embedding, own_attention
 from ._training_state import State, restore_state, state_of
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
@@ -73,7 +74,7 @@ def train(
             ctrl_c_told_apart(),
             sampler.ranks.left_on_error(NotFiniteError),
             compact_embedding(net.module_, pieces),
-            dropout_after_attention(net.module_),
+            own_attention(net.module_),
         ):
             _Run(net, sampler, chain, shift).run(validate, patience, checkpoint, state)
     except LostProcessError as lost:
@@ -157,7 +158,7 @@ class _Run:
         net.history.record("n_texts", self.sampler.n_texts)
         for number, step in enumerate(self.sampler, start=1):
             where = f"epoch {progress.epoch + 1}, batch {number} of {len(self.sampler)}"
-            step = [to_device(batch, net.device) for batch in step]
+            step = [net.send(self._prepared(batch)) for batch in step]
             net.notify("on_batch_begin", batch=step, training=True)
             rates.append(self.scheduler.get_last_lr()[0])
             losses.append(self._step(step, where))
@@ -198,6 +199,9 @@ class _Run:
         self.scaler.update()
         self.scheduler.step()
         return loss
+
+    def _prepared(self, batch: Batch) -> Batch:
+        return batch if self.chain is None else self.chain.with_geometry(batch)
 
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.net.precision, self.net.device):

@@ -157,7 +157,7 @@ class Answering(Task):
         others = np.delete(np.arange(len(target)), first)
         # Of one softmax over a window, the odds of "no answer" say all.
         for items in (first,) if is_over_positions(loss) else (first, others):
-            shift[items] = prior_shift(target[items, :2], 2, weight[items], share[items])
+            shift[items] = prior_shift(target[items], 2, weight[items], share[items])
         return shift
 
     # -- deciding ---------------------------------------------------------------------------------

@@ -168,7 +168,11 @@ class Querying(WordTask):
 
     @property
     def n_outputs(self) -> int:
-        return 2 + 2 * _MATCH_SIZE
+        return 2  # The logits of starts and of ends.
+
+    @property
+    def match_size(self) -> int:
+        return _MATCH_SIZE
 
     def criterion(self, loss: Loss) -> QueryLoss:
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
@@ -176,9 +180,9 @@ class Querying(WordTask):
     def shift(
         self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> np.ndarray:
-        shift = np.zeros(self.n_outputs, dtype=np.float32)
+        shift = np.zeros(2 + 2 * _MATCH_SIZE, dtype=np.float32)
         assert lesson.dataset.target is not None
-        shift[:2] = prior_shift(lesson.dataset.target[:, :2], 2, weight, share)
+        shift[:2] = prior_shift(lesson.dataset.target, 2, weight, share)
         return shift
 
     # -- deciding ---------------------------------------------------------------------------------

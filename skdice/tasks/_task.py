@@ -270,6 +270,11 @@ class Task(ABC):
         return None
 
     @property
+    def match_size(self) -> int | None:
+        """Size of the vectors whose product scores the match of a start with an end."""
+        return None
+
+    @property
     def model_config(self) -> dict[str, Any]:
         """Entries of ``config.json`` that say what the outputs mean."""
         return {}

@@ -37,9 +37,13 @@ class EncodedDataset:
     items: Ragged  # positions in the window of the pieces whose logits count, int32
     text: np.ndarray  # that each window belongs to, (n_windows,), int64
     item_offsets: np.ndarray  # (n_texts + 1,), int64
-    # (n_items,): class indices. Multi-label: (n_items, n_labels), 0 and 1.
+    # (n_items,): class indices. Multi-label: (n_items, n_labels), 0 and 1. Questions and queries:
+    # (n_items, 2), whether an answer or entity starts there, and whether one ends there.
     target: np.ndarray | None = None
     weight: np.ndarray | None = None  # (n_texts,), float32
+    # A row for each window with the (start, end) of each entity that lies in it, as numbers of its
+    # items, (n_entities, 2). Of queries only.
+    matches: Ragged | None = None
 
     def __len__(self) -> int:
         return len(self.text)
@@ -73,6 +77,7 @@ class EncodedDataset:
             item_offsets=offsets_from_lengths(item_stop - item_start),
             target=None if self.target is None else self.target[items],
             weight=None if self.weight is None else self.weight[texts],
+            matches=None if self.matches is None else self.matches.take(windows),
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ class EncodedQueries:
 
     The items are, window by window, the words that start in it; a word is scored on its first
     piece. The windows of a sentence lie side by side, query by query. The texts of the data set are
-    the sentences, its targets those of :class:`skdice.losses._combined.QueryLoss`.
+    the sentences.
     """
 
     dataset: EncodedDataset
@@ -79,9 +80,9 @@ def encode_queries(
     window = np.repeat(np.arange(len(query)), np.diff(item_offsets))
     place = first[words] - text_offsets[sentence[window]]
     word = words - word_offsets[sentence[window]]
-    target, n_uncovered = None, 0
+    target, matches, n_uncovered = None, None, 0
     if spans is not None:
-        target, n_uncovered = _targets(spans, sentence, query, word, window, item_offsets)
+        target, matches, n_uncovered = _targets(spans, sentence, query, word, item_offsets)
     n_items = np.bincount(sentence[window], minlength=len(sentences)).astype(np.int64)
     return EncodedQueries(
         dataset=EncodedDataset(
@@ -91,6 +92,7 @@ def encode_queries(
             text=sentence,
             item_offsets=offsets_from_lengths(n_items),
             target=target,
+            matches=matches,
         ),
         word=word.astype(np.int32),
         place=place,
@@ -120,30 +122,28 @@ def _targets(
     sentence: np.ndarray,
     query: np.ndarray,
     word: np.ndarray,
-    window: np.ndarray,
     item_offsets: np.ndarray,
-) -> tuple[np.ndarray, int]:
-    """Return the targets of all items, and how many spans are in no window."""
+) -> tuple[np.ndarray, Ragged, int]:
+    """Return the targets of all items, the spans of all windows, and how many are in none."""
     of_row: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for i, row in enumerate(spans):
         for start, end, label in row:
             of_row.setdefault((i, label), []).append((start, end - 1))
     uncovered = {(key, span) for key, row in of_row.items() for span in row}
-    borders = np.zeros((len(word), 2), dtype=np.int32)
-    lengths: dict[int, list[int]] = {}  # Of the spans that start with an item.
-    for w, key in enumerate(zip(sentence.tolist(), query.tolist())):
-        low, high = item_offsets[w], item_offsets[w + 1]
+    target = np.zeros((len(word), 2), dtype=np.int32)
+    matches: list[list[tuple[int, int]]] = []
+    bounds = pairwise(item_offsets.tolist())
+    for key, (low, high) in zip(zip(sentence.tolist(), query.tolist()), bounds):
+        inside = []
         for span in of_row.get(key, ()) if high > low else ():
-            # Items of a window are words side by side.
-            places = [low + place - word[low] for place in span]
-            for column, place in enumerate(places):
-                if low <= place < high:
-                    borders[place, column] = 1
-            if low <= places[0] and places[1] < high:
-                lengths.setdefault(places[0], []).append(places[1] - places[0] + 1)
+            # The items of a window are words side by side.
+            start, end = (place - int(word[low]) for place in span)
+            for column, place in enumerate((start, end)):
+                if 0 <= place < high - low:
+                    target[low + place, column] = 1
+            if start >= 0 and end < high - low:
+                inside.append((start, end))
                 uncovered.discard((key, span))
-    target = np.zeros((len(word), 3 + max(map(len, lengths.values()), default=0)), dtype=np.int32)
-    target[:, :2], target[:, 2] = borders, window
-    for place, found in lengths.items():
-        target[place, 3 : 3 + len(found)] = found
-    return target, len(uncovered)
+        matches.append(inside)
+    flat = np.array([span for row in matches for span in row], dtype=np.int32).reshape(-1, 2)
+    return target, Ragged(flat, offsets_from_lengths([len(row) for row in matches])), len(uncovered)

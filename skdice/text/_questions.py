@@ -19,8 +19,7 @@ _IGNORED = -100
 class EncodedQuestions:
     """Questions with their contexts, each in as many windows as the context needs.
 
-    The items are, window by window, the no-answer position and the pieces of the context. The
-    targets have the columns of :class:`skdice.losses._combined.SpanLoss`.
+    The items are, window by window, the no-answer position and the pieces of the context.
     """
 
     dataset: EncodedDataset
@@ -224,10 +223,9 @@ def _targets(
     uncovered = np.flatnonzero((gold[:, 0] >= 0) & ~covered)
 
     window = np.repeat(np.arange(len(row)), np.diff(item_offsets))
-    target = np.zeros((len(window), 3), dtype=np.int32)
-    target[:, 2] = window
+    target = np.zeros((len(window), 2), dtype=np.int32)
     for column, place in enumerate((first, last)):
         target[item_offsets[:-1] + np.where(is_whole, place - window_start + 1, 0), column] = 1
     is_left_out = is_part & ~covered[row]
-    target[is_left_out[window], :2] = _IGNORED
+    target[is_left_out[window]] = _IGNORED
     return target, uncovered

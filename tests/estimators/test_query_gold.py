@@ -76,7 +76,7 @@ class TestLongSentences:
         y = [gold, [(0, 1, "PER")], gold]
         encoded = fitted._encode(X, y)
         assert encoded.n_uncovered == 0
-        logits = perfect_logits(encoded.dataset.target)
+        logits = perfect_logits(encoded.dataset)
         monkeypatch.setattr(fitted, "_predict_logits", lambda dataset: logits)
         monkeypatch.setattr(fitted, "decode", "nested")
         assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
@@ -88,16 +88,17 @@ class TestLongSentences:
         assert {(1, 2, "LOC"), (3, 4, "PER")} <= set(plain(fitted.predict_spans(X))[0])
 
 
-def perfect_logits(target, size=64):
+def perfect_logits(dataset, size=64):
     """Return logits above 0 for the gold starts, ends and matches, and below for all others."""
-    logits = np.zeros((len(target), 2 + 2 * size))
-    logits[:, :2] = 2 * target[:, :2] - 1
+    logits = np.zeros((dataset.n_items, 2 + 2 * size))
+    logits[:, :2] = 2 * dataset.target - 1
     start, end = logits[:, 2 : 2 + size], logits[:, 2 + size :]
     start[:, 0], end[:, 0] = 1, -8  # All matches are -1 ...
-    for n, (item, column) in enumerate(np.argwhere(target[:, 3:])):
+    first = np.repeat(dataset.items.offsets[:-1], dataset.matches.lengths)[:, None]
+    for n, (i, j) in enumerate(first + dataset.matches.values):
         # ... but those with a number in common, which no other span nearby has.
         number = 1 + n % (size - 1)
-        start[item, number] = end[item + target[item, 3 + column] - 1, number] = 4
+        start[i, number] = end[j, number] = 4
     return logits
 
 

@@ -8,10 +8,10 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from skdice.losses import DiceLoss, _combined
-from skdice.losses._combined import Candidates, QueryLoss
+from skdice.losses._combined import Candidates, QueryLoss, QueryTarget
 
 from ..nn.toy import ToyModule, forward_of
-from .catalogue import value_and_gradient
+from .catalogue import IGNORED, value_and_gradient
 from .windows import LOSSES, SIZE, make_step, run_step
 from .windows import query_windows as make_windows
 
@@ -21,14 +21,14 @@ each_loss = pytest.mark.parametrize("name", LOSSES)
 each_candidates = pytest.mark.parametrize("candidates", CERTAIN)
 
 
-def naive_matches(logits, target, spans, candidates):
-    """Return scores and targets of the candidate pairs, and the windows they are in."""
-    scores, gold, windows = [], [], []
-    for w in torch.unique(target[:, 2]).tolist():
-        items = (target[:, 2] == w).nonzero().squeeze(1).tolist()
+def naive_matches(logits, target, candidates):
+    """Return scores and targets of the candidate pairs, and the first words of these."""
+    scores, gold, firsts = [], [], []
+    for w in target.row.unique().tolist():
+        items = (target.row == w).nonzero().squeeze(1).tolist()
         for a, start in enumerate(items):
             for b, end in enumerate(items[a:], start=a):
-                is_start, is_end = target[start, 0] == 1, target[end, 1] == 1
+                is_start, is_end = target.border[start, 0] == 1, target.border[end, 1] == 1
                 chosen = {
                     "all": True,
                     "gold": is_start and is_end,
@@ -38,20 +38,19 @@ def naive_matches(logits, target, spans, candidates):
                 if chosen:
                     vectors = logits[start, 2 : 2 + SIZE], logits[end, 2 + SIZE :]
                     scores.append((vectors[0] * vectors[1]).sum() / SIZE**0.5)
-                    gold.append(int((w, a, b) in spans))
-                    windows.append(w)
+                    gold.append(int(target.match[w, a, b]))
+                    firsts.append(start)
     scores = torch.stack(scores) if scores else logits.new_zeros(0)
-    return scores, torch.tensor(gold, dtype=torch.int64), torch.tensor(windows, dtype=torch.int64)
+    return scores, torch.tensor(gold, dtype=torch.int64), firsts
 
 
-def naive_loss(loss, spans, candidates, weights=(1.0, 1.0, 0.1)):
+def naive_loss(loss, candidates, weights=(1.0, 1.0, 0.1)):
     def value(logits, target, sample_weight=None):
-        scores, gold, windows = naive_matches(logits, target, spans, candidates)
-        first = torch.searchsorted(target[:, 2].contiguous(), windows.to(target.dtype))
+        scores, gold, firsts = naive_matches(logits, target, candidates)
         parts = [
-            loss(logits[:, 0], target[:, 0].long(), sample_weight),
-            loss(logits[:, 1], target[:, 1].long(), sample_weight),
-            loss(scores, gold, None if sample_weight is None else sample_weight[first]),
+            loss(logits[:, 0], target.border[:, 0].long(), sample_weight),
+            loss(logits[:, 1], target.border[:, 1].long(), sample_weight),
+            loss(scores, gold, None if sample_weight is None else sample_weight[firsts]),
         ]
         return sum(w * part for w, part in zip(weights, parts)) / sum(weights)
 
@@ -64,11 +63,10 @@ def naive_loss(loss, spans, candidates, weights=(1.0, 1.0, 0.1)):
 def test_is_the_weighted_mean_of_three_losses(name, candidates, weighted):
     loss = QueryLoss(LOSSES[name], match_candidates=candidates)
     for seed in range(3):
-        logits, target, spans = make_windows(seed=seed)
-        weight = torch.linspace(0.5, 2, 5).double()[target[:, 2].long()] if weighted else None
-        expected = value_and_gradient(
-            naive_loss(LOSSES[name], spans, candidates), logits, target, weight
-        )
+        logits, target = make_windows(seed=seed)
+        weight = torch.linspace(0.5, 2, 5).double()[target.row] if weighted else None
+        naive = naive_loss(LOSSES[name], candidates)
+        expected = value_and_gradient(naive, logits, target, weight)
         got = value_and_gradient(loss, logits, target, weight)
         torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-12)
         assert got[1][:, 2:].abs().max() > 0, "matches are not learned"
@@ -76,35 +74,40 @@ def test_is_the_weighted_mean_of_three_losses(name, candidates, weighted):
 
 @pytest.mark.parametrize("weights", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (2, 2, 0.2), (1, 1, 0.1)])
 def test_weights_of_the_three_losses(weights):
-    logits, target, spans = make_windows()
+    logits, target = make_windows()
     got = QueryLoss(DiceLoss(), weights, "all")(logits, target)
-    expected = naive_loss(DiceLoss(), spans, "all", weights)(logits, target)
+    expected = naive_loss(DiceLoss(), "all", weights)(logits, target)
     torch.testing.assert_close(got, expected)
     scaled = QueryLoss(DiceLoss(), tuple(10 * w for w in weights), "all")(logits, target)
     torch.testing.assert_close(scaled, got)
 
 
+def without_spans(target):
+    border, match = torch.zeros_like(target.border), torch.zeros_like(target.match)
+    return target._replace(border=border, match=match)
+
+
 def test_candidates_contain_each_other(monkeypatch):
     monkeypatch.setattr(_combined, "_RANDOM_SHARE", 0.3)
-    logits, target, _ = make_windows([12, 30, 8])
+    logits, target = make_windows([12, 30, 8])
     pairs = {}
     for candidates in ("gold", "pred_and_gold", "pred_gold_random", "all"):
         torch.manual_seed(0)
         loss = QueryLoss(DiceLoss(), match_candidates=candidates)
-        pairs[candidates] = set(loss._matches(logits, target.long(), None)[0].tolist())
+        gold = loss.parts(logits, target, None)[2][1]
+        pairs[candidates] = set((gold != IGNORED).nonzero().squeeze(1).tolist())
     sizes = [len(found) for found in pairs.values()]
     assert pairs["gold"] < pairs["pred_and_gold"] < pairs["pred_gold_random"] < pairs["all"], sizes
 
 
 def test_random_candidates_are_about_one_in_a_hundred():
-    logits, target, _ = make_windows([512] * 8)
+    logits, target = make_windows([512] * 8)
     logits[:, :2] = -1.0
-    target[:, :2] = 0
-    target[:, 3:] = 0
+    target = without_spans(target)
     torch.manual_seed(0)
     loss = QueryLoss(DiceLoss())
-    n_random = int(loss._boundaries(logits[:, 0], target[:, 0]).sum())
-    assert 20 < n_random < 65
+    is_candidate = (loss.parts(logits, target, None)[2][1] != IGNORED).view(8, 512, 512)
+    assert 20 < int(is_candidate.any(2).sum()) < 65
     torch.manual_seed(0)
     first = loss(logits, target)
     torch.manual_seed(0)
@@ -114,9 +117,8 @@ def test_random_candidates_are_about_one_in_a_hundred():
 @each_loss
 def test_no_candidate_pairs(name):
     """Starts and ends are learned still, matches get no gradient."""
-    logits, target, _ = make_windows(n_spans=1)
-    target[:, :2] = 0
-    target[:, 3:] = 0
+    logits, target = make_windows(n_spans=1)
+    target = without_spans(target)
     loss = QueryLoss(LOSSES[name], match_candidates="gold")
     value, gradient = value_and_gradient(loss, logits, target)
     assert value.isfinite()
@@ -152,7 +154,7 @@ def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
     value, gradients = run_step(module, loss, batches)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        parts = [loss.sums(forward_of(module)(batch), batch["target"]) for batch in batches]
+        parts = [loss.sums(forward_of(module)(batch), loss.target(batch)) for batch in batches]
         expected_value = loss.value(torch.stack(parts).sum(0))
     expected = torch.autograd.grad(expected_value, list(module.parameters()))
     torch.testing.assert_close(value, expected_value.detach(), rtol=1e-6, atol=0)
@@ -162,9 +164,13 @@ def test_replayed_batches_meet_the_same_random_candidates(name, monkeypatch):
 def peak_memory(loss, n_windows, n_words, size=64):
     """Return the bytes that forward and backward have in tensors at once, beyond their inputs."""
     logits = torch.randn(n_windows * n_words, 2 + 2 * size, requires_grad=True)
-    target = torch.zeros(n_windows * n_words, 4, dtype=torch.int32)
-    target[:, 2] = torch.arange(n_windows).repeat_interleave(n_words)
-    target[::20, 0] = target[::20, 1] = target[::20, 3] = 1
+    border = torch.zeros(n_windows * n_words, 2, dtype=torch.int32)
+    border[::20] = 1
+    row = torch.arange(n_windows).repeat_interleave(n_words)
+    place = torch.arange(n_words).repeat(n_windows)
+    match = torch.zeros(n_windows, n_words, n_words, dtype=torch.bool)
+    match[row[::20], place[::20], place[::20]] = True
+    target = QueryTarget(border, row, place, match)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         loss(logits, target).backward()
     events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
@@ -179,4 +185,4 @@ def test_memory_of_all_pairs(name):
     """No pair has a vector: 8 windows of 512 words would need 1 GB for those of size 64 alone."""
     loss = QueryLoss(LOSSES[name], match_candidates="all")
     n_bytes = peak_memory(loss, n_windows=8, n_words=512)
-    assert 8 * 512 * 512 * 4 < n_bytes < 200e6
+    assert 8 * 512 * 512 * 4 < n_bytes < 250e6

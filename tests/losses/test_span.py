@@ -11,6 +11,7 @@ from skdice.losses._combined import SpanLoss
 from . import windows
 from .catalogue import IGNORED, value_and_gradient
 from .windows import span_windows as make_windows
+from .windows import take
 
 CE = SpanLoss(CrossEntropyLoss())
 LOSSES = {name: SpanLoss(loss) for name, loss in windows.LOSSES.items()}
@@ -20,23 +21,17 @@ each_loss = pytest.mark.parametrize("name", LOSSES)
 each_lengths = pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 
 
-def parts_of(logits, target):
-    """Return the windows one by one."""
-    n_items = torch.unique_consecutive(target[:, 2], return_counts=True)[1].tolist()
-    return list(zip(logits.split(n_items), target.split(n_items)))
-
-
 def padded_cross_entropy(logits, target, sample_weight=None):
     """The loss of torch over windows filled up with what has no probability."""
     sides = []
     for column in (0, 1):
         windows, gold, weights = [], [], []
-        for i in torch.unique(target[:, 2]):
-            here = target[:, 2] == i
-            if (target[here, column] == IGNORED).all():
+        for i in target.row.unique():
+            here = target.row == i
+            if (target.border[here, column] == IGNORED).all():
                 continue
             windows.append(logits[here, column])
-            gold.append((target[here, column] == 1).nonzero().item())
+            gold.append((target.border[here, column] == 1).nonzero().item())
             weights.append(1.0 if sample_weight is None else sample_weight[here][0].item())
         padded = torch.nn.utils.rnn.pad_sequence(
             windows, batch_first=True, padding_value=-torch.inf
@@ -57,7 +52,7 @@ def assert_float32_is_close(got, expected):
 def test_cross_entropy_is_that_of_padded_windows(lengths, dtype):
     for seed in range(3):
         logits, target = make_windows(lengths, seed, dtype=dtype, ignored=[2])
-        for weight in (None, torch.linspace(0.5, 2, len(lengths)).double()[target[:, 2].long()]):
+        for weight in (None, torch.linspace(0.5, 2, len(lengths)).double()[target.row]):
             got = value_and_gradient(CE, logits, target, weight)
             expected = value_and_gradient(padded_cross_entropy, logits, target, weight)
             assert_float32_is_close(got, expected)
@@ -85,7 +80,7 @@ def mean_of_sides(name):
     loss = windows.LOSSES[name]
 
     def mean(logits, target, sample_weight=None):
-        start, end = (loss(logits[:, i], target[:, i].long(), sample_weight) for i in (0, 1))
+        start, end = (loss(logits[:, i], target.border[:, i].long(), sample_weight) for i in (0, 1))
         return (start + end) / 2
 
     return mean
@@ -95,7 +90,7 @@ def mean_of_sides(name):
 @each_lengths
 def test_other_losses_are_the_mean_of_starts_and_ends(name, lengths):
     logits, target = make_windows(lengths, ignored=[2])
-    for weight in (None, torch.linspace(0.5, 2, len(lengths)).double()[target[:, 2].long()]):
+    for weight in (None, torch.linspace(0.5, 2, len(lengths)).double()[target.row]):
         got = value_and_gradient(LOSSES[name], logits, target, weight)
         expected = value_and_gradient(mean_of_sides(name), logits, target, weight)
         torch.testing.assert_close(got, expected)
@@ -105,9 +100,10 @@ def test_other_losses_are_the_mean_of_starts_and_ends(name, lengths):
 @each_loss
 def test_ignored_windows_change_nothing(name, bad):
     logits, target = make_windows([3, 1, 7, 2, 2], ignored=[0, 2])
-    kept = target[:, 0] != IGNORED
-    weight = torch.linspace(0.5, 2, 5).double()[target[:, 2].long()]
-    expected = value_and_gradient(LOSSES[name], logits[kept], target[kept], weight[kept])
+    kept = target.border[:, 0] != IGNORED
+    weight = torch.linspace(0.5, 2, 5).double()[target.row]
+    *rest, items = take(logits, target, [1, 3, 4])
+    expected = value_and_gradient(LOSSES[name], *rest, weight[items])
     logits[~kept] = bad
     value, gradient = value_and_gradient(LOSSES[name], logits, target, weight)
     assert (gradient[~kept] == 0).all()
@@ -118,7 +114,7 @@ def test_sums_of_hard_examples_do_not_add_up():
     """The hardest negatives of each window are not the hardest of all windows."""
     loss = LOSSES["dsc-batch-micro-square-ohem"]
     logits, target = make_windows([9, 9, 9])
-    parts = torch.stack([loss.sums(*part) for part in parts_of(logits, target)]).sum(0)
+    parts = torch.stack([loss.sums(*take(logits, target, [i])[:2]) for i in range(3)]).sum(0)
     assert not torch.allclose(parts, loss.sums(logits, target))
 
 
@@ -127,10 +123,12 @@ def test_sums_of_hard_examples_do_not_add_up():
 def test_total_weight_divides_the_mean(name, weighted):
     loss = LOSSES[name]
     logits, target = make_windows([3, 1, 7, 2, 5], ignored=[2])
-    weight = torch.linspace(0.5, 2, 5)[target[:, 2].long()] if weighted else None
-    weights = [None] * 5 if weight is None else weight.split([3, 1, 7, 2, 5])
+    weight = torch.linspace(0.5, 2, 5)[target.row] if weighted else None
     total = loss.total_weight(target, weight)
-    parts = [loss.total_weight(part[1], w) for part, w in zip(parts_of(logits, target), weights)]
+    parts = []
+    for i in range(5):
+        _, part, items = take(logits, target, [i])
+        parts.append(loss.total_weight(part, None if weight is None else weight[items]))
     torch.testing.assert_close(torch.stack(parts).sum(), total)
     torch.testing.assert_close(total, loss.sums(logits.float(), target, weight)[1])
     if name == "ce":

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from skdice.losses._combined import QueryTarget, SpanTarget
 from skdice.nn._accumulation import accumulate_gradient
+from skdice.text import Ragged, offsets_from_lengths
 
 from ..nn.toy import forward_of, make_batcher, make_dataset
 from .catalogue import CASES, IGNORED
@@ -26,42 +28,58 @@ LENGTHS = [3, 1, 7, 2, 5]
 def span_windows(lengths=LENGTHS, seed=0, ignored=(), dtype=torch.float64):
     """Return logits and targets of windows with one span each, some of them ignored."""
     rng = np.random.default_rng(seed)
-    window = np.repeat(np.arange(len(lengths)), lengths)
-    target = np.zeros((len(window), 3), dtype=np.int32)
-    target[:, 2] = window
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    border = np.zeros((len(row), 2), dtype=np.int32)
     for i, first in enumerate(np.cumsum(lengths) - lengths):
         start, end = sorted(rng.integers(0, lengths[i], 2))
-        target[first + start, 0] = target[first + end, 1] = 1
-    target[np.isin(window, ignored), :2] = IGNORED
-    logits = 2 * rng.standard_normal((len(window), 2))
-    return torch.from_numpy(logits).to(dtype), torch.from_numpy(target)
+        border[first + start, 0] = border[first + end, 1] = 1
+    border[np.isin(row, ignored)] = IGNORED
+    logits = 2 * rng.standard_normal((len(row), 2))
+    target = SpanTarget(*map(torch.from_numpy, (border, row)))
+    return torch.from_numpy(logits).to(dtype), target
 
 
 def query_windows(lengths=LENGTHS, seed=0, n_spans=2, dtype=torch.float64):
-    """Return logits, targets and the (window, first, last) spans that the targets tell."""
+    """Return logits and targets of windows with some spans."""
     rng = np.random.default_rng(seed)
-    window = np.repeat(np.arange(len(lengths)), lengths)
+    row = np.repeat(np.arange(len(lengths)), lengths)
     first = np.cumsum(lengths) - lengths
-    spans = set()
+    border = np.zeros((len(row), 2), dtype=np.int32)
+    match = np.zeros((len(lengths), max(lengths), max(lengths)), dtype=bool)
     for i, length in enumerate(lengths):
         for _ in range(n_spans):
             start, end = sorted(rng.integers(0, length, 2).tolist())
-            spans.add((i, start, end))
-    target = np.zeros((len(window), 3 + n_spans), dtype=np.int32)
-    target[:, 2] = window
-    for i, start, end in sorted(spans):
-        item = first[i] + start
-        target[item, 0] = target[first[i] + end, 1] = 1
-        target[item, 3 + np.count_nonzero(target[item, 3:])] = end - start + 1
-    logits = 2 * rng.standard_normal((len(window), 2 + 2 * SIZE))
-    return torch.from_numpy(logits).to(dtype), torch.from_numpy(target), spans
+            border[first[i] + start, 0] = border[first[i] + end, 1] = 1
+            match[i, start, end] = True
+    logits = 2 * rng.standard_normal((len(row), 2 + 2 * SIZE))
+    place = np.arange(len(row)) - first[row]
+    target = QueryTarget(*map(torch.from_numpy, (border, row, place, match)))
+    return torch.from_numpy(logits).to(dtype), target
+
+
+def take(logits, target, windows):
+    """Return the logits and targets of some windows, which may be repeated, and their items."""
+    windows = torch.as_tensor(windows, dtype=torch.int64)
+    of_window = [(target.row == w).nonzero().squeeze(1) for w in windows]
+    items = torch.cat([*of_window, torch.zeros(0, dtype=torch.int64)])
+    lengths = torch.tensor([len(part) for part in of_window], dtype=torch.int64)
+    row = torch.arange(len(windows)).repeat_interleave(lengths)
+    taken = target._replace(border=target.border[items], row=row)
+    if isinstance(target, QueryTarget):
+        taken = taken._replace(place=target.place[items], match=target.match[windows])
+    return logits[items], taken, items
 
 
 def make_step(make_windows, n_batches, weighted=False):
     """Return a step of windows, three texts with several, cut into batches."""
     dataset = make_dataset([3, 6, 9, 4, 2, 7], [1, 3, 2, 1, 1, 2], weighted=weighted)
     target = make_windows(dataset.items.lengths.tolist())[1]
-    batcher = make_batcher(replace(dataset, target=target.numpy()))
+    dataset = replace(dataset, target=target.border.numpy())
+    if isinstance(target, QueryTarget):
+        spans = [np.argwhere(match) for match in target.match.numpy()]
+        offsets = offsets_from_lengths([len(of_window) for of_window in spans])
+        dataset = replace(dataset, matches=Ragged(np.concatenate(spans), offsets))
+    batcher = make_batcher(dataset)
     return [batcher.collate(part) for part in np.array_split(np.arange(len(dataset)), n_batches)]
 
 

@@ -6,7 +6,7 @@ from transformers import AutoConfig
 
 from skdice import DiceTokenTagger
 from skdice.nn._modules import TokenModule
-from skdice.nn._speedups import dropout_after_attention
+from skdice.nn._speedups import own_attention
 
 from ..corpora import easy_corpus
 from .test_modules import N_CLASSES, make_inputs
@@ -55,7 +55,7 @@ def module_with(dropout, model, directory):
 def test_output_is_dropped(tiny_models, tmp_path, attended, dropped, family):
     module = module_with(0.3, tiny_models(family), tmp_path)
     torch.manual_seed(0)
-    with dropout_after_attention(module):
+    with own_attention(module):
         module.train()(**make_inputs())
         assert set(attended) == {0.0}
         assert {p for p, _ in dropped} == {0.3}
@@ -77,7 +77,7 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout):
             part.p = 0.0
-    for block in (torch.enable_grad(), dropout_after_attention(module)):
+    for block in (torch.enable_grad(), own_attention(module)):
         with block:
             module.zero_grad()
             logits = module(**make_inputs())
@@ -92,13 +92,13 @@ def test_own_attention_is_left_alone(tiny_models):
     """That of XLNet is not torch's fused kernel."""
     transformer = TokenModule(tiny_models("xlnet"), N_CLASSES).transformer
     before = transformer.config._attn_implementation
-    with dropout_after_attention(transformer):
+    with own_attention(transformer):
         assert transformer.config._attn_implementation == before != "sdpa"
 
 
 def test_put_back_after_an_error(tiny_bert):
     transformer = TokenModule(tiny_bert, N_CLASSES).transformer
-    with pytest.raises(KeyError), dropout_after_attention(transformer):
+    with pytest.raises(KeyError), own_attention(transformer):
         raise KeyError
     assert transformer.config._attn_implementation == "sdpa"
 

@@ -179,10 +179,10 @@ def test_batches_of_a_step_are_even_and_sorted_by_length():
     assert [batch["attention_mask"].sum(1).tolist() for batch in step] == [[9, 8, 7, 5], [4, 3, 2]]
 
 
-def test_by_length_with_tokens():
+def test_by_length_with_pieces():
     dataset = make_dataset([2, 9, 3, 8, 4, 7, 5, 30])
     batches = [
-        windows.tolist() for windows, _ in make_batcher(dataset, batch_tokens=18).by_length()
+        windows.tolist() for windows, _ in make_batcher(dataset, batch_pieces=18).by_length()
     ]
     assert batches == [[7], [1, 3], [5, 6], [4, 2, 0]]
 

@@ -33,6 +33,9 @@ class ToyModule(nn.Module):
         mean = hidden.sum(1, keepdim=True) / mask.sum(1, keepdim=True)
         return self.head(self.dropout(hidden + mean))[row, column]
 
+    def prepare(self, batch):
+        return batch
+
     def get_input_embeddings(self):
         return self.embedding
 
@@ -73,8 +76,8 @@ def make_dataset(lengths, n_windows=None, seed=0, weighted=False, labelled=True)
     )
 
 
-def make_batcher(dataset, batch_size=4, pads_left=False, batch_tokens=None):
-    return Batcher(dataset, batch_size, PAD, pads_left, batch_tokens=batch_tokens)
+def make_batcher(dataset, batch_size=4, pads_left=False, batch_pieces=None):
+    return Batcher(dataset, batch_size, PAD, pads_left, batch_pieces=batch_pieces)
 
 
 def forward_of(module):

@@ -29,13 +29,10 @@ def spans_of(encoded):
     """Return {(sentence, query): spans} as the targets tell them, each with its windows."""
     found = {}
     for w in range(len(encoded.dataset)):
-        here = items_of(encoded, w)
-        words, target = encoded.word[here].tolist(), encoded.dataset.target[here]
-        assert (target[:, 2] == w).all()
-        for word, lengths in zip(words, target[:, 3:].tolist()):
-            for length in filter(None, lengths):
-                key = int(encoded.dataset.text[w]), int(encoded.query[w])
-                found.setdefault(key, {}).setdefault((word, word + length), []).append(w)
+        words = encoded.word[items_of(encoded, w)].tolist()
+        for start, end in encoded.dataset.matches[w].tolist():
+            key = int(encoded.dataset.text[w]), int(encoded.query[w])
+            found.setdefault(key, {}).setdefault((words[start], words[end] + 1), []).append(w)
     return found
 
 

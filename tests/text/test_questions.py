@@ -183,23 +183,22 @@ def test_windows_cover_the_context_and_overlap(tokenizers, n_words, max_length, 
 
 def check_targets(encoded, rows):
     """Compare the targets of all windows with the definition; rows are (context, answer)."""
-    assert encoded.dataset.target.shape == (encoded.dataset.n_items, 3)
+    assert encoded.dataset.target.shape == (encoded.dataset.n_items, 2)
     kept = {}
     for window, here in enumerate(windows_of(encoded)):
         row = int(encoded.dataset.text[window])
         context, answer = rows[row]
         target = encoded.dataset.target[here]
-        assert (target[:, 2] == target[0, 2]).all()
         inside = [
             answer is not None and start < end and end > answer[0] and start < answer[1]
             for start, end in zip(encoded.start[here], encoded.end[here])
         ]
-        if (target[:, :2] == IGNORED).any():
-            assert (target[:, :2] == IGNORED).all()
+        if (target == IGNORED).any():
+            assert (target == IGNORED).all()
             assert any(inside)
             assert row in encoded.uncovered
             continue
-        assert np.isin(target[:, :2], (0, 1)).all()
+        assert np.isin(target, (0, 1)).all()
         found = find_answer(encoded, window, context)
         if found is not None:
             kept[row] = kept.get(row, 0) + 1
@@ -213,8 +212,6 @@ def check_targets(encoded, rows):
             assert row not in encoded.uncovered, "another window has the whole answer"
     for row, (_, answer) in enumerate(rows):
         assert (row in kept) == (answer is not None and row not in encoded.uncovered)
-    numbers = [encoded.dataset.target[here.start, 2] for here in windows_of(encoded)]
-    assert (np.diff(numbers) != 0).all()
 
 
 some_words = st.lists(
@@ -290,7 +287,7 @@ def test_contexts_of_which_nothing_is_kept(bert, context):
     )
     assert np.diff(encoded.dataset.item_offsets).tolist() == [2, 1, 2]
     assert encoded.piece.tolist() == [-1, 0, -1, -1, 0]
-    assert encoded.dataset.target[:, :2].tolist() == [[0, 0], [1, 1], [1, 1], [0, 0], [1, 1]]
+    assert encoded.dataset.target.tolist() == [[0, 0], [1, 1], [1, 1], [0, 0], [1, 1]]
     assert (
         encoded.can_start.tolist() == encoded.can_end.tolist() == [False, True, False, False, True]
     )

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from skdice.nn._speedups import dropout_after_attention
+from skdice.nn._speedups import own_attention
 
 from .._steps import StepClock
 from .._tasks import (
@@ -62,7 +62,7 @@ def train(
     )
     schedule = get_linear_schedule_with_warmup(optimizer, round(WARMUP * len(steps)), len(steps))
     clock = StepClock(len(steps), n_warmup, watch)
-    with dropout_after_attention(model):
+    with own_attention(model):
         for step in steps:
             optimizer.zero_grad(set_to_none=True)
             losses = []
