@@ -299,7 +299,7 @@ class Loss(BaseEstimator, nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Loss":
         """Move the class weights with the module: ``loss.to("cuda")`` copies them only once."""
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if isinstance(self.class_weight, np.ndarray | Tensor | list | tuple):
             self.class_weight = fn(torch.as_tensor(self.class_weight, dtype=torch.float32))
         return self

@@ -1,12 +1,13 @@
 """A study: opened, checked, run in this process or in several, and its table."""
 
 import os
-import threading
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from .._digest import base_model_digests, digest, relevant_parameters
 from .._parameters import not_allowed
 from .._random_state import make_rng
 from ..text import active_reuse, reuse_work
-from ._storage import open_storage, quiet_optuna
+from ._costs import describe_cost
+from ._storage import only_search, open_storage, quiet_optuna, try_again
 from ._trials import ERROR, FOLDS, Objective, make_cv_results
 
 _POLL_SECONDS = 0.5
@@ -58,62 +60,65 @@ def run_study(
 ) -> Study:
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    `data` is what decides, besides the estimator and the scoring, what a trial scores, and `first`
-    is what the first trial of a new study suggests. A ValueError says that processes cannot share
-    the storage, or that the study belongs to another search.
+    Besides the estimator and the scoring, `data` decides what a trial scores. The first trial of a
+    new study suggests what `first` says. A ValueError says that processes cannot share the storage,
+    or that the study belongs to another search.
     """
     seed = make_rng(search.random_state, type(search).__name__).getrandbits(32)
     name = "skdice" if search.study_name is None else search.study_name
     open_at = partial(open_study, name=name, pruner=_make_pruner(search.pruner), seed=seed)
-    fingerprint = {}
-    if search.storage is not None:  # A study in memory is no other search's.
-        fingerprint = search_fingerprint(search.estimator, **data, scoring=search.scoring)
     storage, n_trials, n_jobs = search.storage, search.n_trials, effective_n_jobs(search.n_jobs)
+    fingerprint = {}
+    if storage is not None:  # A study in memory is no other search's.
+        fingerprint = search_fingerprint(search.estimator, **data, scoring=search.scoring)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
         raise ValueError(
             f"n_jobs={n_jobs} needs a storage that processes can share, such as a journal file or "
             f"storage=None; got one in memory."
         )
-    own: Any = nullcontext()
-    if n_jobs > 1 and storage is None:
-        own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
-    with own as directory:
-        if directory is not None:
-            storage = os.path.join(directory, "study.journal")
+    with ExitStack() as stack:
+        if storage is None:
+            storage = InMemoryStorage()
+            if n_jobs > 1:
+                own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
+                storage = os.path.join(stack.enter_context(own), "study.journal")
+        is_alone = stack.enter_context(only_search(storage))
         study = open_at(storage)
         _check_fingerprint(study, fingerprint)
-        if first and not study.get_trials(deepcopy=False):
-            study.enqueue_trial(first)
+        _queue_first(study, first, is_alone)
         trials = counted_trials(study)
         for trial in trials:
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
-        n_jobs = min(n_jobs, n_trials - len(trials))
-        run = partial(_run_trials, objective=objective, n_trials=n_trials, timeout=search.timeout)
-        with _progress(study, n_trials, search.verbose) as show:
-            if n_jobs > 1:
-                with _repeated(show):
-                    # A task is a worker, not a trial: each gets the rows once.
-                    work = delayed(_work)
-                    Parallel(n_jobs=n_jobs)(work(open_at, storage, run) for _ in range(n_jobs))
-            else:
-                run(study, callbacks=[lambda *_: show()])
-        return study if directory is None else _to_memory(study, storage)
+        n_jobs = max(min(n_jobs, n_trials - len(trials)), 1)
+        if search.verbose:
+            stack.enter_context(_progress(study, n_trials, len(objective.splits), n_jobs))
+        # A task is a worker, not a trial, so that each process gets the rows once.
+        work = delayed(_run_trials)(open_at, storage, objective, n_trials, search.timeout)
+        Parallel(n_jobs=n_jobs)(work for _ in range(n_jobs))
+        return _to_memory(study, storage) if search.storage is None and n_jobs > 1 else study
 
 
-def _work(open_at: Callable[[Any], Study], storage: Any, run: Callable[[Study], None]) -> None:
-    """Run trials in a process of its own."""
-    with quiet_optuna():
-        run(open_at(storage))
+def _queue_first(study: Study, first: dict[str, Any] | None, is_alone: bool) -> None:
+    """Queue what is to be tried before anything else: first what was begun and not finished.
+
+    Another search may be running a trial that is not finished, unless this one is alone.
+    """
+    trials = study.get_trials()
+    if first and not trials:
+        study.enqueue_trial(first)
+    for trial in trials:
+        was_interrupted = trial.state == TrialState.FAIL and ERROR not in trial.user_attrs
+        if was_interrupted or (is_alone and trial.state == TrialState.RUNNING):
+            try_again(study, trial)
 
 
 def _run_trials(
-    study: Study,
-    *,
+    open_at: Callable[[Any], Study],
+    storage: Any,
     objective: Objective,
     n_trials: int,
     timeout: float | None,
-    callbacks: Sequence[Callable[..., None]] = (),
 ) -> None:
     """Run trials until the study has enough of them."""
 
@@ -122,9 +127,10 @@ def _run_trials(
         if len(counted_trials(study)) >= n_trials:
             study.stop()
 
-    if len(counted_trials(study)) < n_trials:
-        with nullcontext() if active_reuse() else reuse_work():
-            study.optimize(objective, timeout=timeout, callbacks=[stop_when_enough, *callbacks])
+    with quiet_optuna(), nullcontext() if active_reuse() else reuse_work():
+        study = open_at(storage)
+        if len(counted_trials(study)) < n_trials:
+            study.optimize(objective, timeout=timeout, callbacks=[stop_when_enough])
 
 
 def counted_trials(study: Study) -> list[FrozenTrial]:
@@ -172,42 +178,38 @@ def _check_fingerprint(study: Study, fingerprint: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _progress(study: Study, n_trials: int, verbose: Any) -> Iterator[Callable[[], None]]:
-    """Open a bar over the trials of a study, those of other processes too; yield its update."""
+def _progress(study: Study, n_trials: int, n_splits: int, n_jobs: int) -> Iterator[None]:
+    """Show a bar over the trials of a study, those of other processes too, and what they cost."""
     from tqdm.auto import tqdm
 
-    with tqdm(total=n_trials, desc="search", unit="trial", disable=not verbose) as bar:
+    stop, n_fits = Event(), (n_trials - len(counted_trials(study))) * n_splits
+    with tqdm(total=n_trials, desc="search", unit="trial") as bar:
 
         def show() -> None:
-            if not verbose:
-                return
+            nonlocal n_fits
             trials = counted_trials(study)
+            folds = [t.user_attrs[FOLDS] for t in study.get_trials(False) if FOLDS in t.user_attrs]
+            if folds and n_fits > 0:
+                seconds = folds[-1]["fit_time"][0] + folds[-1]["score_time"][0]
+                bar.write(describe_cost(n_fits, seconds, n_jobs), file=sys.stderr)
+                n_fits = 0
             scores = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
             if scores:
                 bar.set_postfix(best=f"{max(scores):.4f}", refresh=False)
             bar.update(len(trials) - bar.n)
 
-        show()
-        yield show
-        show()
+        def poll() -> None:
+            while not stop.wait(_POLL_SECONDS):
+                show()
 
-
-@contextmanager
-def _repeated(show: Callable[[], None]) -> Iterator[None]:
-    """Call a function now and then, while other processes work."""
-    stop = threading.Event()
-
-    def poll() -> None:
-        while not stop.wait(_POLL_SECONDS):
+        thread = Thread(target=poll, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
             show()
-
-    thread = threading.Thread(target=poll, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def _to_memory(study: Study, storage: str) -> Study:

@@ -200,7 +200,7 @@ def stop_early(patience):
         ([stop_early(2)], [stop_early(3)]),
         ([GradientNormClipping(1e-3)], []),
         ([Shrink(0.5)], [Shrink(0.25)]),
-        ([("a", Shrink(lambda: 1))], [("a", Shrink(lambda: 2))]),
+        ([("a", Shrink(stop_early))], [("a", Shrink(make))]),
         ([], [QuietBar()]),
     ],
 )

@@ -20,10 +20,26 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload([__name__])
 
 
+class Act:
+    """What a fit does besides: a function of the estimator and X, which is no part of the study."""
+
+    def __init__(self, function=None):
+        self.function = function
+
+    def __call__(self, estimator, X):
+        self.function(estimator, X)
+
+    def __reduce__(self):
+        return Act, ()
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 class Peak(ClassifierMixin, BaseEstimator):
     """Scores ``1 - (x - 0.3) ** 2``, less a little that depends on the fold.
 
-    ``act(estimator, X)`` is called in every fit.
+    An `Act` is called in every fit.
     """
 
     def __init__(self, x=0.0, kind="plain", act=None, verbose=1, random_state=None):

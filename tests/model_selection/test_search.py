@@ -35,7 +35,7 @@ from skdice.nn._loading import hidden_size
 
 from ..corpora import easy_corpus, easy_pairs
 from ..tiny_models import change_weights
-from .searched import Peak, X, Y, make_search
+from .searched import Act, Peak, X, Y, make_search
 
 matplotlib.use("Agg")
 
@@ -49,7 +49,7 @@ def raise_if(condition):
         if condition(estimator, X):
             raise RuntimeError(f"no luck with x={estimator.x:.3f}")
 
-    return act
+    return Act(act)
 
 
 class Listing:
@@ -371,7 +371,7 @@ class TestErrorsInFit:
             if len(fits) == 8:
                 raise KeyboardInterrupt
 
-        interrupted = make_search(storage, estimator=Peak(act=interrupt), error_score=np.nan)
+        interrupted = make_search(storage, estimator=Peak(act=Act(interrupt)), error_score=np.nan)
         with pytest.raises(KeyboardInterrupt):
             interrupted.fit(X, Y)
         study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
@@ -382,7 +382,7 @@ class TestErrorsInFit:
 
 class TestLimits:
     def test_timeout(self):
-        estimator = Peak(act=lambda peak, X: time.sleep(0.05))
+        estimator = Peak(act=Act(lambda peak, X: time.sleep(0.05)))
         search = make_search(n_trials=1000, estimator=estimator, timeout=0.4)
         start = time.perf_counter()
         search.fit(X, Y)

@@ -18,7 +18,7 @@ from skdice.model_selection import _storage
 from skdice.model_selection._storage import open_storage
 
 from ..distributed.postgresql import server
-from .searched import CONDUCT, Peak, X, Y, make_search, start_search
+from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search
 
 STORAGES = ["journal", "sqlite", "postgresql"]
 
@@ -105,7 +105,7 @@ class TestResuming:
     def test_nothing_is_run_twice(self, tmp_path):
         fits = []
         storage = str(tmp_path / "study.journal")
-        search = make_search(storage, estimator=Peak(act=lambda *_: fits.append(1)))
+        search = make_search(storage, estimator=Peak(act=Act(lambda *_: fits.append(1))))
         first = search.fit(X, Y).cv_results_
         assert len(fits) == 6 * 3 + 1
         again = search.fit(X, Y).cv_results_
@@ -125,7 +125,7 @@ class TestResuming:
             if estimator.x > 0.5:
                 raise RuntimeError("no luck")
 
-        search = make_search(storage, estimator=Peak(act=fail), error_score=np.nan)
+        search = make_search(storage, estimator=Peak(act=Act(fail)), error_score=np.nan)
         with pytest.warns(FitFailedWarning, match="no luck"):
             search.fit(X, Y)
         assert len(trials_of(storage)) == 6
@@ -236,7 +236,7 @@ def test_the_same_call_goes_on_after_a_fault(name, owner, method, error, tmp_pat
             raise error
         return works(*args, **options)
 
-    search = make_search(storage, n_trials=4, estimator=Peak(act=break_down))
+    search = make_search(storage, n_trials=4, estimator=Peak(act=Act(break_down)))
     with monkeypatch.context() as patch:
         patch.setattr(owner, method, breaking)
         with pytest.raises((type(error), AssertionError)):
