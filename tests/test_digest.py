@@ -142,7 +142,7 @@ def test_different():
 
 
 def test_the_process_does_not_matter():
-    """The text of a value depends neither on addresses and hashes nor on the version of Unicode."""
+    """The text of a value depends on no address, no hash and no version of Unicode."""
     value = [
         SENTENCES,
         {"b", "a"},

@@ -210,6 +210,10 @@ class TextEstimator(SavedEstimator):
             return rows
         return replace(rows, groups=check_rows(groups, "groups", "group names"))
 
+    def _decision_scores(self, rows: Sequence[Any]) -> list[Any]:
+        """Return what the decision is made on, for each checked row."""
+        return self._task.scores(rows, self._reader, self._logits)
+
     def _out_of_fold(
         self,
         X: Any,

@@ -63,11 +63,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
 
     def _asked(self) -> Classifying:
         threshold = self.threshold
-        if isinstance(threshold, str):
-            # Out of fold, the threshold does not matter until it is tuned.
-            chosen = None if threshold == "auto" else 0.5
-        else:
-            chosen = float(threshold)
+        chosen = None if isinstance(threshold, str) else float(threshold)
         return self._task_class(
             owner=type(self).__name__,
             tuning="cv" if threshold == "cv" else None,

@@ -47,7 +47,7 @@ def tune_decision(
         ``metric(y_true, y_pred)`` (and ``sample_weight`` if given) to maximise, such as
         ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes.
     sample_weight : array-like of shape (n_rows,), optional
-        For classifiers only.
+        A weight of 2 counts as repetition.
     per_label : bool, default=False
         Whether each type of entity of a tagger gets a bias or threshold of its own. Types compete
         for words, so they are tuned one after the other for the F1 of all. With few entities of a
@@ -132,7 +132,7 @@ def tune_decision(
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
     rows = estimator._read_labelled(X, y, weight)
     if cv is None:
-        scores = task.scores(rows.X, estimator._reader, estimator._logits)
+        scores = estimator._decision_scores(rows.X)
     else:
         scores = estimator._out_of_fold(X, y, weight, groups, n_folds=cv)
     return estimator._with_task(task.tune(rows, scores, goal))

@@ -10,7 +10,7 @@ from scipy.special import expit, logit, softmax
 from sklearn.metrics import accuracy_score, f1_score
 
 from .._inputs import check_pairs, check_texts, list_rows, list_some
-from .._parameters import not_allowed
+from .._parameters import check_number, not_allowed
 from ..exceptions import TruncationWarning
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
@@ -87,7 +87,8 @@ class Classifying(Task):
             )
         check_loss_classes(loss, len(classes))
         several = f"with more than two classes; y has {list_some(classes)}"
-        if len(classes) > 2 and self.threshold is not None:
+        is_asked = self.threshold is not None and not len(self.classes)
+        if len(classes) > 2 and is_asked:
             raise not_allowed(self.owner, "threshold", f"'auto' or 'cv' {several}", self.threshold)
         if self.pos_label is None:
             return
@@ -306,6 +307,8 @@ class Classifying(Task):
 
     def with_threshold(self, threshold: Any) -> Self:
         """Return the task with another decision, as probabilities."""
+        for value in np.ravel(threshold).tolist():
+            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         with np.errstate(divide="ignore"):
             if self.is_binary:
                 log_odds = float(logit(threshold))

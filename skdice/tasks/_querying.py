@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
+from .._parameters import check_number
 from ..losses import Loss, QueryLoss, check_loss_classes
 from ..text import (
     EncodedDataset,
@@ -269,6 +270,8 @@ class Querying(WordTask):
 
     def with_threshold(self, threshold: float | Mapping[str, float]) -> Self:
         """Return the task with another threshold, in [0, 1]."""
+        for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
+            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         if isinstance(threshold, Mapping):
             cut = {label: float(logit(value)) for label, value in threshold.items()}
             return replace(self, cut=cut)

@@ -55,7 +55,8 @@ def test_two_classes(pairs, metric):
     best = max(score(y, decision > t) for t in [decision.min() - 1, *decision])
     assert score(y, tuned.predict(X)) == pytest.approx(best)
     assert metric or tuned.score(X, y) > pairs.score(X, y)
-    np.testing.assert_array_equal(tuned.predict(X), decision > tuned.threshold_)
+    is_positive = pairs.predict_proba(X)[:, 1] > tuned.threshold_
+    np.testing.assert_array_equal(tuned.predict(X), is_positive)
 
 
 def test_the_estimator_stays_as_it_is(pairs):
@@ -64,7 +65,7 @@ def test_the_estimator_stays_as_it_is(pairs):
     tuned = tune_decision(pairs, X, y)
     assert tuned is not pairs
     assert tuned.net_ is pairs.net_
-    assert pairs.threshold_ == 0
+    assert pairs.threshold_ == 0.5
     np.testing.assert_array_equal(pairs.predict(X), before)
     np.testing.assert_array_equal(tuned.predict_proba(X), pairs.predict_proba(X))
     np.testing.assert_array_equal(tuned.decision_function(X), pairs.decision_function(X))
@@ -80,11 +81,32 @@ def test_sample_weight(pairs, options):
     np.testing.assert_array_equal(weighted.predict(X[:30]), half.predict(X[:30]))
 
 
+@pytest.mark.parametrize("cls", [DiceTokenTagger, DiceQueryTagger])
+def test_weights_of_sentences(tiny_bert, cls):
+    X, y = easy_corpus(40, seed=1)
+    tagger = fit(cls, tiny_bert, easy_corpus(40), lr=5e-3, max_epochs=4)
+    wrong = [*y[:20], *(["B-LOC"] * len(tags) for tags in y[20:])]
+    weight = np.where(np.arange(40) < 20, 1.0, 0.0)
+    weighted = tune_decision(tagger, X, wrong, sample_weight=weight, min_recall=0.2)
+    half = tune_decision(tagger, X[:20], y[:20], min_recall=0.2)
+    assert weighted.predict(X).tolist() == half.predict(X).tolist()
+
+
+def test_more_classes_have_shares_as_thresholds(tiny_bert):
+    X, y = easy_texts(60, seed=1, n_classes=3)
+    classifier = fit(DiceTextClassifier, tiny_bert, easy_texts(40, n_classes=3), loss="ce")
+    tuned = tune_decision(classifier, X, y, metric=macro_f1)
+    assert tuned.threshold_.sum() == pytest.approx(1)
+    best = (tuned.predict_proba(X) / tuned.threshold_).argmax(axis=1)
+    assert tuned.predict(X).tolist() == tuned.classes_[best].tolist()
+    np.testing.assert_allclose(classifier.threshold_, 1 / 3)
+
+
 def test_a_new_fit_forgets_the_threshold(tiny_bert):
     X, y = easy_pairs(32)
     classifier = tune_decision(fit(DicePairClassifier, tiny_bert, (X, y), loss="ce"), X, y)
-    assert classifier.threshold_ != 0
-    assert classifier.fit(X, y).threshold_ == 0
+    assert classifier.threshold_ != 0.5
+    assert classifier.fit(X, y).threshold_ == 0.5
 
 
 def test_more_classes(tiny_bert):
@@ -120,8 +142,8 @@ def test_a_pipeline(tiny_bert):
     classifier = DiceTextClassifier(tiny_bert, loss="ce", **FAST)
     pipeline = make_pipeline(lower, classifier).fit([text.upper() for text in X], y)
     tuned = tune_decision(pipeline, [text.upper() for text in X], y)
-    assert tuned[-1].threshold_ == tune_decision(pipeline[-1], X, y).threshold_ != 0
-    assert pipeline[-1].threshold_ == 0
+    assert tuned[-1].threshold_ == tune_decision(pipeline[-1], X, y).threshold_ != 0.5
+    assert pipeline[-1].threshold_ == 0.5
     alone = tune_decision(make_pipeline(pipeline[-1]), X, y)
     assert alone.predict(X).tolist() == tuned.predict(X).tolist()
 
@@ -142,11 +164,6 @@ class TestErrors:
         tagger = fit(DiceTokenTagger, tiny_bert, (X, y))
         with pytest.raises(TypeError, match="'NOUN', 'VERB'"):
             tune_decision(tagger, X, y)
-
-    def test_tagger_with_weights(self, tiny_bert):
-        tagger = fit(DiceTokenTagger, tiny_bert, easy_corpus(16))
-        with pytest.raises(ValueError, match="sample_weight must be None for a tagger"):
-            tune_decision(tagger, *easy_corpus(4), sample_weight=[1, 1, 1, 1])
 
     def test_bad_rows(self, pairs):
         with pytest.raises(ValueError, match="second text of row 0"):
@@ -208,7 +225,7 @@ class TestLabels:
         name = "background_bias_" if isinstance(tagger, DiceTokenTagger) else "threshold_"
         decision = getattr(tuned, name)
         assert list(decision) == ["LOC", "PER"]
-        assert getattr(tagger, name) == 0
+        assert getattr(tagger, name) == (0 if isinstance(tagger, DiceTokenTagger) else 0.5)
         assert tuned.score(X, y) >= tagger.score(X, y) - 0.02
         tuned.save_pretrained(tmp_path)
         loaded = type(tagger).from_pretrained(tmp_path)
@@ -221,7 +238,9 @@ class TestLabels:
         if isinstance(tagger, DiceTokenTagger):
             other.background_bias_ = {"PER": 100.0, "LOC": 0.0}
         else:
-            other.threshold_ = {"PER": 100.0, "LOC": 0.0}
+            other.threshold_ = {"PER": 1.0, "LOC": 0.5}
+            with pytest.raises(ValueError, match="threshold_"):
+                other.threshold_ = 100.0
         before = [[e[:3] for e in row if e.label == "LOC"] for row in tagger.predict_spans(X)]
         after = [[e[:3] for e in row] for row in other.predict_spans(X)]
         assert any(before)

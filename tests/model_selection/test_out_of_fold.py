@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.metrics import f1_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
+import skdice.fitting
 from skdice import (
     DicePairClassifier,
     DiceQueryTagger,
@@ -21,16 +23,17 @@ from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 FAST = {"max_epochs": 2, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 
 
-def fitted_rows(monkeypatch, cls):
-    """Return a list that gets X of every fit."""
+def fitted_rows(monkeypatch):
+    """Return a list that gets X of every fit, those of folds too."""
     seen = []
-    fit = cls.fit
+    fit = skdice.fitting.fit
 
-    def recorded(self, X, *args, **kwargs):
-        seen.append(list(X))
-        return fit(self, X, *args, **kwargs)
+    def recorded(task, settings, rows, *args, **kwargs):
+        seen.append(list(rows.X))
+        return fit(task, settings, rows, *args, **kwargs)
 
-    monkeypatch.setattr(cls, "fit", recorded)
+    for module in ("skdice.fitting._fit", "skdice.estimators._base"):
+        monkeypatch.setattr(f"{module}.fit", recorded)
     return seen
 
 
@@ -46,7 +49,7 @@ def test_a_classifier_against_scikit_learn(tiny_bert):
         method="decision_function",
     )
     best = max(f1_score(y, decision > t) for t in [decision.min() - 1, *decision])
-    assert f1_score(y, decision > tuned.threshold_) == pytest.approx(best)
+    assert f1_score(y, decision > logit(tuned.threshold_)) == pytest.approx(best)
     assert tuned.net_ is classifier.net_
 
 
@@ -54,7 +57,7 @@ def test_a_tagger_tunes_itself(tiny_bert, monkeypatch):
     X, y = easy_corpus(30)
     parameters = {**FAST, "loss": "ce"}
     plain = DiceTokenTagger(tiny_bert, **parameters).fit(X, y)
-    seen = fitted_rows(monkeypatch, DiceTokenTagger)
+    seen = fitted_rows(monkeypatch)
     tagger = DiceTokenTagger(tiny_bert, background_bias="cv", **parameters).fit(X, y)
     assert [len(rows) for rows in seen] == [30, 24, 24, 24, 24, 24]
     # All rows are trained on, and the decision is that of the rows that fits have not seen.
@@ -74,7 +77,7 @@ def test_a_tagger_tunes_itself(tiny_bert, monkeypatch):
 
 def test_weight_is_repetition_in_folds_and_0_is_absence(tiny_bert, monkeypatch):
     X, y = easy_corpus(12)
-    seen = fitted_rows(monkeypatch, DiceTokenTagger)
+    seen = fitted_rows(monkeypatch)
     weight = [0.0, 0.0, *[1.0] * 10]
     tagger = DiceTokenTagger(tiny_bert, background_bias="cv", **FAST)
     tagger.fit(X, y, sample_weight=weight)
@@ -118,7 +121,7 @@ def test_a_query_tagger(tiny_bert, monkeypatch):
     X, y = easy_corpus(15)
     queries = {"PER": "john mary", "LOC": "oslo paris"}
     tagger = DiceQueryTagger(tiny_bert, queries=queries, **FAST).fit(X, y)
-    seen = fitted_rows(monkeypatch, DiceQueryTagger)
+    seen = fitted_rows(monkeypatch)
     tune_decision(tagger, X, y, cv=3)
     assert [len(rows) for rows in seen] == [10, 10, 10]
 
@@ -128,7 +131,7 @@ def test_contexts_stay_together(tiny_bert, monkeypatch):
     contexts = [f"{i % 6} {context}" for i, context in enumerate(X["context"])]
     rows = list(zip(X["question"], contexts, strict=True))
     y = [answer["text"][:1] for answer in y]
-    seen = fitted_rows(monkeypatch, DiceSpanExtractor)
+    seen = fitted_rows(monkeypatch)
     fast = {**FAST, "max_epochs": 1}
     extractor = DiceSpanExtractor(tiny_bert, null_threshold="cv", **fast).fit(rows, y)
     assert len(seen) == 6

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib import Parallel, delayed
-from skdice.estimators._lesson import choose_pace
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -27,11 +26,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.fitting import open_rates
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._space import default_space, draw_parameters
 from skdice.model_selection._storage import open_storage
-from skdice.nn._loading import hidden_size
+from skdice.nn import describe_encoder
 
 from ..corpora import easy_corpus, easy_pairs
 from ..tiny_models import change_weights
@@ -194,12 +194,13 @@ class TestSpaces:
         peft = pytest.importorskip("peft")
         adapters = peft.LoraConfig(r=2) if has_adapters else None
         tagger = DiceTokenTagger(tiny_bert, peft_config=adapters)
-        expected = choose_pace(tagger, 1, hidden_size(tiny_bert))
+        encoder = describe_encoder(tiny_bert, sees_case=False)
+        lr, head_lr = open_rates(encoder, has_adapters=has_adapters)
         space, first = default_space(tagger)
         drawn = space(optuna.trial.FixedTrial(first))
-        assert drawn["lr"] == expected.lr
-        assert drawn["head_lr"] == pytest.approx(expected.head_lr)
-        assert has_adapters == (expected.head_lr == expected.lr)
+        assert drawn["lr"] == lr
+        assert drawn["head_lr"] == pytest.approx(head_lr)
+        assert has_adapters == (head_lr == lr)
         set_head = DiceTokenTagger(tiny_bert, head_lr=1e-3)
         space, first = default_space(set_head)
         assert "head_lr" not in space(optuna.trial.FixedTrial(first))
