@@ -1,5 +1,6 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
+from ._draw import Sampled, sample
 from ._fit import (
     FitStopped,
     Fitted,
@@ -8,6 +9,7 @@ from ._fit import (
     open_rates,
     out_of_fold_scores,
 )
+from ._loss import warn_of_collapse
 from ._network import MODULES, Pace, logits_of, make_net
 from ._settings import Settings, check_settings, settings_of
 from .auto import CONSTANTS, RULES, Choice, Constant, Facts

@@ -157,7 +157,7 @@ def fit(
         pace,
         resolve_precision(settings.precision, resolve_device(settings.device)),
         valid,
-        _describe(settings, loss, sampled, pace),
+        _describe(settings, loss, sampled, pace, choices),
         kind,
     )
 
@@ -268,14 +268,16 @@ def _choose_pace(settings: Settings, facts: Facts, choices: Choices) -> Pace:
     return Pace(int(epochs), float(lr), float(head_lr))
 
 
-def _describe(settings: Settings, loss: Loss, sampled: Sampled, pace: Pace) -> str:
+def _describe(
+    settings: Settings, loss: Loss, sampled: Sampled, pace: Pace, choices: Choices
+) -> str:
     """Return what the progress bar calls a fit."""
     name = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
-    if name == "auto":
-        name = f"auto: {type(loss).__name__}"
+    if "loss" in choices.made:
+        name = choices.made["loss"].value
     if sampled.draw is not None:
         n_drawn, n_texts = int(sampled.draw.n_drawn.sum()), len(sampled.draw.group)
-        name = f"{name}, {n_drawn} of {n_texts} texts an epoch"
+        name = f"{name}, {n_drawn} of {n_texts} texts in each epoch"
     return f"{name}, lr {pace.lr:g}" if settings.lr == "auto" else str(name)
 
 

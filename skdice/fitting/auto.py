@@ -200,7 +200,7 @@ def choose_loss(facts: Facts) -> Choice:
     """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
     if facts.task == "querying":
         return Choice("dice", "Few words start or end an entity of one type.")
-    if not facts.has_entities:
+    if not facts.has_entities or facts.n_texts is None:
         return Choice("ce", "No other loss was better on such rows.")
     if facts.ratio is not None:
         n_with = f"{facts.n_positive:,} of {facts.n_rows:,} sentences"

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -281,6 +280,12 @@ class Loss(BaseEstimator, nn.Module):
 
     def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
         what = f"The 'class_weight' parameter of {type(self).__name__}"
+        # What was sent to a device stays there: to send it again would wait for the device.
+        source, sent = vars(self).get("_sent_weight", (None, None))
+        is_sent = source is self.class_weight and sent is not None
+        if is_sent and (sent.dtype, sent.device) == (logits.dtype, logits.device):
+            if sent.shape == shape:
+                return sent
         one, two = "one weight per class", "the weights of 0 and 1 for each label"
         meaning = one if len(shape) == 1 else two
         try:
@@ -295,14 +300,9 @@ class Loss(BaseEstimator, nn.Module):
                 f"{what} must have shape {shape}, {meaning}; got {tuple(weight.shape)}."
             )
         _check_weights(what, "class", weight)
+        if not torch.compiler.is_compiling():
+            vars(self)["_sent_weight"] = (self.class_weight, weight)
         return weight
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Loss":
-        """Move the class weights with the module: ``loss.to("cuda")`` copies them only once."""
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        if isinstance(self.class_weight, np.ndarray | Tensor | list | tuple):
-            self.class_weight = fn(torch.as_tensor(self.class_weight, dtype=torch.float32))
-        return self
 
 
 def against_rest(logits: Tensor) -> Tensor:

@@ -88,7 +88,7 @@ def check_tagger(tagger, X):
 
 
 def check_query_tagger(tagger, X):
-    tagger.threshold_ = -1.0  # So that it finds many entities.
+    tagger.threshold_ = 0.25  # So that it finds many entities.
     tagger.set_params(decode="nested")
     check_entities(tagger.predict_spans(X), X, nested=True)
     tagger.set_params(decode="flat")
@@ -157,7 +157,7 @@ def test_entities_of_raw_text(fitted, estimator, texts, splitter):
 
 def test_there_are_entities_to_check(fitted):
     tagger, X = fitted("queries"), easy_corpus(16)[0]
-    tagger.threshold_ = -1.0
+    tagger.threshold_ = 0.25
     nested, flat = (
         sum(map(len, tagger.set_params(decode=decode).predict_spans(X)))
         for decode in ("nested", "flat")

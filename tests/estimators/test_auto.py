@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from skdice.estimators._lesson import Lesson, Pace, choose_pace, open_epochs, open_lr
-from skdice.estimators._loss import memory_for
 
 from skdice import (
     DicePairClassifier,
@@ -13,14 +11,29 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
+from skdice.fitting import CONSTANTS, RULES, Facts
 from skdice.losses import DiceLoss, TverskyLoss
 from skdice.model_selection import DiceSearchCV, compare_losses
+from skdice.nn import Encoder
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
 from .test_span import easy_questions
 
 FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbose": 0}
+
+
+ENCODER = Encoder("bert", 384, 6, False, True, 512)
+
+
+def choose(parameter, encoder=ENCODER, **facts):
+    """Return what a rule takes."""
+    return RULES[parameter](Facts(**{"task": "tagging", "n_rows": 100, **facts}, encoder=encoder))
+
+
+def why_of(estimator, parameter):
+    rows = estimator.choices_[estimator.choices_["parameter"] == parameter]
+    return rows["why"].item() if len(rows) else None
 
 
 # -- the loss --------------------------------------------------------------------------------------
@@ -68,8 +81,8 @@ def test_is_the_loss_that_was_best(tiny_bert, estimator, rows, same, why):
     chosen, named = (
         estimator(tiny_bert, **loss, **fast).fit(*rows) for loss in ({}, {"loss": same})
     )
-    assert why in chosen.loss_reason_
-    assert named.loss_reason_ is None
+    assert why in why_of(chosen, "loss").lower()
+    assert why_of(named, "loss") is None
     weights = [fitted.net_.module_.state_dict() for fitted in (chosen, named)]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[1])
 
@@ -111,7 +124,7 @@ def test_class_weights_are_those_of_the_user(tiny_bert):
     ],
 )
 def test_as_many_steps_as_have_enough_positives(n_positives, n_steps, expected):
-    assert memory_for(n_positives, n_steps) == expected
+    assert choose("memory", set_positives=n_positives, n_steps=n_steps).value == expected
 
 
 def sparse(n, every):
@@ -194,27 +207,25 @@ def test_it_matters_and_starts_empty(quick_bert):
     ],
 )
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
-    assert open_epochs(n_steps, 1200 / n_positive) == epochs
+    chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
+    assert chosen.value == epochs
+    twice = choose("max_epochs", task="querying", n_steps=n_steps, n_positive=2 * n_positive)
+    assert twice.value == epochs
 
 
 @pytest.mark.parametrize(
     "size, lr", [(32, 5e-4), (384, 2e-4), (768, 5e-5), (1024, 2.8e-5), (4096, 1e-5)]
 )
 def test_rate_goes_by_the_size_of_the_encoder(size, lr):
-    assert open_lr(size) == pytest.approx(lr)
+    assert choose("lr", ENCODER._replace(width=size)).value == pytest.approx(lr)
 
 
-@pytest.mark.parametrize(
-    "params, expected",
-    [
-        ({"lr": "auto", "max_epochs": 3}, Pace(3, 5e-5, 2.5e-4)),
-        ({"lr": "auto", "head_lr": 1e-3, "max_epochs": 3}, Pace(3, 5e-5, 1e-3)),
-        ({"lr": 1e-4, "max_epochs": 3}, Pace(3, 1e-4, 1e-4)),
-        ({"lr": 1e-4, "head_lr": 1e-3, "max_epochs": "auto"}, Pace(7, 1e-4, 1e-3)),
-    ],
-)
-def test_what_is_given_stays(params, expected):
-    assert choose_pace(DiceTokenTagger(**params), 7, 768) == expected
+def test_the_head_learns_faster_only_where_the_rate_is_open():
+    encoder = ENCODER._replace(width=768)
+    assert choose("head_lr", encoder).value == pytest.approx(2.5e-4)
+    assert choose("head_lr", encoder, lr=1e-4).value == 1e-4
+    adapters = choose("lr", encoder, has_adapters=True).value
+    assert adapters == choose("head_lr", encoder, has_adapters=True).value
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -230,11 +241,20 @@ def test_every_estimator_takes_it(tiny_models, tmp_path, case):
     assert (loaded.lr, loaded.lr_, loaded.max_epochs_) == ("auto", 5e-4, 1)
 
 
-def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
+@pytest.fixture
+def constants(monkeypatch):
+    """Set constants of the rules."""
+
+    def set_(**values):
+        for name, value in values.items():
+            monkeypatch.setitem(CONSTANTS, name, CONSTANTS[name]._replace(value=value))
+
+    return set_
+
+
+def test_epochs_are_those_of_the_training_rows(tiny_models, constants):
     """A fold has fewer rows and takes more epochs; accumulated batches are one step."""
-    for name, value in {"_STEPS": 48, "_FEWEST_STEPS": 1}.items():
-        monkeypatch.setattr(f"skdice.estimators._lesson.{name}", value)
-    monkeypatch.setattr(Lesson, "n_passes", 4.0)
+    constants(steps=48, fewest_steps=1, presentations=96)
     X, y = easy_texts(48, n_classes=2)
     one = DiceTextClassifier(tiny_models("bert"), batch_size=4, verbose=0, random_state=0)
     assert one.fit(X, y).max_epochs_ == 4  # 12 steps, 24 rows of the rarer class
@@ -247,17 +267,80 @@ def test_epochs_are_those_of_the_training_rows(tiny_models, monkeypatch):
     "loss, more, epochs",
     [("ce", {}, 8), ("wce", {}, 8), ("dice", {}, 3), ("ce", {"accumulate": 2}, 10)],
 )
-def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, monkeypatch):
+def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, constants):
     """With cross-entropy, as long as these make no more than so many steps."""
-    monkeypatch.setattr("skdice.estimators._tagger._MOST_STEPS", 100)
-    monkeypatch.setattr("skdice.estimators._tagger._PASSES", 10)
-    for name, value in {"_STEPS": 12, "_FEWEST_STEPS": 1}.items():
-        monkeypatch.setattr(f"skdice.estimators._lesson.{name}", value)
-    monkeypatch.setattr(Lesson, "n_passes", 1.0)
+    constants(most_steps=100, passes=10, steps=12, fewest_steps=1, presentations=1)
     X, y = easy_corpus(24)
     fast = {"batch_size": 2, "negative_ratio": None, "verbose": 0, "random_state": 0}
     tagger = DiceTokenTagger(tiny_models("bert"), loss=loss, **fast, **more)
     assert tagger.fit(X, y).max_epochs_ == epochs  # of 12 steps
+
+
+# -- names, chains, thresholds, samples ------------------------------------------------------------
+
+NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
+
+
+@pytest.mark.parametrize(
+    "parameter, facts, value, why",
+    [
+        ("word_shapes", NAMES, True, "0.90 of the entities is capitalised"),
+        ("word_shapes", {}, False, "no chunk tags"),
+        ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names"),
+        ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No entity"),
+        ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
+        (
+            "word_shapes",
+            NAMES | {"encoder": ENCODER._replace(has_token_types=False)},
+            False,
+            "no table of token types",
+        ),
+        ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
+        ("crf", NAMES, False, "Names"),
+        ("crf", NAMES | {"share_of_names": 0.5}, True, "few entities, 100"),
+        ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "many entities: 801"),
+        ("crf", {}, False, "no chunk tags"),
+        ("threshold", {}, 0.5, "most probable"),
+        ("threshold", {"positive_share": 0.1}, 0.1, "rare: a share of 0.100"),
+        ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "weighs"),
+        ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
+        ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
+        ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
+        ("negative_ratio", {}, None, "No text"),
+        ("negative_ratio", {"n_texts": np.array([10, 40])}, None, "10 and 40"),
+        ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 and 41"),
+        ("negative_ratio", {"n_texts": np.array([40, 2])}, None, "not rare"),
+        ("negative_ratio", {"n_texts": np.array([10, 10, 81]), "n_positive": 20}, 2, "20 in all"),
+        ("negative_ratio", {"n_texts": np.array([10, 11]), "task": "querying"}, 1, "rare"),
+    ],
+)
+def test_rules(parameter, facts, value, why):
+    chosen = choose(parameter, **facts)
+    assert chosen.value == value
+    assert why in chosen.why
+    assert chosen.why.endswith(".")
+
+
+def test_every_constant_has_its_evidence():
+    assert all(
+        each.meaning and each.evidence.startswith("benchmarks/") for each in CONSTANTS.values()
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_choices_are_what_was_left_open(tiny_models, case):
+    estimator, X, y = make(case, tiny_models("bert"), lr="auto", negative_ratio="auto", loss="auto")
+    table = estimator.fit(X, y).choices_
+    assert list(table.columns) == ["parameter", "value", "why"]
+    assert table["parameter"].is_unique
+    open_ = {"loss", "lr", "head_lr", "negative_ratio"}
+    assert open_ <= set(table["parameter"])
+    assert "max_epochs" not in set(table["parameter"])
+    value = table.set_index("parameter")["value"]
+    assert value["lr"] == estimator.lr_
+    named, X, y = make(case, tiny_models("bert"), loss=value["loss"], negative_ratio=None)
+    left = named.set_params(lr=1e-3, head_lr=1e-3).fit(X, y).choices_["parameter"]
+    assert not open_ & set(left)
 
 
 def test_tools_that_ask_for_the_numbers(tiny_models):

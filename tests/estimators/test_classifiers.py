@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.special import logit
-from skdice.estimators._out_of_fold import out_of_fold_scores
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import KFold, cross_val_score
@@ -16,6 +14,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.losses import DiceLoss
 from skdice.model_selection import tune_decision
+from skdice.nn import Batcher
 from skdice.tasks import split_rows
 
 from ..corpora import LEARNING, easy_labels, easy_pairs, easy_texts
@@ -300,8 +299,13 @@ class TestComparisonOfPairs:
     @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "xlnet"])
     def test_each_text_is_read_by_itself(self, tiny_models, family):
         pairs = make_pairs(tiny_models(family), **STILL).fit(*easy_pairs(16))
-        found = pairs._compared(pairs.net_, pairs._encode(COMPARED))
-        size = found.shape[1] // 2
+        net, tokenizer = pairs.net_, pairs.tokenizer_
+        dataset = pairs._task.encode(COMPARED, pairs._reader)
+        batcher = Batcher(dataset, 1, tokenizer.pad_id, tokenizer.pads_left)
+        with torch.no_grad():
+            compare = net.module_.eval().compare
+            found = [compare(net.send(batcher.collate(np.array([i]))))[0] for i in range(4)]
+        size = len(found[0]) // 2
         for row, (a, b) in zip(found, COMPARED):
             u, v = self.state(pairs, a), self.state(pairs, b)
             np.testing.assert_allclose(row[:size], np.abs(u - v), atol=1e-4)
@@ -364,11 +368,11 @@ class TestThreshold:
 
     def test_it_is_the_share_of_a_rare_class(self, tiny_bert):
         pairs = self.fitted(tiny_bert)
-        assert pairs.threshold_ == pytest.approx(logit(0.1))
+        assert pairs.threshold_ == pytest.approx(0.1)
         probability = pairs.predict_proba(self.X)[:, 1]
         np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.1)
         weighted = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, sample_weight=1 + self.y)
-        assert weighted.threshold_ == pytest.approx(logit(2 * 0.1 / 1.1))
+        assert weighted.threshold_ == pytest.approx(2 * 0.1 / 1.1)
 
     def test_what_it_finds_is_found(self, tiny_bert):
         # Of 36 pairs that are others and 4 that are the same, none has a probability of a half.
@@ -380,28 +384,28 @@ class TestThreshold:
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
         pairs = self.fitted(tiny_bert, 1 - self.y, pos_label=0)
-        assert pairs.threshold_ == pytest.approx(-logit(0.1))
+        assert pairs.threshold_ == pytest.approx(0.1)
         probability = pairs.predict_proba(self.X)[:, 0]
         np.testing.assert_array_equal(pairs.predict(self.X) == 0, probability > 0.1)
 
     @pytest.mark.parametrize(
         "params, threshold",
         [
-            ({"threshold": 0.3}, logit(0.3)),
-            ({"threshold": 0.3, "pos_label": 0}, -logit(0.3)),
-            ({"loss": "dice"}, 0),
-            ({"class_weight": "balanced"}, 0),
-            ({"pos_label": 0}, 0),
+            ({"threshold": 0.3}, 0.3),
+            ({"threshold": 0.3, "pos_label": 0}, 0.3),
+            ({"loss": "dice"}, 0.5),
+            ({"class_weight": "balanced"}, 0.5),
+            ({"pos_label": 0}, 0.5),
         ],
     )
     def test_otherwise_it_is_a_half_or_what_is_given(self, tiny_bert, params, threshold):
         assert self.fitted(tiny_bert, **params).threshold_ == pytest.approx(threshold)
         X, y = easy_texts(16)
-        assert make_texts(tiny_bert, **STILL).fit(X, y).threshold_ == 0
+        assert make_texts(tiny_bert, **STILL).fit(X, y).threshold_ == 0.5
 
     def test_of_labels_each_has_it(self, tiny_bert):
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
-        np.testing.assert_allclose(labels.threshold_, logit(0.3))
+        np.testing.assert_allclose(labels.threshold_, 0.3)
 
     @pytest.mark.parametrize("kind", ["pairs", "texts", "classes", "labels"])
     def test_it_is_tuned_out_of_fold(self, quick_bert, kind):
@@ -414,9 +418,9 @@ class TestThreshold:
         }[kind]
         tuned = make(quick_bert, max_epochs=1, threshold="cv").fit(X, y)
         plain = make(quick_bert, max_epochs=1, threshold=0.5 if kind != "classes" else "auto")
-        scores = out_of_fold_scores(plain.fit(X, y), X, y)
-        decision = plain._decision(np.stack(scores))
+        scores = plain.fit(X, y)._out_of_fold(X, y)
         assert not np.array_equal(tuned.threshold_, plain.threshold_) or kind != "pairs"
-        both = [plain._labels_of(decision, one.threshold_) for one in (tuned, plain)]
-        score, before = (plain._metric(np.asarray(y), predicted) for predicted in both)
+        task = plain._task
+        both = [one._task.decide(np.stack(scores)) for one in (tuned, plain)]
+        score, before = (task.metric(np.asarray(y), predicted) for predicted in both)
         assert score >= before

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from skdice.estimators._loss import warn_of_collapse
 
 from skdice import (
     DicePairClassifier,
@@ -14,8 +13,9 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.estimators import _network
+from skdice.fitting import Settings, warn_of_collapse
 from skdice.losses import CrossEntropyLoss, DiceLoss
+from skdice.tasks import Answering, Tagging
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
@@ -127,14 +127,14 @@ def test_a_look_at_a_few_texts_will_do(quick_bert, monkeypatch):
     X, y = [["it", "is", "quiet"]] * 16 + X, [["O", "O", "O"]] * 16 + y
     tagger = DiceTokenTagger(quick_bert, loss="ce", **LEARNS)
     looked_at = []
-    predict = DiceTokenTagger._predict_logits
+    found = Tagging.found
 
-    def counted(self, dataset):
+    def counted(self, logits, dataset):
         looked_at.append(dataset.n_texts)
-        return predict(self, dataset)
+        return found(self, logits, dataset)
 
-    monkeypatch.setattr(DiceTokenTagger, "_predict_logits", counted)
-    monkeypatch.setattr(_network, "_CHUNK_TEXTS", 4)
+    monkeypatch.setattr(Tagging, "found", counted)
+    monkeypatch.setattr("skdice.fitting._fit._CHUNK_TEXTS", 4)
     tagger.fit(X, y)
     assert looked_at == [4]
 
@@ -163,20 +163,9 @@ def test_it_is_about_the_epoch_that_is_kept(tiny_bert, tmp_path):
     ids=repr,
 )
 def test_what_helps(loss, helps):
-    fitted = SimpleNamespace(
-        loss="x",
-        loss_=loss,
-        gamma=2.0,
-        K=None,
-        lr_=0.1,
-        max_epochs_=3,
-        alpha=None,
-        beta=None,
-        memory=None,
-        ce_weight=None,
-    )
+    settings = Settings(loss="x", gamma=2.0)
     with pytest.warns(UserWarning, match=helps) as record:
-        warn_of_collapse(fitted, "found nothing")
+        warn_of_collapse(settings, loss, 0.1, 3, "found nothing")
     assert "(loss='x', gamma=2.0, lr=0.1, 3 epochs)" in str(record[0].message)
 
 
@@ -194,9 +183,7 @@ def test_predicted_answers(logits, expected):
     """Two windows, of three and of two positions; the first of each is "no answer"."""
     logits = np.array(logits, dtype=np.float32)[:, None].repeat(2, axis=1)
     windows = SimpleNamespace(items=SimpleNamespace(offsets=np.array([0, 3, 5])))
-    extractor = DiceSpanExtractor()
-    extractor.null_threshold_ = 0.0
-    assert extractor._predicted(logits, windows).tolist() == [expected]
+    assert Answering(null_threshold=0.0).found(logits, windows).tolist() == [expected]
 
 
 @pytest.mark.parametrize(

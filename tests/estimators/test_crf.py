@@ -1,6 +1,7 @@
 """Taggers that score the tags of a sentence together."""
 
 import pickle
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -30,8 +31,7 @@ def scores(tagger):
 def without_crf(tagger):
     """Return the same network that scores each word by itself."""
     other = pickle.loads(pickle.dumps(tagger))
-    other.crf_ = False
-    return other
+    return other._with_task(replace(other._task, crf=False))
 
 
 def test_probabilities_are_those_of_sequences(fitted):

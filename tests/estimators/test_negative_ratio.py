@@ -4,14 +4,16 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from skdice.estimators._lesson import Lesson, choose_ratio, draw_of, prior_shift
 from skorch.callbacks import Callback
 
 from skdice import DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+from skdice.fitting import Sampled, sample
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
-from skdice.nn._batching import Draw
+from skdice.nn import Draw
+from skdice.tasks import Lesson, Tagging, prior_shift
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
@@ -70,27 +72,12 @@ class TestWhatAnEpochHas:
         is_all = ratio is None or ratio == 100
         assert estimator.negative_ratio_ == (None if is_all else ratio)
 
-    @pytest.mark.parametrize(
-        "group, expected",
-        [
-            ([0] * 10 + [1] * 40, None),
-            ([0] * 10 + [1] * 41, 2.0),
-            ([0] * 40 + [1] * 2, None),  # Few texts without positives are not rare positives.
-            ([0] * 40, None),
-            ([0] * 10 + [1] * 10 + [2] * 81, 2.0),  # The largest class to all others.
-            ([0] * 5 + [1] * 20 + [2] * 80, None),
-        ],
-    )
-    def test_auto(self, group, expected):
-        dataset = make_dataset([3] * len(group))
-        lesson = Lesson(dataset, [0, 1], np.ones(2), 0, True, group=np.array(group))
-        assert choose_ratio("auto", lesson) == expected
-        assert choose_ratio("auto", replace(lesson, group=None)) is None
-
     def test_classes_are_capped_from_the_rarest_on(self):
         group = np.repeat([0, 1, 2], [10, 300, 900])
         lesson = Lesson(make_dataset([3] * 1210), [], np.ones(3), None, False, group=group)
-        assert draw_of(2.0, lesson).n_drawn.tolist() == [10, 20, 60]
+        assert sample(lesson, 2.0).draw.n_drawn.tolist() == [10, 20, 60]
+        assert sample(lesson, 100.0).draw is None
+        assert sample(lesson, None).draw is None
 
     def test_parts_of_speech_and_frequent_entities_stay_as_they_are(self, tiny_bert):
         X, y = easy_corpus(16)
@@ -125,7 +112,7 @@ class TestSums:
         dataset = replace(dataset, target=np.random.default_rng(1).integers(0, 3, dataset.n_items))
         group = np.array([0, 1, 0, 1, 1, 1])
         lesson = Lesson(dataset, [0, 1, 2], np.ones(3), 0, False, group=group)
-        return replace(lesson, draw=Draw(group, np.array([2, 4]), np.array([2, 2])))
+        return Sampled(lesson, 1.0, Draw(group, np.array([2, 4]), np.array([2, 2])))
 
     @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
     @pytest.mark.parametrize(
@@ -134,8 +121,9 @@ class TestSums:
         ids=str,
     )
     def test_mean_of_all_draws(self, loss, more):
-        loss, lesson = loss(background=0, **more), self.lesson()
-        data, weighted = lesson.dataset, lesson.weighted().dataset
+        loss, sampled = loss(background=0, **more), self.lesson()
+        data = sampled.lesson.dataset
+        weighted = sampled.corrected(Tagging(), loss).lesson.dataset
         target = torch.from_numpy(data.target)
         logits = torch.randn(len(target), 3, dtype=torch.float64, requires_grad=True)
 
@@ -237,9 +225,10 @@ def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
     tagger.save_pretrained(tmp_path / "saved")
     card = (tmp_path / "saved" / "README.md").read_text("utf-8")
     assert "18 texts" in card
-    assert "entities are rare: 6 of 48 sentences have one" in card
+    assert "Entities are rare: 6 of 48 sentences have one" in card
     loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
-    assert (loaded.negative_ratio_, loaded.loss_reason_) == (2.0, tagger.loss_reason_)
+    assert loaded.negative_ratio_ == 2.0
+    pd.testing.assert_frame_equal(loaded.choices_, tagger.choices_)
 
 
 def test_progress_says_what_was_drawn(tiny_bert, capsys):

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.exceptions import TruncationWarning
+from skdice.tasks import Classifying, Tagging
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
 X = [["john", "lives", "in", "rome"], ["mary", "met", "peter", "today"]] * 8
@@ -25,14 +26,14 @@ def tagger(quick_bert):
 def seen(monkeypatch):
     """The training rows of every fit, in order."""
     rows = []
-    for estimator in (DiceTokenTagger, DiceTextClassifier, DicePairClassifier):
-        prepare = estimator._prepare
+    for task in (Tagging, Classifying):
+        lesson = task.lesson
 
-        def record(self, training, rng, prepare=prepare):
+        def record(self, training, *args, lesson=lesson):
             rows.append(training)
-            return prepare(self, training, rng)
+            return lesson(self, training, *args)
 
-        monkeypatch.setattr(estimator, "_prepare", record)
+        monkeypatch.setattr(task, "lesson", record)
     return rows
 
 
@@ -74,11 +75,11 @@ def test_rows_to_validate_on_are_taught_by_nobody(tagger, seen):
     assert "valid_score" in tagger.history_
 
 
-def test_decisions_out_of_fold_are_tuned_once(tagger, seen):
+def test_decisions_out_of_fold_know_rows_without_labels(tagger, seen):
     tagger.set_params(background_bias="cv").fit(X, Y, unlabeled=UNLABELED)
-    # The teacher, the fit, five folds.
+    # The teacher and the fit, of all rows and of those of each of five folds.
     sizes = [len(rows) for rows in seen]
-    assert sizes == [16, 34, 12, 13, 13, 13, 13]
+    assert sizes == [16, 34, *[n for k in (12, 13, 13, 13, 13) for n in (k, 2 * k + 2)]]
 
 
 TEXTS = ["john met mary", "rome is old", "peter saw anna", "paris is large"] * 4

@@ -117,7 +117,7 @@ class TestPrediction:
 
 
 class TestReproducibility:
-    @pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("auto", "dice, as there are few")])
+    @pytest.mark.parametrize("loss, name", [("dsc", "dsc"), ("auto", "dice")])
     def test_progress_shows_the_metric_and_what_was_chosen(
         self, loss, name, tiny_bert, corpus, capfd
     ):

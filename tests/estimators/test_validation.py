@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.model_selection import tune_decision
-from skdice.tasks import split_rows
+from skdice.tasks import Tagging, split_rows
 
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make
@@ -119,13 +119,13 @@ class TestGroups:
         X, y = easy_corpus(12)
         groups = [i // 3 for i in range(12)]
         seen = []
-        fit = DiceTokenTagger.fit
+        lesson = Tagging.lesson
 
-        def recorded(self, X, *args, **kwargs):
-            seen.append(kwargs["groups"])
-            return fit(self, X, *args, **kwargs)
+        def recorded(self, rows, *args):
+            seen.append(rows.groups)
+            return lesson(self, rows, *args)
 
-        monkeypatch.setattr(DiceTokenTagger, "fit", recorded)
+        monkeypatch.setattr(Tagging, "lesson", recorded)
         DiceTokenTagger(tiny_bert, background_bias="cv", **FAST).fit(X, y, groups=groups)
         assert seen[0] == groups
         assert sorted(len(part) for part in seen[1:]) == [9, 9, 9, 9]
