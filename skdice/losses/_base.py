@@ -107,6 +107,8 @@ class Loss(BaseEstimator, nn.Module):
     _texts: ClassVar[dict[str, str]] = {"raises": _RAISES}
     # About how many steps the sums are formed over in training.
     memory = 0.0  # type: float | str
+    # The class weights as they were given, and on the device.
+    _sent_weight = None  # type: tuple[Any, Tensor] | None
     get_params: ClassVar[Callable[..., dict[str, Any]]]
     set_params: ClassVar[Callable[..., Any]]
 
@@ -281,11 +283,11 @@ class Loss(BaseEstimator, nn.Module):
     def _class_weight(self, logits: Tensor, shape: tuple[int, ...]) -> Tensor:
         what = f"The 'class_weight' parameter of {type(self).__name__}"
         # What was sent to a device stays there: to send it again would wait for the device.
-        source, sent = vars(self).get("_sent_weight", (None, None))
-        is_sent = source is self.class_weight and sent is not None
-        if is_sent and (sent.dtype, sent.device) == (logits.dtype, logits.device):
-            if sent.shape == shape:
-                return sent
+        if self._sent_weight is not None:
+            source, weight = self._sent_weight
+            is_there = (weight.dtype, weight.device) == (logits.dtype, logits.device)
+            if source is self.class_weight and is_there and weight.shape == shape:
+                return weight
         one, two = "one weight per class", "the weights of 0 and 1 for each label"
         meaning = one if len(shape) == 1 else two
         try:
@@ -301,7 +303,7 @@ class Loss(BaseEstimator, nn.Module):
             )
         _check_weights(what, "class", weight)
         if not torch.compiler.is_compiling():
-            vars(self)["_sent_weight"] = (self.class_weight, weight)
+            self._sent_weight = (self.class_weight, weight)
         return weight
 
 
