@@ -1,12 +1,13 @@
-"""One part: its rows are streamed through an estimator into a file that says what it is made of."""
+"""One part of a corpus: its predictions, in a file that records what they were made from."""
 
 import hashlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,21 +17,22 @@ from .._digest import digest, relevant_parameters, weights_digest
 from .._files import replacing_file
 from ..estimators import TextEstimator, fitted_state
 
-# That are predicted at a time, and written as a row group.
+# Rows that are predicted at a time and become one row group.
 _CHUNK_ROWS = 4096
-# Of a file, read at a time; without it whole columns of a row group are.
+# Bytes read from a file at a time; without a limit pyarrow reads whole columns of a row group.
 _BUFFER_BYTES = 1 << 20
 _MADE_OF = b"skdice.made_of"
-# What no prediction depends on: what a fit tells of itself, and how it was run.
+# Attributes and parameters that describe a fit but change no prediction.
 _NOT_PREDICTING = (
     "history_",
+    "choices_",
     "best_epoch_",
     "interrupted_",
     "_n_training_rows",
     "_n_unlabeled_rows",
 )
 _OF_FITS = ("random_state", "callbacks")
-# A network, its memory and its threads are for one prediction at a time.
+# A prediction uses the memory and all threads of its process, so there is one at a time.
 _PREDICTING = threading.Lock()
 
 
@@ -38,31 +40,32 @@ _PREDICTING = threading.Lock()
 class Job:
     """What is done with every part."""
 
-    columns: tuple[str, ...]  # what the estimator takes
+    columns: tuple[str, ...]  # input of the estimator
     keep: tuple[str, ...]  # copied to the output
     output: str  # name of the column of predictions
     output_type: pa.DataType
     fingerprint: str  # of the estimator
 
 
+class Report(NamedTuple):
+    """What the process that predicted a part says about it."""
+
+    name: str
+    seconds: float
+    made_of: bytes
+
+
 @dataclass(frozen=True)
 class Part:
-    """A Parquet file of a corpus, and where its predictions go."""
+    """A Parquet file of a corpus, and the place of its predictions."""
 
     name: str  # path inside the corpus, with slashes
     source: Path
     destination: Path
 
-    def open(self) -> pq.ParquetFile:
-        """Open the file; raise a ValueError if it cannot be read."""
-        try:
-            return pq.ParquetFile(self.source, buffer_size=_BUFFER_BYTES)
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
-
     def count_rows(self, job: Job) -> int:
         """Return the number of rows; raise a ValueError if a column is missing."""
-        with self.open() as file:
+        with self._open() as file:
             names = file.schema_arrow.names
             for name in (*job.columns, *job.keep):
                 if names.count(name) != 1:
@@ -71,54 +74,67 @@ class Part:
                     )
             return int(file.metadata.num_rows)
 
-    def is_finished(self, job: Job) -> bool:
-        """Return whether the predictions are there; raise a ValueError if it is something else."""
+    def made_of(self, job: Job) -> bytes:
+        """Return a digest of the job and of the source file as it is now."""
+        with open(self.source, "rb") as file:
+            source = hashlib.file_digest(file, "sha256").hexdigest()
+        return digest([job, source]).encode()
+
+    def is_finished(self, made_of: bytes) -> bool:
+        """Return whether the predictions are there; raise a ValueError if another file is."""
         if not self.destination.exists():
             return False
         try:
             found = (pq.read_schema(self.destination).metadata or {}).get(_MADE_OF)
         except (OSError, pa.ArrowException):
             found = None
-        if found == self._made_of(job):
+        if found == made_of:
             return True
         raise ValueError(
             f"{str(self.destination)!r} has no predictions by this estimator and these columns of "
             f"part {self.name!r} as it is now. Delete it, or give another destination."
         )
 
-    def predict(self, estimator: Any, job: Job) -> float:
-        """Write the predictions, in flat memory; return the seconds that it took."""
-        start = time.perf_counter()
-        place = self.destination
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with self.open() as file, replacing_file(place) as new:
+    def predict(self, estimator: Any, job: Job) -> Report:
+        """Write the predictions, in flat memory, unless they are there."""
+        start, made_of = time.perf_counter(), self.made_of(job)
+        # Another worker may have written the part and been lost before it could say so.
+        if not self.is_finished(made_of):
+            self._write(estimator, job, made_of)
+        return Report(self.name, time.perf_counter() - start, made_of)
+
+    def _write(self, estimator: Any, job: Job, made_of: bytes) -> None:
+        self.destination.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as file, replacing_file(self.destination) as new:
             kept = [file.schema_arrow.field(name) for name in job.keep]
-            schema = pa.schema(
-                [*kept, pa.field(job.output, job.output_type)], {_MADE_OF: self._made_of(job)}
-            )
+            schema = pa.schema([*kept, pa.field(job.output, job.output_type)], {_MADE_OF: made_of})
             with pq.ParquetWriter(new, schema) as writer:
                 for batch in self._predicted(estimator, job, file, schema):
                     writer.write_batch(batch)
-        return time.perf_counter() - start
-
-    def _made_of(self, job: Job) -> bytes:
-        with open(self.source, "rb") as file:
-            source = hashlib.file_digest(file, "sha256").hexdigest()
-        return digest([job, source]).encode()
+            if self.made_of(job) != made_of:
+                raise ValueError(
+                    f"Part {self.name!r} of the source has changed while it was predicted. Call "
+                    f"again when nothing writes there."
+                )
+            self.is_finished(made_of)  # It raises if another call has written there.
 
     def _predicted(
         self, estimator: Any, job: Job, file: pq.ParquetFile, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the output, some at a time."""
         first_row, names = 0, list(dict.fromkeys((*job.columns, *job.keep)))
         batches = file.iter_batches(_CHUNK_ROWS, columns=names)
-        while batch := self._next(batches):
+        while True:
+            with self._reading():
+                batch = next(batches, None)
+            if batch is None:
+                return
             try:
                 columns = [batch.column(name).to_pylist() for name in job.columns]
                 rows = columns[0] if len(columns) == 1 else list(zip(*columns))
                 with _PREDICTING:
                     predicted = estimator.predict(rows)
-            # Also of text that is not UTF-8, which Parquet does not check.
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError) as error:  # Parquet does not check that text is UTF-8.
                 raise ValueError(
                     f"Part {self.name!r}, rows {first_row} to {first_row + batch.num_rows - 1}, of "
                     f"which row 0 of X is the first: {error}"
@@ -127,39 +143,36 @@ class Part:
             yield pa.record_batch([*(batch[name] for name in job.keep), made], schema=schema)
             first_row += batch.num_rows
 
-    def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-        try:
-            return next(batches, None)
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
+    def _open(self) -> pq.ParquetFile:
+        with self._reading():
+            return pq.ParquetFile(self.source, buffer_size=_BUFFER_BYTES)
 
-    def _unreadable(self, error: Exception) -> ValueError:
-        return ValueError(
-            f"Part {self.name!r} of the source cannot be read as Parquet: {error}. Write it again "
-            f"or take it away."
-        )
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise ValueError(
+                f"Part {self.name!r} of the source cannot be read as Parquet: {error}. Write it "
+                f"again or take it away."
+            ) from error
 
 
 def estimator_fingerprint(estimator: Any) -> str:
-    """Return a digest, alike in every process, of all that an estimator's predictions depend on."""
+    """Return a digest of everything that predictions depend on, the same in every process."""
     return digest(_content(estimator))
 
 
 def _content(value: Any) -> Any:
-    """Return a value with each estimator replaced by what it is made of."""
+    """Return a value with each estimator replaced by what its predictions depend on."""
     name = f"{type(value).__module__}.{type(value).__name__}"
     if isinstance(value, TextEstimator):
         used = relevant_parameters(value, without=_OF_FITS)
-        if not hasattr(value, "net_"):  # What a search was given.
+        if not hasattr(value, "net_"):  # The unfitted estimator of a search.
             return [name, used]
-        state = fitted_state(value).items()
-        return [
-            name,
-            used,
-            {key: part for key, part in state if key not in _NOT_PREDICTING},
-            weights_digest(value.net_.module_.state_dict().items()),
-            value.net_.module_.base_digest,
-        ]
+        state = {k: v for k, v in fitted_state(value).items() if k not in _NOT_PREDICTING}
+        module = value.net_.module_
+        return [name, used, state, weights_digest(module.state_dict().items()), module.base_digest]
     if isinstance(value, BaseEstimator):
         best = getattr(value, "best_estimator_", None)
         return [name, _content(dict(vars(value)) if best is None else best)]

@@ -1,6 +1,8 @@
 """Prediction over a partitioned Parquet corpus, in this process or on a cluster of dask."""
 
 import os
+import pickle
+import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +17,7 @@ from .._extras import not_installed
 from .._files import UNFINISHED, as_path
 from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
-from ._part import Job, Part, estimator_fingerprint
+from ._part import Job, Part, Report, estimator_fingerprint
 
 _COLUMNS = {
     "sentence": "one column of lists of str (the words of a sentence)",
@@ -23,6 +25,8 @@ _COLUMNS = {
     "pair": "two columns of str (the texts of a pair)",
     "question": "two columns of str (question and context)",
 }
+# How long a network file system may take to show what another machine has written.
+_SECONDS_TO_APPEAR = 60
 
 
 def predict_parquet(
@@ -38,33 +42,35 @@ def predict_parquet(
 ) -> pd.DataFrame:
     """Predict on all rows of a partitioned Parquet corpus.
 
-    Each part of the source (a Parquet file) becomes one part of the destination, of the same name
-    and with the same rows in the same order. A part is either finished or absent; after an
-    interruption the same call predicts the missing ones. Rows are streamed: the memory needed does
-    not depend on the size of a part.
+    Each Parquet file of the source is a part. It becomes a file of the same name in the
+    destination, with the same rows in the same order. A part is either finished or absent: after
+    an interruption the same call predicts the missing ones. Rows are streamed, so that the memory
+    needed does not depend on the size of a part.
 
     Parameters
     ----------
     estimator : estimator, or str or PathLike
-        A fitted tagger, classifier or extractor, a search or Pipeline that ends in one, or the
-        directory that ``save_pretrained`` wrote.
+        A fitted tagger, classifier or extractor, a search or Pipeline that ends in one, or a
+        directory written by ``save_pretrained``.
     source : str or PathLike
-        Directory of ``*.parquet`` (in subdirectories too), or one file.
+        Directory of ``*.parquet`` files (subdirectories included), or one file.
     destination : str or PathLike
-        Directory for the predictions: new, empty, or that of an earlier call. One call at a time
-        may write there.
+        Directory for the predictions: new, empty, or that of an earlier call. Only one call at a
+        time may write there.
     columns : str or sequence of str
-        What the estimator takes: of a tagger a column of lists of str, of a text classifier one of
-        str, of a pair classifier two, and of an extractor question and context, in this order.
+        The input of the estimator: for a tagger a column of lists of str, for a text classifier a
+        column of str, for a pair classifier two of them, and for an extractor the question and the
+        context, in this order.
     keep : str or sequence of str, default=()
         Columns to copy to the output, before the predictions.
     output : str, default="prediction"
-        Name of the column of predictions: lists of str of a tagger, labels of a classifier (lists
-        of 0 and 1 if multi-label), answers of an extractor.
+        Name of the column of predictions: lists of str from a tagger, labels from a classifier
+        (lists of 0 and 1 if it is multi-label), answers from an extractor.
     client : distributed.Client, optional
-        Of a dask cluster, whose workers see source and destination under the same paths.
+        Client of a dask cluster. The workers must see source and destination under the same paths
+        as this process.
     verbose : int, default=1
-        A progress bar over parts; 0: none.
+        Whether to show a progress bar over the parts.
 
     Returns
     -------
@@ -75,24 +81,27 @@ def predict_parquet(
     Raises
     ------
     TypeError
-        If an argument is of another kind.
+        If an argument has the wrong type.
     ValueError
-        If there is no source, a part cannot be read, lacks a column or has a row that the estimator
-        does not take; if the destination has Parquet files that are not made of this source by this
-        estimator.
+        If there is no source; if a part cannot be read, lacks a column, has a row that the
+        estimator does not take, or changes while it is predicted; if the destination has Parquet
+        files that this estimator did not make from this source; or if a worker writes where this
+        process does not see it.
     NotFittedError
         If the estimator is not fitted.
     Exception
-        Of dask, if one part takes down worker after worker (KilledWorker), or the cluster is lost.
+        From dask, if a part takes down one worker after another (KilledWorker) or the cluster is
+        lost.
 
     Notes
     -----
-    When a worker is lost, dask gives its part to another one. Each worker process gets the
-    estimator once and predicts on one part at a time, with as many threads as dask gives it: more
-    processes of fewer threads keep a machine busier while files are read and written.
+    When a worker is lost, dask gives its part to another one, unless the part was finished. Each
+    worker process gets the estimator once and predicts one part at a time, with as many threads as
+    dask gives it: more processes with fewer threads keep a machine busier while files are read and
+    written.
 
-    Each part says in the metadata of its schema of what it was made, by a digest of the estimator,
-    the names of the columns and the file. If one of them is another by now, that is an error.
+    Each output file has a digest in its metadata, of the estimator, the names of the columns and
+    the source file. If one of them has changed, the next call raises an error.
 
     Examples
     --------
@@ -109,16 +118,15 @@ def predict_parquet(
     job = _make_job(estimator, columns, keep, output)
     parts = _find_parts(source, destination)
     n_rows = [part.count_rows(job) for part in parts]
-    _clear(Path(destination))
-    missing = [part for part in parts if not part.is_finished(job)]
+    _delete_unfinished(Path(destination))
+    missing = [part for part in parts if not part.is_finished(part.made_of(job))]
     if client is None:
-        reports = ((part.name, part.predict(estimator, job)) for part in missing)
+        reports = (part.predict(estimator, job) for part in missing)
     else:
         reports = _predict_on_cluster(estimator, job, missing, client)
-    seconds = _collect(reports, len(parts), len(missing), verbose)
-    _clear(Path(destination))  # What workers left behind that were lost.
-    names = [part.name for part in parts]
-    table = pd.DataFrame({"part": names, "n_rows": n_rows})
+    seconds = _collect(reports, missing, len(parts), verbose)
+    _delete_unfinished(Path(destination))  # Workers that were lost may have left some.
+    table = pd.DataFrame({"part": [part.name for part in parts], "n_rows": n_rows})
     table["seconds"] = table["part"].map(seconds).astype(float)
     table["is_new"] = table["part"].isin(seconds)
     return table
@@ -145,13 +153,12 @@ def _make_job(estimator: Any, columns: Any, keep: Any, output: Any) -> Job:
         raise ValueError(
             f"{type(final).__name__} takes {_COLUMNS[row]}; got columns={list(columns)!r}."
         )
-    return Job(
-        columns, keep, output, _output_type(estimator, final), estimator_fingerprint(estimator)
-    )
+    kind = _output_type(estimator, final)
+    return Job(columns, keep, output, kind, estimator_fingerprint(estimator))
 
 
 def _final(estimator: Any) -> Any:
-    """Return the estimator that predicts, in pipelines and meta-estimators."""
+    """Return the estimator of this library inside pipelines and meta-estimators."""
     inner = estimator
     while not isinstance(inner, TextEstimator):
         outer, inner = inner, final_step(inner)[1]
@@ -168,10 +175,10 @@ def _final(estimator: Any) -> Any:
 
 
 def _names(parameter: str, names: Any) -> tuple[str, ...]:
+    """Return the names of columns as a tuple."""
     given = [names] if isinstance(names, str) else names
-    if not isinstance(given, list | tuple) or not all(
-        isinstance(name, str) and name for name in given
-    ):
+    is_list = isinstance(given, list | tuple)
+    if not is_list or not all(isinstance(name, str) and name for name in given):
         raise TypeError(f"{parameter} must be a name of a column or a list of them; got {names!r}.")
     if len(set(given)) < len(given):
         raise ValueError(f"{parameter} must have each column once; got {names!r}.")
@@ -212,8 +219,9 @@ def _find_parts(source: Any, destination: Any) -> list[Part]:
 
 
 def _parquet_files(directory: Path) -> list[str]:
-    """Return the files inside but those that start with "_" or ".", as readers of Parquet do."""
-    paths = (path.relative_to(directory) for path in directory.rglob("*.parquet"))
+    """Return the files inside except those that start with "_" or ".", which readers skip too."""
+    files = (path for path in directory.rglob("*.parquet") if not path.is_dir())
+    paths = (path.relative_to(directory) for path in files)
     return sorted(
         path.as_posix()
         for path in paths
@@ -221,24 +229,25 @@ def _parquet_files(directory: Path) -> list[str]:
     )
 
 
-def _clear(destination: Path) -> None:
-    """Delete what is not complete and never will be."""
+def _delete_unfinished(destination: Path) -> None:
+    """Delete the incomplete files of processes that were killed."""
     for path in destination.rglob(f".*{UNFINISHED}"):
         path.unlink(missing_ok=True)
 
 
 def _collect(
-    reports: Generator[tuple[str, float], None, None], n_parts: int, n_missing: int, verbose: Any
+    reports: Generator[Report, None, None], missing: Sequence[Part], n_parts: int, verbose: Any
 ) -> dict[str, float]:
-    """Return the seconds of each part that was missing, when all of them are finished."""
+    """Return the seconds of each missing part by name, when all of them are finished."""
     from tqdm.auto import tqdm
 
-    seconds: dict[str, float] = {}
-    n_before = n_parts - n_missing
+    by_name, seconds = {part.name: part for part in missing}, dict[str, float]()
+    n_before = n_parts - len(missing)
     bar = tqdm(total=n_parts, initial=n_before, unit="part", disable=not verbose)
-    with bar, closing(reports):  # However it ends, no part is begun any more.
+    with bar, closing(reports):  # Closing cancels the parts that are not begun.
         try:
-            for name, duration in reports:
+            for name, duration, made_of in reports:
+                _wait_for_file(by_name[name], made_of)
                 seconds[name] = duration
                 bar.update()
         except BaseException as error:
@@ -250,31 +259,48 @@ def _collect(
     return seconds
 
 
+def _wait_for_file(part: Part, made_of: bytes) -> None:
+    """Raise a ValueError unless this process sees the file that a worker says it has written."""
+    deadline = time.monotonic() + _SECONDS_TO_APPEAR
+    while not part.is_finished(made_of):
+        if time.monotonic() > deadline:
+            raise ValueError(
+                f"A worker has written part {part.name!r}, but {str(part.destination)!r} is not "
+                f"there. The workers must see the destination under the same path as this process."
+            )
+        time.sleep(0.5)
+
+
 def _predict_on_cluster(
     estimator: Any, job: Job, parts: Sequence[Part], client: Any
-) -> Generator[tuple[str, float], None, None]:
-    """Yield reports as parts are finished, in any order."""
+) -> Generator[Report, None, None]:
+    """Yield the reports of parts in the order in which they are finished."""
+    import cloudpickle
+    import dask
     from distributed import as_completed
 
     if not parts:
         return
-    sent = client.scatter(estimator, broadcast=True, hash=False)
+    # dask makes the result of a task again when all workers that had it are lost, which it cannot
+    # do with scattered data. The scheduler does not load what is in the bytes.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        sent = client.submit(pickle.loads, cloudpickle.dumps(estimator), pure=False)
     futures = client.map(_predict_on_worker, parts, estimator=sent, job=job, pure=False)
     try:
-        for _, report in as_completed(futures, with_results=True):
-            yield report
+        for future in as_completed(futures):
+            yield future.result()
     finally:
         client.cancel(futures)
 
 
-def _predict_on_worker(part: Part, *, estimator: Any, job: Job) -> tuple[str, float]:
+def _predict_on_worker(part: Part, *, estimator: Any, job: Job) -> Report:
     import torch
     from distributed import get_worker
 
-    # dask gives a process one thread for numerics, as it expects several tasks at a time.
+    # dask leaves one thread for numerics, as it expects several tasks at a time in a process.
     before = torch.get_num_threads()
     torch.set_num_threads(get_worker().state.nthreads)
     try:
-        return part.name, part.predict(estimator, job)
+        return part.predict(estimator, job)
     finally:
         torch.set_num_threads(before)

@@ -12,7 +12,8 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger, compare_losses
-from skdice.distributed import predict_parquet
+from skdice.distributed import _predict, predict_parquet
+from skdice.distributed._part import Part
 
 from ..corpora import easy_corpus
 from ..model_selection.searched import Peak, X, Y, make_search
@@ -60,6 +61,24 @@ def once(path):
     return True
 
 
+def as_kind(kind, tagger):
+    """Return the fitted tagger as an object of a subclass."""
+    made = kind()
+    vars(made).update(vars(tagger))
+    return made
+
+
+def do_after_writing(act):
+    """Let this process do something with every part that it has written."""
+    write = Part._write
+
+    def write_and_act(part, *rest):
+        write(part, *rest)
+        act(part)
+
+    Part._write = write_and_act
+
+
 def pids_of(client):
     return set(client.run(os.getpid).values())
 
@@ -84,8 +103,7 @@ class TestPrediction:
                     file.write(f"{os.getpid()}\n")
                 super().__setstate__(state)
 
-        told = Told()
-        vars(told).update(vars(tagger))
+        told = as_kind(Told, tagger)
         table = predict_parquet(told, corpus, tmp_path / "out", client=client, **ARGUMENTS)
         check(tmp_path / "out", table, tagger, sentences)
         pids = log.read_text().split()
@@ -95,25 +113,56 @@ class TestPrediction:
         assert not again["is_new"].any()
         assert len(log.read_text().split()) == len(pids)
 
-    def test_a_worker_that_is_killed(self, client, tagger, corpus, sentences, tmp_path):
-        """Its part is begun again by another one; what it left behind does not count."""
-        flag = tmp_path / "flag"
+    @pytest.mark.parametrize("n_killed", [1, 2])
+    def test_workers_that_are_killed(
+        self, n_killed, client, tagger, corpus, sentences, tmp_path
+    ):
+        """Others begin their parts again, also if nobody is left who has the estimator."""
+        flags = [tmp_path / f"flag-{i}" for i in range(n_killed)]
 
         class Mortal(DiceTokenTagger):
-            def _tag(self, sentences):
-                if once(flag):
+            def predict(self, X):
+                if any(map(once, flags)):
                     os.kill(os.getpid(), signal.SIGKILL)
-                return super()._tag(sentences)
+                return super().predict(X)
 
-        mortal = Mortal()
-        vars(mortal).update(vars(tagger))
         before = pids_of(client)
         out = tmp_path / "out"
-        table = predict_parquet(mortal, corpus, out, client=client, **ARGUMENTS)
+        table = predict_parquet(as_kind(Mortal, tagger), corpus, out, client=client, **ARGUMENTS)
         client.wait_for_workers(2)
-        assert flag.exists()
-        assert len(pids_of(client) - before) == 1
+        assert len(pids_of(client) - before) == n_killed
         check(out, table, tagger, sentences)
+
+    def test_a_worker_that_is_killed_before_it_says_so(
+        self, client, tagger, corpus, sentences, tmp_path
+    ):
+        """A part that is written is not written again."""
+        flag, out = tmp_path / "flag", tmp_path / "out"
+
+        def die(part):
+            if once(flag):
+                flag.write_text(f"{part.name} {part.destination.stat().st_mtime_ns}")
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        client.run(do_after_writing, die)
+        table = predict_parquet(tagger, corpus, out, client=client, **ARGUMENTS)
+        client.wait_for_workers(2)
+        name, written = flag.read_text().split()
+        assert (out / name).stat().st_mtime_ns == int(written)
+        check(out, table, tagger, sentences)
+
+    def test_workers_with_disks_of_their_own(self, client, tagger, corpus, tmp_path, monkeypatch):
+        """What is not seen here does not count as finished."""
+        monkeypatch.setattr(_predict, "_SECONDS_TO_APPEAR", 0)
+        out = tmp_path / "out"
+
+        def hide(part):
+            if part.destination.parent == out:
+                part.destination.unlink()
+
+        client.run(do_after_writing, hide)
+        with pytest.raises(ValueError, match="see the destination under the same path"):
+            predict_parquet(tagger, corpus, out, client=client, **ARGUMENTS)
 
     def test_an_error_in_a_worker(self, client, tagger, corpus, sentences, tmp_path):
         path = corpus / "part-5.parquet"

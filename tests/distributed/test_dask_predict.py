@@ -86,6 +86,19 @@ def predict(estimator, source, destination, columns="words", **options):
     return predict_parquet(estimator, source, destination, columns=columns, verbose=0, **options)
 
 
+def meddling(tagger, act):
+    """Return the tagger as one that does something before it predicts."""
+
+    class Meddling(DiceTokenTagger):
+        def predict(self, X):
+            act()
+            return super().predict(X)
+
+    made = Meddling()
+    vars(made).update(vars(tagger))
+    return made
+
+
 def files_of(directory):
     return sorted(
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
@@ -122,6 +135,7 @@ class TestPredictions:
         path = corpus / "part-3.parquet"
         for name in ("_metadata", "_part.parquet", ".part.parquet", "notes.txt"):
             (corpus / name).write_text("no Parquet")
+        (corpus / "day.parquet").mkdir()  # Spark names directories like files.
         one = predict(tagger, path, tmp_path / "one")
         assert one["part"].tolist() == ["part-3.parquet"]
         assert len(predict(tagger, corpus, tmp_path / "a")) == 4
@@ -221,6 +235,25 @@ class TestResuming:
         path.unlink()
         with pytest.raises(ValueError, match=r"part-3.parquet"):
             predict(tagger, corpus, out)
+
+
+class TestOthersWrite:
+    """What changes while a part is predicted is noticed before anything is published."""
+
+    def test_in_the_source(self, tagger, corpus, tmp_path):
+        path = corpus / "part-3.parquet"
+        meddled = meddling(tagger, lambda: pq.write_table(pq.read_table(path).slice(1), path))
+        with pytest.raises(ValueError, match=r"'part-3.parquet' .* has changed while"):
+            predict(meddled, path, tmp_path / "out")
+        assert files_of(tmp_path / "out") == []
+
+    def test_in_the_destination(self, tagger, corpus, tmp_path):
+        theirs = tmp_path / "out" / "part-3.parquet"
+        meddled = meddling(tagger, lambda: theirs.write_bytes(b"theirs"))
+        with pytest.raises(ValueError, match="another destination"):
+            predict(meddled, corpus / "part-3.parquet", tmp_path / "out")
+        assert theirs.read_bytes() == b"theirs"
+        assert files_of(tmp_path / "out") == ["part-3.parquet"]
 
 
 class TestBadInput:
