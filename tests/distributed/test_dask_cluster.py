@@ -224,12 +224,13 @@ class TestSearch:
         """The study ends with as many trials as were asked for, or one more of each worker."""
         flag = tmp_path / "flag"
 
-        def die(estimator, X):
-            if once(flag):
-                os.kill(os.getpid(), signal.SIGKILL)
+        class Die:  # A function in here would have no name that other processes know.
+            def __call__(self, estimator, X):
+                if once(flag):
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         storage = tmp_path / "study.journal"
-        search = make_search(storage, n_trials=5, estimator=Peak(act=die), refit=False)
+        search = make_search(storage, n_trials=5, estimator=Peak(act=Die()), refit=False)
         with joblib.parallel_config(backend="dask"):
             search.fit(X, Y)
         client.wait_for_workers(2)
