@@ -3,7 +3,7 @@
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,13 @@ class Lines:
         self.description, self.total, self.n, self._n_before = description, total, n, n
         self._began = self._wrote = time.perf_counter()
 
-    def update(self, n: int, facts: str) -> None:
-        """Count what is done; ``facts`` say how far it is."""
+    def update(self, n: int, facts: Callable[[], str]) -> None:
+        """Count what is done; ``facts`` say how far it is, and are asked only for a line."""
         self.n += n
         now = time.perf_counter()
         if now - self._wrote >= _LINE_SECONDS:
             left = (now - self._began) / (self.n - self._n_before) * (self.total - self.n)
-            self.write(f"{facts}, {tqdm.format_interval(left)} left")
+            self.write(f"{facts()}, {tqdm.format_interval(left)} left")
 
     def write(self, facts: str) -> None:
         self._wrote = time.perf_counter()
@@ -73,13 +73,16 @@ class FitProgress(Callback):
     def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
         self.began_ = time.perf_counter()
 
-    def on_batch_end(self, net: Any, training: bool = True, **kwargs: Any) -> None:
+    def on_batch_end(
+        self, net: Any, training: bool = True, loss: Any = None, **kwargs: Any
+    ) -> None:
         if not training:
             return
         self.bar_.update()
         if self.bar_.disable:
-            loss, lines = net.history[-1, "batches", -1, "train_loss"], self.lines_
-            lines.update(1, f"step {lines.n + 1}/{lines.total}, loss {loss:.4f}")
+            lines = self.lines_
+            # A GPU is waited for when the loss is read.
+            lines.update(1, lambda: f"step {lines.n}/{lines.total}, loss {loss.item():.4f}")
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         row = net.history[-1]
@@ -116,4 +119,4 @@ def with_progress(
             n_done = int(lengths[part].sum())
             bar.update(n_done)
             if bar.disable:
-                lines.update(n_done, f"{(lines.n + n_done) / n_pieces:.0%} done")
+                lines.update(n_done, lambda: f"{lines.n / n_pieces:.0%} done")

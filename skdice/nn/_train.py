@@ -15,10 +15,11 @@ from torch.optim.lr_scheduler import LambdaLR
 from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient
 from ._batching import Batch, StepSampler
-from ._callbacks import ctrl_c_told_apart
+from ._callbacks import ctrl_c_told_apart, named_callbacks
 from ._chain import TagChain
 from ._modules import module_inputs
 from ._net import TextNet
+from ._progress import FitProgress
 from ._runtime import ALONE, LostProcessError, autocast
 from ._speedups import compact_embedding, own_attention
 from ._training_state import State, restore_state, state_of
@@ -154,6 +155,8 @@ class _Run:
         net, progress = self.net, self.net.progress_
         net._set_training(True)
         losses, rates = [], []
+        callbacks = [callback for _, callback in named_callbacks(net.callbacks)]
+        reads_losses = not all(isinstance(callback, FitProgress) for callback in callbacks)
         net.history.record("lr", self.scheduler.get_last_lr()[0])
         net.history.record("n_texts", self.sampler.n_texts)
         for number, step in enumerate(self.sampler, start=1):
@@ -162,7 +165,7 @@ class _Run:
             net.notify("on_batch_begin", batch=step, training=True)
             rates.append(self.scheduler.get_last_lr()[0])
             losses.append(self._step(step, where))
-            if net.callbacks:  # Some show it; on a GPU it is waited for.
+            if reads_losses:  # A GPU is waited for.
                 net.history.record_batch("train_loss", losses[-1].item())
                 net.history.record_batch("train_batch_size", 1)
             net.notify("on_batch_end", batch=step, training=True, loss=losses[-1])

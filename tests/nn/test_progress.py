@@ -81,8 +81,10 @@ def test_a_file_gets_a_line_every_half_minute(is_terminal, capsys, monkeypatch):
     monkeypatch.setattr(_progress, "_LINE_SECONDS", 0.0)
     net = fit()
     lines = capsys.readouterr().err.splitlines()
-    loss = net.history[0, "batches", 1, "train_loss"]
-    assert re.fullmatch(rf"dsc: step 2/6, loss {loss:.4f}, \d\d:\d\d left", lines[1])
+    losses = [float(re.search(r"loss ([\d.]+)", line)[1]) for line in lines[:3]]
+    # The loss of an epoch is the mean of those of its steps.
+    assert np.mean(losses) == pytest.approx(net.history[0, "train_loss"], abs=1e-4)
+    assert re.fullmatch(r"dsc: step 2/6, loss \d.\d{4}, \d\d:\d\d left", lines[1])
     assert [line.split(",")[0] for line in lines[2:5]] == [
         "dsc: step 3/6",
         "dsc: epoch 1/2",
