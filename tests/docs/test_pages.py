@@ -12,6 +12,8 @@ from typing import NamedTuple
 import pytest
 import torch
 
+from skdice.fitting import CONSTANTS
+
 from ..tiny_models import build_bert
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +38,8 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+")
 @contextmanager
 def short_fits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_FEWEST_EPOCHS", "_MOST_EPOCHS", "_FEWEST_STEPS"):
-            patch.setattr(f"skdice.estimators._lesson.{name}", 1)
+        for name in ("fewest_epochs", "most_epochs", "fewest_steps"):
+            patch.setitem(CONSTANTS, name, CONSTANTS[name]._replace(value=1))
         yield
 
 
