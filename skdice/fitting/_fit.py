@@ -1,5 +1,7 @@
 """A fit as a function: from a task, settings and rows to what was learned."""
 
+import copy
+import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -13,7 +15,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss
-from ..nn import Encoder, TextNet, describe_encoder, resolve_device, resolve_precision
+from ..nn import (
+    Encoder,
+    NotFiniteError,
+    NotLearningError,
+    TextNet,
+    describe_encoder,
+    resolve_device,
+    resolve_precision,
+)
 from ..tasks import Lesson, Logits, Rows, Task
 from ..text import Reader, load_tokenizer
 from ._draw import Sampled, sample
@@ -40,6 +50,8 @@ N_FOLDS = 5
 _N_TEACHERS = 3
 # Training texts that a fit looks at, at a time, for what it has found.
 _CHUNK_TEXTS = 64
+# Share of the steps after which the loss of a fit must have fallen.
+_FIRST_LOOK = 0.3
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -139,7 +151,13 @@ def fit(
     valid = held_out if valid is None else valid
     n_unlabeled = 0 if unlabeled is None else len(unlabeled)
     # What is left open goes by the rows with labels, whatever else is learned from.
-    facts = replace(facts, n_unlabeled=n_unlabeled, n_rows=n_rows, **task.facts(training))
+    facts = replace(
+        facts,
+        n_unlabeled=n_unlabeled,
+        n_rows=n_rows,
+        has_trained_head=task.continues(encoder.heads, encoder.n_labels),
+        **task.facts(training),
+    )
     if unlabeled is not None:
         training = with_taught(task, settings, training, unlabeled, valid, seed)
     lesson = task.lesson(training, reader, settings.negative_ratio is not None)
@@ -157,6 +175,7 @@ def fit(
         pace,
         resolve_precision(settings.precision, resolve_device(settings.device)),
         valid,
+        _first_look(facts, pace),
         _describe(settings, loss, sampled, pace, choices),
         kind,
     )
@@ -178,7 +197,7 @@ def fit(
         )
 
     try:
-        nets = train_members(plan, members_of(seed, rng, settings.n_members))
+        nets, pace = _train(plan, seed, rng, choices)
     except Stopped as stopped:
         kept = fitted(task, stopped.net, [stopped.net], True)
         raise FitStopped(kept, stopped.error) from stopped.error
@@ -266,6 +285,38 @@ def _choose_pace(settings: Settings, facts: Facts, choices: Choices) -> Pace:
     if head_lr is None:
         head_lr = choices.choose("head_lr", facts)
     return Pace(int(epochs), float(lr), float(head_lr))
+
+
+def _first_look(facts: Facts, pace: Pace) -> int | None:
+    """Return the epoch after three tenths of the steps, if the rate is open and there are enough.
+
+    A head that begins trained has little to learn in its first epochs.
+    """
+    epoch = math.ceil(_FIRST_LOOK * pace.max_epochs)
+    return epoch if facts.lr is None and epoch > 1 and not facts.compares else None
+
+
+def _train(
+    plan: Plan, seed: int, rng: np.random.Generator, choices: Choices
+) -> tuple[list[TextNet], Pace]:
+    """Train the networks, once more with a third of an open rate if they learn nothing."""
+    n_members, again = plan.settings.n_members, copy.deepcopy(rng)
+    try:
+        return train_members(plan, members_of(seed, rng, n_members)), plan.pace
+    except (Stopped, NotLearningError, NotFiniteError) as stopped:
+        error = stopped.error if isinstance(stopped, Stopped) else stopped
+        is_dead = isinstance(error, NotLearningError | NotFiniteError)
+        if not is_dead or plan.settings.lr != "auto":
+            raise
+    lr, third = plan.pace.lr, replace(plan.pace, lr=plan.pace.lr / 3, head_lr=plan.pace.head_lr / 3)
+    choices.note("lr", third.lr, f"With {lr:g} the fit learned nothing. {error}")
+    warnings.warn(
+        f"With the learning rate {lr:g} the fit learned nothing, so it started again with "
+        f"{third.lr:.2g}. {error}",
+        stacklevel=4,
+    )
+    plan = replace(plan, pace=third, look_at=None)
+    return train_members(plan, members_of(seed, again, n_members)), third
 
 
 def _describe(

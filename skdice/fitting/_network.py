@@ -95,6 +95,8 @@ class Plan:
     precision : {"fp32", "bf16", "fp16"}
     valid : Rows
         Scored after every epoch; may be empty.
+    look_at : int or None
+        The epoch at whose end the training loss must have fallen.
     description : str
         What the progress bar calls the fit.
     kind : str
@@ -109,6 +111,7 @@ class Plan:
     pace: Pace
     precision: str
     valid: Rows
+    look_at: int | None = None
     description: str = ""
     kind: str = "member"
 
@@ -208,6 +211,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 patience=settings.patience,
                 chain=_chain(task, dataset),
                 shift=plan.sampled.shift,
+                look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,
             )

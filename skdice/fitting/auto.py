@@ -25,6 +25,8 @@ class Constant(NamedTuple):
 
 STUDY, RESULTS = "benchmarks/STUDY.md", "benchmarks/RESULTS.md"
 CONSTANTS = {
+    "sparse": Constant(15, "words outside entities for each word inside that are many", RESULTS),
+    "shallow": Constant(6, "layers of an encoder up to which it is shallow", RESULTS),
     "few_entities": Constant(800, "entities up to which dice and the CRF are taken", STUDY),
     "names": Constant(
         2 / 3, "share of capitalised entities from which on entities are names", RESULTS
@@ -43,8 +45,10 @@ CONSTANTS = {
     "passes": Constant(8, "passes of cross-entropy over many sentences", RESULTS),
     "most_steps": Constant(512, "steps up to which these passes are made", RESULTS),
     "pair_epochs": Constant(4, "epochs of pairs, whose head begins trained", RESULTS),
-    "lr": Constant(2e-4, "learning rate of an encoder of 384 hidden units", RESULTS),
-    "width": Constant(384, "hidden units; the rate falls with the square of the width", RESULTS),
+    "lr": Constant(1e-4, "learning rate of an encoder of 12 layers of 384 hidden units", RESULTS),
+    "width": Constant(384, "hidden units of that encoder; the rate falls with the width", RESULTS),
+    "depth": Constant(12, "layers of that encoder; the rate falls with the depth", RESULTS),
+    "deberta": Constant(0.45, "share of that rate for DeBERTa, as its authors publish it", RESULTS),
     "lowest_lr": Constant(1e-5, "learning rate at least", RESULTS),
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
@@ -74,6 +78,8 @@ class Facts:
     has_entities : bool
         Whether the tags of a tagger are chunk tags.
     n_entities : int
+    density : float
+        Words outside entities for each word inside.
     share_of_names : float
         Share of entities that are capitalised, in sentences with a capital letter.
     n_unanswered : int
@@ -84,6 +90,8 @@ class Facts:
         Whether the loss is cross-entropy without class weights, or open.
     compares : bool
         Whether a network reads each of two texts by itself as well.
+    has_trained_head : bool
+        Whether the checkpoint brings a head of this task.
     n_unlabeled : int
         Rows without labels that are learned from.
     n_texts : ndarray or None
@@ -109,11 +117,13 @@ class Facts:
     has_adapters: bool = False
     has_entities: bool = False
     n_entities: int = 0
+    density: float = 0.0
     share_of_names: float = math.nan
     n_unanswered: int = 0
     positive_share: float | None = None
     is_plain: bool = True
     compares: bool = False
+    has_trained_head: bool = False
     n_unlabeled: int = 0
     n_texts: np.ndarray | None = None
     n_positive: int = 0
@@ -197,7 +207,10 @@ def choose_negative_ratio(facts: Facts) -> Choice:
 
 
 def choose_loss(facts: Facts) -> Choice:
-    """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
+    """Take dice for queries, and for entities that are rare or few; else cross-entropy.
+
+    With a shallow encoder, dice is behind cross-entropy where few words are inside entities.
+    """
     if facts.task == "querying":
         return Choice("dice", "Few words start or end an entity of one type.")
     if not facts.has_entities or facts.n_texts is None:
@@ -205,9 +218,17 @@ def choose_loss(facts: Facts) -> Choice:
     if facts.ratio is not None:
         n_with = f"{facts.n_positive:,} of {facts.n_rows:,} sentences"
         return Choice("dice", f"Entities are rare: {n_with} have one.")
-    if facts.n_entities <= constant("few_entities"):
-        return Choice("dice", f"There are few entities: {facts.n_entities:,}.")
-    return Choice("ce", f"There are many entities: {facts.n_entities:,}.")
+    if facts.n_unlabeled > facts.n_rows:
+        n = f"{facts.n_unlabeled:,}"
+        return Choice("ce", f"The {n} rows without labels add many entities.")
+    if facts.n_entities > constant("few_entities"):
+        return Choice("ce", f"There are many entities: {facts.n_entities:,}.")
+    few, depth = f"There are few entities: {facts.n_entities:,}", facts.encoder.depth
+    is_shallow = depth is not None and depth <= constant("shallow")
+    if is_shallow and facts.density > constant("sparse"):
+        around = f"{facts.density:.0f} words outside entities for each word inside"
+        return Choice("ce", f"{few}, but with {around} an encoder of {depth} layers gains nothing.")
+    return Choice("dice", f"{few}.")
 
 
 def choose_memory(facts: Facts) -> Choice:
@@ -245,20 +266,27 @@ def choose_max_epochs(facts: Facts) -> Choice:
 
 
 def choose_lr(facts: Facts) -> Choice:
-    """Take a rate that falls with the square of the encoder's width."""
-    width = facts.encoder.width
-    lr = constant("lr") * (constant("width") / width) ** 2
+    """Take a rate that falls with the width and with the depth of the encoder."""
+    encoder = facts.encoder
+    lr = constant("lr") * constant("width") / encoder.width
+    if encoder.depth:
+        lr *= constant("depth") / encoder.depth
+    if encoder.family.startswith("deberta"):
+        lr *= constant("deberta")
     lr = float(f"{min(max(lr, constant('lowest_lr')), constant('highest_lr')):.1e}")
-    why = f"The encoder has {width:,} hidden units"
+    layers = f"{encoder.depth} layers of " if encoder.depth else ""
+    why = f"The encoder has {layers}{encoder.width:,} hidden units"
     if facts.has_adapters:
         return Choice(lr * constant("new"), f"{why}, and adapters learn faster.")
     return Choice(lr, f"{why}.")
 
 
 def choose_head_lr(facts: Facts) -> Choice:
-    """Take five times the rate of the encoder if that is open too, else the same."""
+    """Take five times the rate of the encoder for a new head if that is open too, else the same."""
     if facts.lr is not None:
         return Choice(facts.lr, "It is that of lr.")
+    if facts.has_trained_head:
+        return Choice(choose_lr(facts).value, "The model brings a head that is trained already.")
     plain = choose_lr(facts).value / (constant("new") if facts.has_adapters else 1)
     return Choice(constant("new") * plain, "A new head has more to learn than the encoder.")
 

@@ -47,4 +47,6 @@ from ._runtime import resolve_device as resolve_device
 from ._runtime import resolve_precision as resolve_precision
 from ._runtime import seed_generators as seed_generators
 from ._runtime import seeded as seeded
+from ._train import NotFiniteError as NotFiniteError
+from ._train import NotLearningError as NotLearningError
 from ._train import train as train

@@ -45,6 +45,10 @@ class Encoder(NamedTuple):
     has_token_types : bool
         Whether it has one table of token types.
     n_positions : int or None
+    heads : tuple of str
+        The classes of transformers that the checkpoint has weights for.
+    n_labels : int
+        Outputs of its head.
     """
 
     family: str
@@ -53,6 +57,8 @@ class Encoder(NamedTuple):
     sees_case: bool
     has_token_types: bool
     n_positions: int | None
+    heads: tuple[str, ...] = ()
+    n_labels: int = 0
 
 
 def load_transformer(
@@ -113,7 +119,14 @@ def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
     size = size_of_network(model, "AutoModel")
     width = int(config.get_text_config().hidden_size)
     return Encoder(
-        config.model_type, width, size.n_layers, sees_case, size.has_token_types, size.n_positions
+        config.model_type,
+        width,
+        size.n_layers,
+        sees_case,
+        size.has_token_types,
+        size.n_positions,
+        tuple(config.architectures or ()),
+        len(config.id2label),
     )
 
 

@@ -26,6 +26,8 @@ from ._training_state import State, restore_state, state_of
 
 # On a GPU, which works while the CPU prepares what is next, asking it for a number makes both wait.
 _STEPS_BETWEEN_LOOKS = 32
+# A loss above this share of that of the first epoch has not fallen.
+_LEARNING = 0.97
 
 
 class Checkpoint(Protocol):
@@ -48,6 +50,7 @@ def train(
     patience: int | None = None,
     chain: TagChain | None = None,
     shift: np.ndarray | None = None,
+    look_at: int | None = None,
     checkpoint: Checkpoint | None = None,
     state: State | None = None,
 ) -> None:
@@ -59,6 +62,9 @@ def train(
 
     The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
     these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them.
+
+    At the end of the epoch ``look_at`` a NotLearningError is raised if the training loss is about
+    that of the first epoch.
 
     A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
     what it had of a run that this one continues, bit for bit.
@@ -73,11 +79,11 @@ def train(
     try:
         with (
             ctrl_c_told_apart(),
-            sampler.ranks.left_on_error(NotFiniteError),
+            sampler.ranks.left_on_error(NotFiniteError, NotLearningError),
             compact_embedding(net.module_, pieces),
             own_attention(net.module_),
         ):
-            _Run(net, sampler, chain, shift).run(validate, patience, checkpoint, state)
+            _Run(net, sampler, chain, shift).run(validate, patience, look_at, checkpoint, state)
     except LostProcessError as lost:
         raise LostProcessError(f"{lost} {_how_to_go_on(net, checkpoint)}") from lost
     finally:
@@ -116,6 +122,7 @@ class _Run:
         self,
         validate: Callable[[], float] | None,
         patience: int | None,
+        look_at: int | None,
         checkpoint: Checkpoint | None,
         state: State | None,
     ) -> None:
@@ -133,6 +140,8 @@ class _Run:
             while not progress.is_over:
                 net.notify("on_epoch_begin", dataset_train=sampler, dataset_valid=None)
                 self._run_epoch()
+                if progress.epoch + 1 == look_at:
+                    self._check_learning()
                 score = None if validate is None else validate()
                 if score is not None:
                     self._record_score("valid_score", score, max)
@@ -175,6 +184,11 @@ class _Run:
         net.history.record("lr", sum(rates) / len(rates))
         self._record_score("train_loss", torch.stack(losses).mean().item(), min)
 
+    def _check_learning(self) -> None:
+        first, *_, last = (row["train_loss"] for row in self.net.history)
+        if last > _LEARNING * first:
+            raise NotLearningError(f"The training loss fell from {first:.4f} to {last:.4f} only.")
+
     def _record_score(self, name: str, score: float, best: Callable[..., float]) -> None:
         """Record a score of this epoch, and whether it is better than all before."""
         history = self.net.history
@@ -214,6 +228,10 @@ class _Run:
         if self.shift is None:
             return logits
         return logits + (self.shift if self.shift.ndim == 1 else self.shift[batch["item"]])
+
+
+class NotLearningError(ValueError):
+    """The training loss has not fallen."""
 
 
 class NotFiniteError(ValueError):

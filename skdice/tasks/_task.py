@@ -20,6 +20,15 @@ Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
 Tuning: TypeAlias = Literal["validation", "cv"] | None
 
 
+# How the classes of transformers end that have the heads.
+_HEADS = {
+    "tokens": "ForTokenClassification",
+    "sequence": "ForSequenceClassification",
+    "pair": "ForSequenceClassification",
+    "spans": "ForQuestionAnswering",
+}
+
+
 class CardTexts(NamedTuple):
     """What a model card says of a task; ``transformers`` is a code sample, if there is one."""
 
@@ -282,6 +291,13 @@ class Task(ABC):
     def compares(self, reader: Reader) -> bool:
         """Return whether a network reads each of two texts by itself as well."""
         return False
+
+    def continues(self, heads: Sequence[str], n_labels: int) -> bool:
+        """Return whether a checkpoint of these classes has a head of this task and its classes."""
+        suffix, names = _HEADS.get(self.head), self.class_names
+        if names and len(names) != n_labels:
+            return False
+        return suffix is not None and any(name.endswith(suffix) for name in heads)
 
     def criterion(self, loss: Loss) -> Any:
         """Return what a step computes, of the loss that was chosen."""

@@ -1,5 +1,7 @@
 """What "auto" makes of the loss, its memory, the learning rate and the epochs."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -214,16 +216,36 @@ def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs
 
 
 @pytest.mark.parametrize(
-    "size, lr", [(32, 5e-4), (384, 2e-4), (768, 5e-5), (1024, 2.8e-5), (4096, 1e-5)]
+    "family, width, depth, lr",
+    [
+        # Measured here (benchmarks/RESULTS.md).
+        ("bert", 384, 6, 2e-4),
+        ("bert", 384, 12, 1e-4),
+        ("mpnet", 768, 12, 5e-5),
+        # Within what the authors of the models publish.
+        ("roberta", 1024, 24, 1.9e-5),
+        ("xlm-roberta", 768, 12, 5e-5),
+        ("deberta-v2", 384, 12, 4.5e-5),
+        ("deberta-v2", 768, 12, 2.3e-5),
+        ("deberta-v2", 1024, 24, 1e-5),
+        ("modernbert", 768, 22, 2.7e-5),
+        ("electra", 256, 12, 1.5e-4),
+        # At the ends of the range, and without layers that are counted.
+        ("bert", 32, 2, 5e-4),
+        ("bert", 4096, 48, 1e-5),
+        ("funnel", 768, None, 5e-5),
+    ],
 )
-def test_rate_goes_by_the_size_of_the_encoder(size, lr):
-    assert choose("lr", ENCODER._replace(width=size)).value == pytest.approx(lr)
+def test_rate_goes_by_family_width_and_depth(family, width, depth, lr):
+    encoder = ENCODER._replace(family=family, width=width, depth=depth)
+    assert choose("lr", encoder).value == pytest.approx(lr)
 
 
 def test_the_head_learns_faster_only_where_the_rate_is_open():
-    encoder = ENCODER._replace(width=768)
+    encoder = ENCODER._replace(width=768, depth=12)
     assert choose("head_lr", encoder).value == pytest.approx(2.5e-4)
     assert choose("head_lr", encoder, lr=1e-4).value == 1e-4
+    assert choose("head_lr", encoder, has_trained_head=True).value == 5e-5
     adapters = choose("lr", encoder, has_adapters=True).value
     assert adapters == choose("head_lr", encoder, has_adapters=True).value
 
@@ -278,6 +300,8 @@ def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, constan
 
 # -- names, chains, thresholds, samples ------------------------------------------------------------
 
+DEEP = ENCODER._replace(depth=12)
+SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
 
 
@@ -306,6 +330,14 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
         ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
         ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
+        ("loss", SOME, "dice", "few entities: 100"),
+        ("loss", SOME | {"n_entities": 801}, "ce", "many entities: 801"),
+        ("loss", SOME | {"density": 16}, "ce", "6 layers gains nothing"),
+        ("loss", SOME | {"density": 16, "encoder": DEEP}, "dice", "few entities"),
+        ("loss", SOME | {"density": 80, "ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
+        ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
+        ("loss", SOME | {"n_unlabeled": 100}, "dice", "few entities"),
+        ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
         ("negative_ratio", {}, None, "No text"),
         ("negative_ratio", {"n_texts": np.array([10, 40])}, None, "10 and 40"),
         ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 and 41"),
@@ -341,6 +373,38 @@ def test_choices_are_what_was_left_open(tiny_models, case):
     named, X, y = make(case, tiny_models("bert"), loss=value["loss"], negative_ratio=None)
     left = named.set_params(lr=1e-3, head_lr=1e-3).fit(X, y).choices_["parameter"]
     assert not open_ & set(left)
+
+
+class TestNoDeadFit:
+    """A fit with an open rate whose loss does not fall starts again once with a third of it."""
+
+    def tagger(self, model, **params):
+        return DiceTokenTagger(model, loss="ce", max_epochs=8, verbose=0, random_state=0, **params)
+
+    @pytest.mark.parametrize("rate", [30.0, 1e-12])
+    def test_starts_again(self, tiny_bert, constants, rate):
+        constants(lr=rate, lowest_lr=rate, highest_lr=rate)
+        with pytest.warns(UserWarning, match="so it started again with"):
+            tagger = self.tagger(tiny_bert).fit(*easy_corpus(16))
+        assert tagger.lr_ == pytest.approx(rate / 3)
+        assert len(tagger.history_) == 8
+        assert "learned nothing" in why_of(tagger, "lr")
+
+    def test_a_rate_that_is_given_stays(self, tiny_bert):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tagger = self.tagger(tiny_bert, lr=1e-12).fit(*easy_corpus(16))
+        assert tagger.lr_ == 1e-12
+        assert not any("started again" in str(each.message) for each in caught)
+
+    def test_the_second_fit_is_one_with_that_rate(self, tiny_bert, constants):
+        constants(lr=1e-12, lowest_lr=1e-12)
+        with pytest.warns(UserWarning, match="started again"):
+            again = self.tagger(tiny_bert, n_members=2).fit(*easy_corpus(16))
+        rates = {"lr": again.lr_, "head_lr": again.net_.head_lr}
+        once = self.tagger(tiny_bert, n_members=2, **rates).fit(*easy_corpus(16))
+        weights = [fit.net_.module_.state_dict() for fit in (again, once)]
+        assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 def test_tools_that_ask_for_the_numbers(tiny_models):
