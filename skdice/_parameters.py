@@ -37,7 +37,6 @@ class Parameter:
     # Takes the value and returns what of it has that say, by default all of it.
     counted: Callable[[Any], Any] | None = None
     on_card: bool = True  # whether a model card names it
-    in_folds: Any = None  # what takes the place of "cv" in the fits of the folds
     rare: bool = False  # whether it is one of the "Other Parameters", which few have to set
 
 

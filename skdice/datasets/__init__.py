@@ -5,7 +5,7 @@ from ._characters import split_into_characters
 from ._conll import read_conll, write_conll
 from ._conllu import read_conllu
 from ._doccano import read_doccano, write_doccano
-from ._formats import find_format as find_format
+from ._formats import find_format
 from ._json_lines import read_labeled_json, read_tagged_json
 from ._label_studio import read_label_studio, write_label_studio
 from ._labeled_text import read_labeled_text

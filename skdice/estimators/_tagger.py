@@ -116,7 +116,7 @@ class DiceTokenTagger(WordTagger):
     ] = "auto"
     background_bias: Annotated[
         float | Literal["auto", "cv"],
-        number(_BIAS, closed="neither", words=("auto", "cv"), in_folds=0.0),
+        number(_BIAS, closed="neither", words=("auto", "cv")),
     ] = 0.0
 
     def _asked(self) -> Tagging:

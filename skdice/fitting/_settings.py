@@ -88,8 +88,9 @@ _LOSS = """
 "auto", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
 (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
 tagger it is "dice" if entities are so rare that epochs are sampled (``negative_ratio``), or if the
-training data has at most 800 of them; in a query tagger it is "dice"; otherwise it is "ce".
-``loss_`` is the loss that was used, ``loss_reason_`` why.
+training data has at most 800 of them, unless the encoder has at most six layers and there are more
+than 15 words outside entities for each word inside; in a query tagger it is "dice"; otherwise it is
+"ce". ``loss_`` is the loss that was used, ``choices_`` says why.
 """
 _MEMORY = """
 About how many optimiser steps the sums of a set loss given by name are taken over
@@ -117,10 +118,16 @@ texts; "auto" does so unless there are more than four times as many without a po
 takes two; in a query tagger it takes one (``negative_ratio_``).
 """
 _LR = """
-Learning rate after the warm-up. "auto" takes what suits the size of the encoder: 2e-4 for 384
-hidden units, 5e-5 for 768, 2.8e-5 for 1024 (``lr_``).
+Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate falls with
+its width and its depth, and is lower for DeBERTa. It is 2e-4 for 6 layers of 384 hidden units, 1e-4
+for 12 of these, 5e-5 for 12 layers of 768, and 1.9e-5 for 24 layers of 1024. If the training loss
+has not fallen after three tenths of the steps, or is not finite, the fit starts again once with a
+third of that rate, and warns.
 """
-_HEAD_LR = 'Learning rate of the new head; by default ``lr``, or with "auto" five times that.'
+_HEAD_LR = """
+Learning rate of the head; by default ``lr``. If that is "auto", a new head learns five times as
+fast as the encoder, and a head that the checkpoint brings as fast as the encoder.
+"""
 _BATCH_SIZE = """
 Texts per batch and process; one that is read in n windows counts as n. It also affects set losses:
 their smoothing ``gamma`` is on the scale of one optimiser step.
@@ -143,8 +150,8 @@ Longest text in pieces, special ones and the question or query included; the mod
 default. Longer sentences and contexts are read in several windows; classifiers cut longer texts.
 """
 _FROZEN = """
-How many of the first layers to freeze, together with the embeddings. Frozen layers run without
-dropout. 0 freezes the embeddings only, None trains everything. It is a ValueError for models whose
+How many of the first layers to freeze. The embeddings are frozen with them: 0 freezes the embeddings
+only. Frozen layers run without dropout. None trains everything. It is a ValueError for models whose
 layers cannot be told apart (ALBERT, XLM).
 """
 _PEFT = """
@@ -155,13 +162,14 @@ a whole. They want a larger learning rate, and "auto" takes five times the usual
 """
 _DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
-Networks that are fitted from other seeds and predict together, by the mean of their logits: of few
-rows it is better than most of them, and takes so many times as long, also in predictions.
+Size of an ensemble: networks that are trained from different seeds, whose logits are averaged. With
+few rows an ensemble is better than most single networks. It takes as many times as long to train,
+and to predict.
 ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
 """
 _PRECISION = """
-"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that is measured to be
-faster in bf16, otherwise in fp32; it predicts in fp32. ``net_.precision`` and the model card say
+"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions for
+bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``net_.precision`` and the model card say
 what was used. Any other value is used for training and predictions. "bf16" then predicts faster
 where "auto" trains in bf16, but the scores of a text depend slightly on the other texts in its
 batch.

@@ -1,52 +1,47 @@
 """Networks, batches and the training loop; knows no estimator."""
 
-from ._adapters import ADAPTER_CONFIG as ADAPTER_CONFIG
-from ._adapters import ADAPTER_WEIGHTS as ADAPTER_WEIGHTS
-from ._adapters import changed as changed
-from ._adapters import check_peft_config as check_peft_config
-from ._adapters import describe as describe
-from ._adapters import fields_of as fields_of
-from ._adapters import is_of_peft as is_of_peft
-from ._adapters import make_config as make_config
-from ._adapters import set_fields as set_fields
-from ._batching import Batch as Batch
-from ._batching import Batcher as Batcher
-from ._batching import Draw as Draw
-from ._batching import StepSampler as StepSampler
-from ._batching import to_device as to_device
-from ._callbacks import check_callbacks as check_callbacks
-from ._callbacks import digests_of_trainers as digests_of_trainers
-from ._callbacks import named_callbacks as named_callbacks
-from ._chain import TagChain as TagChain
-from ._loading import Encoder as Encoder
-from ._loading import describe_encoder as describe_encoder
-from ._loading import size_of_network as size_of_network
-from ._modules import HEAD as HEAD
-from ._modules import TRANSFORMER as TRANSFORMER
-from ._modules import Frames as Frames
-from ._modules import PairModule as PairModule
-from ._modules import QueryModule as QueryModule
-from ._modules import SequenceModule as SequenceModule
-from ._modules import SpanModule as SpanModule
-from ._modules import TextModule as TextModule
-from ._modules import TokenModule as TokenModule
-from ._net import TextNet as TextNet
-from ._probe import padding_is_masked as padding_is_masked
-from ._probe import probe_dataset as probe_dataset
-from ._progress import FitProgress as FitProgress
-from ._runtime import PRECISIONS as PRECISIONS
-from ._runtime import RUNTIMES as RUNTIMES
-from ._runtime import Ranks as Ranks
-from ._runtime import Runtime as Runtime
-from ._runtime import autocast as autocast
-from ._runtime import count_processes as count_processes
-from ._runtime import current_ranks as current_ranks
-from ._runtime import denormals_flushed as denormals_flushed
-from ._runtime import is_first_process as is_first_process
-from ._runtime import resolve_device as resolve_device
-from ._runtime import resolve_precision as resolve_precision
-from ._runtime import seed_generators as seed_generators
-from ._runtime import seeded as seeded
-from ._train import NotFiniteError as NotFiniteError
-from ._train import NotLearningError as NotLearningError
-from ._train import train as train
+from ._adapters import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    changed,
+    check_peft_config,
+    describe,
+    fields_of,
+    is_of_peft,
+    make_config,
+    set_fields,
+)
+from ._batching import Batch, Batcher, Draw, StepSampler, to_device
+from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
+from ._chain import TagChain
+from ._loading import Encoder, describe_encoder, size_of_network
+from ._modules import (
+    HEAD,
+    TRANSFORMER,
+    Frames,
+    PairModule,
+    QueryModule,
+    SequenceModule,
+    SpanModule,
+    TextModule,
+    TokenModule,
+)
+from ._net import TextNet
+from ._probe import padding_is_masked, probe_dataset
+from ._progress import FitProgress
+from ._runtime import (
+    PRECISIONS,
+    RUNTIMES,
+    Ranks,
+    Runtime,
+    autocast,
+    count_processes,
+    current_ranks,
+    denormals_flushed,
+    is_first_process,
+    resolve_device,
+    resolve_precision,
+    seed_generators,
+    seeded,
+)
+from ._train import NotFiniteError, NotLearningError, train

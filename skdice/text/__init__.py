@@ -1,45 +1,29 @@
 """Between words and pieces: tokenising, windows, tags."""
 
-from ._answers import Answer as Answer
-from ._answers import Candidates as Candidates
-from ._answers import SpanDecoder as SpanDecoder
-from ._answers import pick_answers as pick_answers
-from ._decoding import Entity as Entity
-from ._decoding import TagDecoder as TagDecoder
-from ._decoding import Threshold as Threshold
-from ._decoding import best_disjoint as best_disjoint
-from ._decoding import by_label as by_label
-from ._decoding import check_threshold as check_threshold
-from ._decoding import find_spans as find_spans
-from ._decoding import keep_above as keep_above
-from ._encoding import SHAPES as SHAPES
-from ._encoding import EncodedDataset as EncodedDataset
-from ._encoding import encode_rows as encode_rows
-from ._encoding import encode_words as encode_words
-from ._encoding import has_capital as has_capital
-from ._queries import EncodedQueries as EncodedQueries
-from ._queries import encode_queries as encode_queries
-from ._questions import EncodedQuestions as EncodedQuestions
-from ._questions import Span as Span
-from ._questions import encode_questions as encode_questions
-from ._ragged import Ragged as Ragged
-from ._ragged import offsets_from_lengths as offsets_from_lengths
-from ._ragged import ranges as ranges
-from ._reuse import Reader as Reader
-from ._reuse import active_reuse as active_reuse
-from ._reuse import load_tokenizer as load_tokenizer
-from ._reuse import reuse_work as reuse_work
-from ._splitting import SPLITTERS as SPLITTERS
-from ._splitting import Splitter as Splitter
-from ._splitting import are_characters as are_characters
-from ._splitting import check_spaced as check_spaced
-from ._splitting import checked_split as checked_split
-from ._splitting import find_splitter as find_splitter
-from ._splitting import often_cut as often_cut
-from ._tags import allowed_transitions as allowed_transitions
-from ._tags import are_chunk_tags as are_chunk_tags
-from ._tags import infer_scheme as infer_scheme
-from ._tags import spelled_roles as spelled_roles
-from ._tags import write_tags as write_tags
-from ._tokenizer import Frame as Frame
-from ._tokenizer import WordTokenizer as WordTokenizer
+from ._answers import Answer, Candidates, SpanDecoder, pick_answers
+from ._decoding import (
+    Entity,
+    TagDecoder,
+    Threshold,
+    best_disjoint,
+    by_label,
+    check_threshold,
+    find_spans,
+    keep_above,
+)
+from ._encoding import SHAPES, EncodedDataset, encode_rows, encode_words, has_capital
+from ._queries import EncodedQueries, encode_queries
+from ._questions import EncodedQuestions, Span, encode_questions
+from ._ragged import Ragged, offsets_from_lengths, ranges
+from ._reuse import Reader, active_reuse, load_tokenizer, reuse_work
+from ._splitting import (
+    SPLITTERS,
+    Splitter,
+    are_characters,
+    check_spaced,
+    checked_split,
+    find_splitter,
+    often_cut,
+)
+from ._tags import allowed_transitions, are_chunk_tags, infer_scheme, spelled_roles, write_tags
+from ._tokenizer import Frame, WordTokenizer
