@@ -22,7 +22,21 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[1]
 NAMES, PLACES = ["Anna", "Bob", "Cleo", "Dan"], ["Oslo", "Paris", "Rome", "Lima"]
-WORDS = "the a sees walks in of big red house tree and or river".split()
+WORDS = [
+    "the",
+    "a",
+    "sees",
+    "walks",
+    "in",
+    "of",
+    "big",
+    "red",
+    "house",
+    "tree",
+    "and",
+    "or",
+    "river",
+]
 LOSSES = ("ce", "dice", "dsc", "auto")
 
 
@@ -34,7 +48,9 @@ def sentences(n: int, share: float = 0.6) -> tuple[list[list[str]], list[list[st
         tags = ["O"] * len(words)
         if rng.random() < share:
             i = rng.randrange(len(words))
-            words[i], tags[i] = rng.choice([(rng.choice(NAMES), "B-PER"), (rng.choice(PLACES), "B-LOC")])
+            words[i], tags[i] = rng.choice(
+                [(rng.choice(NAMES), "B-PER"), (rng.choice(PLACES), "B-LOC")]
+            )
         X.append(words)
         y.append(tags)
     return X, y
@@ -47,7 +63,9 @@ def texts(n: int) -> tuple[list[str], list[str]]:
 
 def pairs(n: int) -> tuple[list[tuple[str, str]], list[int]]:
     X, _ = texts(2 * n)
-    return list(zip(X[:n], X[n:])), [int("house" in a and "house" in b) for a, b in zip(X[:n], X[n:])]
+    return list(zip(X[:n], X[n:])), [
+        int("house" in a and "house" in b) for a, b in zip(X[:n], X[n:])
+    ]
 
 
 def questions(n: int) -> tuple[list[tuple[str, str]], list[str]]:
@@ -88,9 +106,9 @@ def cases() -> dict[str, tuple[str, dict[str, Any], Callable[[], Any]]]:
 def run(checkout: Path, out: Path, pattern: str) -> None:
     """Run the fits in this process, with the package of a checkout."""
     sys.path.insert(0, str(checkout))
-    import skdice
     import torch
 
+    import skdice
     from tests.tiny_models import build_bert
 
     torch.set_num_threads(1)
@@ -116,7 +134,9 @@ def run(checkout: Path, out: Path, pattern: str) -> None:
             history = estimator.history_["train_loss"].to_numpy(dtype=np.float64)
             scores[f"{name}|losses"] = history
             if hasattr(estimator, "predict_proba"):
-                scores[f"{name}|scores"] = np.concatenate(list(estimator.predict_proba(X)), axis=None)
+                scores[f"{name}|scores"] = np.concatenate(
+                    list(estimator.predict_proba(X)), axis=None
+                )
         np.savez(out, **scores)
 
 

@@ -1,6 +1,7 @@
-"""A callback that tests look into a fit with, or stop it."""
+"""What tests look into fits with: a callback that may stop them, and what a fit has set."""
 
 import signal
+from dataclasses import fields
 
 from skorch.callbacks import Callback
 
@@ -23,6 +24,21 @@ class Spy(Callback):
     def _call(self, net, *args, **kwargs):
         self.count_ += 1
         self.function(net, self.count_)
+
+
+def fitted_state(estimator):
+    """Return what a fit has set, but the network: the fields of the task one by one."""
+    left_out = {"net_", "tokenizer_", "_learned_task", *estimator.get_params(deep=False)}
+    state = {name: value for name, value in vars(estimator).items() if name not in left_out}
+    task = estimator._task
+    return state | {field.name: getattr(task, field.name) for field in fields(task)}
+
+
+def encoded_rows(estimator, X):
+    """Return encoded rows of an estimator."""
+    task = estimator._task
+    encoded = task.encode(task.read_X(X), estimator._reader)
+    return getattr(encoded, "dataset", encoded)
 
 
 def stop(error, when=lambda net, count: True):

@@ -150,9 +150,9 @@ Longest text in pieces, special ones and the question or query included; the mod
 default. Longer sentences and contexts are read in several windows; classifiers cut longer texts.
 """
 _FROZEN = """
-How many of the first layers to freeze. The embeddings are frozen with them: 0 freezes the embeddings
-only. Frozen layers run without dropout. None trains everything. It is a ValueError for models whose
-layers cannot be told apart (ALBERT, XLM).
+How many of the first layers to freeze. The embeddings are frozen with them: 0 freezes the
+embeddings only. Frozen layers run without dropout. None trains everything. It is a ValueError for
+models whose layers cannot be told apart (ALBERT, XLM).
 """
 _PEFT = """
 Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
@@ -168,11 +168,11 @@ and to predict.
 ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
 """
 _PRECISION = """
-"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions for
-bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``net_.precision`` and the model card say
-what was used. Any other value is used for training and predictions. "bf16" then predicts faster
-where "auto" trains in bf16, but the scores of a text depend slightly on the other texts in its
-batch.
+"auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions
+for bf16 (AMX or AVX-512), otherwise in fp32; it predicts in fp32. ``net_.precision`` and the model
+card say what was used. Any other value is used for training and predictions. "bf16" then predicts
+faster where "auto" trains in bf16, but the scores of a text depend slightly on the other texts in
+its batch.
 """
 _RUNTIME = """
 What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX

@@ -17,7 +17,7 @@ from ._values import from_json, to_json
 MANIFEST = "skdice.json"
 CARD = "README.md"
 WEIGHTS = "model.safetensors"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _WHOLE = (WEIGHTS, CONFIG)
 _ADAPTERS = (ADAPTER_WEIGHTS, ADAPTER_CONFIG, MODEL_CONFIG)
 _PACKAGES = ("torch", "transformers", "scikit-learn")
@@ -121,13 +121,19 @@ def _read_content(directory: Path) -> dict[str, Any]:
     try:
         content = read_json(directory / MANIFEST)
         saved, format_ = content.pop("sha256", None), content["format_version"]
-        is_newer, is_whole = format_ > FORMAT_VERSION, saved == _content_digest(content)
+        is_newer, is_older = format_ > FORMAT_VERSION, format_ < FORMAT_VERSION
+        is_whole = saved == _content_digest(content)
     except (ValueError, AttributeError, TypeError, KeyError) as error:  # Also of a list.
         raise damaged(directory, f"{MANIFEST} cannot be read ({error!r})") from error
     if is_newer:
         raise ValueError(
-            f"The directory {str(directory)!r} has format {format_}, and this skdice reads formats "
-            f"up to {FORMAT_VERSION}. Upgrade it: pip install -U skdice."
+            f"The directory {str(directory)!r} has format {format_}, and this skdice reads format "
+            f"{FORMAT_VERSION}. Upgrade it: pip install -U skdice."
+        )
+    if is_older:
+        raise ValueError(
+            f"The directory {str(directory)!r} was saved by an older skdice, in format {format_}; "
+            f"this skdice reads format {FORMAT_VERSION}. Fit the estimator again."
         )
     if not is_whole:
         raise damaged(directory, f"{MANIFEST} was changed after it was saved")

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from huggingface_hub import EvalResult, ModelCardData
 
 from .._configuration import MODEL_CONFIG
@@ -71,6 +72,9 @@ def model_card(run: Run, name: str) -> str:
         f"{_ADAPTERS if run.manifest.has_adapters else ''}",
         f"## Training\n\n{_training(run)}",
     ]
+    choices = run.manifest.state["choices_"]
+    if len(choices):
+        sections.append(f"## What was chosen\n\n{_choices(choices)}")
     if run.classes:
         shown = ", ".join(_code(str(label)) for label in run.classes[:_MOST_CLASSES])
         more = len(run.classes) - _MOST_CLASSES
@@ -150,6 +154,13 @@ def _training(run: Run) -> str:
     return "\n".join(["| | |", "|---|---|", *rows])
 
 
+def _choices(choices: pd.DataFrame) -> str:
+    """Return a table of what was taken for parameters that were left open."""
+    rows = zip(choices["parameter"], choices["value"], choices["why"])
+    lines = [f"| {_code(name)} | {_code(repr(value))} | {why} |" for name, value, why in rows]
+    return "\n".join(["| parameter | value | why |", "|---|---|---|", *lines])
+
+
 def _unlabeled(state: dict[str, Any]) -> str:
     n_rows = state["_n_unlabeled_rows"]
     return (
@@ -167,7 +178,8 @@ def _of_epoch(state: dict[str, Any]) -> str:
 
 
 def _usage(run: Run, name: str) -> str:
-    task, estimator, state = run.texts, run.manifest.estimator, run.manifest.state
+    task, estimator = run.texts, run.manifest.estimator
+    learned = run.manifest.state["_learned_task"]
     own = (
         f"```python\nfrom skdice import {estimator}\n\n"
         f"model = {estimator}.from_pretrained({name!r})\n{task.call}\n```\n\n"
@@ -184,12 +196,12 @@ def _usage(run: Run, name: str) -> str:
     same = "That gives the same logits. "
     if run.n_members > 1:
         same = f"That gives the logits of one of {run.n_members} networks. "
-    if state.get("word_shapes_"):
+    if learned.get("word_shapes"):
         same = "That gives worse logits: the network is not told the shape of each word. "
     chain = "Tags of a sentence that are scored together, thresholds"
     return (
         f"{own}Without skdice:\n\n```python\n{code}\n```\n\n{same}"
-        f"{chain if state.get('crf_') else 'Thresholds'}, "
+        f"{chain if learned.get('crf') else 'Thresholds'}, "
         f"biases, well-formed tag sequences and windows over long texts come with skdice only."
     )
 

@@ -114,9 +114,7 @@ class TestPrediction:
         assert len(log.read_text().split()) == len(pids)
 
     @pytest.mark.parametrize("n_killed", [1, 2])
-    def test_workers_that_are_killed(
-        self, n_killed, client, tagger, corpus, sentences, tmp_path
-    ):
+    def test_workers_that_are_killed(self, n_killed, client, tagger, corpus, sentences, tmp_path):
         """Others begin their parts again, also if nobody is left who has the estimator."""
         flags = [tmp_path / f"flag-{i}" for i in range(n_killed)]
 

@@ -28,10 +28,11 @@ from skdice import DiceTokenTagger
 from skdice._digest import digest
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
+from skdice.tasks import Tagging
 
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
-from ..spies import Spy, stop
+from ..spies import Spy, fitted_state, stop
 from ..tiny_models import change_weights
 
 EPOCHS = 4
@@ -69,9 +70,10 @@ def assert_same_fit(one, other):
     shown = [fit.history_.drop(columns="dur") for fit in (one, other)]
     pd.testing.assert_frame_equal(*shown)
     np.testing.assert_equal(one.loss_.get_params(), other.loss_.get_params())
-    skip = {"net_", "loss_", "tokenizer_", "history_", *other.get_params(deep=False)}
-    for name in sorted(set(vars(other)) - skip):
-        np.testing.assert_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    state, expected = fitted_state(one), fitted_state(other)
+    for name in sorted(expected.keys() - {"loss_", "history_", "choices_"}):
+        np.testing.assert_equal(state[name], expected[name], err_msg=name)
+    pd.testing.assert_frame_equal(one.choices_, other.choices_)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -375,7 +377,7 @@ def test_ctrl_c_while_the_decision_is_tuned(tiny_bert, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tagger, "_tune_decision", interrupt)
+    monkeypatch.setattr(Tagging, "tune", interrupt)
     with pytest.raises(KeyboardInterrupt):
         tagger.fit(X, y)
     assert tagger.interrupted_

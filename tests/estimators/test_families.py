@@ -24,12 +24,14 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice._pretrained import loading
+from skdice.nn import Batcher
 from skdice.nn._loading import size_of_network
 from skdice.nn._modules import TokenModule
 from skdice.nn._probe import find_layers
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus, easy_texts
+from ..spies import encoded_rows
 from ..tiny_models import BERT_SPECIAL, BUILDERS, build_bert
 from .test_span import easy_questions
 
@@ -319,7 +321,7 @@ class TestOwnTokenizers:
         )
         with torch.inference_mode():
             logits = transformer(**inputs).logits
-        batch = tagger._batcher(tagger._encode(self.X)).collate(np.arange(len(self.X)))
+        batch = batcher_of(tagger, self.X).collate(np.arange(len(self.X)))
         assert torch.equal(batch["input_ids"], inputs["input_ids"])
         assert torch.equal(batch["attention_mask"], inputs["attention_mask"])
         for i, (words, p) in enumerate(zip(self.X, tagger.predict_proba(self.X))):
@@ -360,8 +362,20 @@ class TestOwnTokenizers:
                 with torch.inference_mode():
                     hidden = module.transformer(**inputs).last_hidden_state
                     expected.append(module.head(hidden[0, pieces]).numpy())
-        found = tagger._predict_logits(tagger._encode(self.X).dataset)
+        found = tagger._logits(encoded_rows(tagger, self.X))
         np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-5)
+
+
+def batcher_of(estimator, X):
+    """Return the batches that an estimator reads rows in."""
+    tokenizer = estimator.tokenizer_
+    return Batcher(
+        encoded_rows(estimator, X),
+        8,
+        tokenizer.pad_id,
+        tokenizer.pads_left,
+        pads=estimator.net_.pads,
+    )
 
 
 def starts_of(words):
@@ -403,7 +417,7 @@ def test_sentences_longer_than_the_window(tiny_models, name):
     )
     how = {**FAST, "lr": 1e-2, "max_epochs": 6, "batch_size": 4, "max_length": 16, "stride": 4}
     tagger = DiceTokenTagger(tiny_models(name), **how).fit(long_X, long_y)
-    assert len(tagger._encode(long_X)) > 3 * len(long_X)
+    assert len(encoded_rows(tagger, long_X)) > 3 * len(long_X)
     assert tagger.score(long_X, long_y) > 0.9
     assert [len(tags) for tags in tagger.predict(long_X)] == [len(words) for words in long_X]
 
@@ -451,7 +465,7 @@ class TestTryingOut:
         loaded = DiceTokenTagger.from_pretrained(tmp_path)
         for words, p in zip(X, loaded.predict_proba(X)):
             np.testing.assert_allclose(loaded.predict_proba([words])[0], p, atol=1e-5)
-        batches = list(loaded._batcher(loaded._encode(X), loaded.net_.pads).by_length())
+        batches = list(batcher_of(loaded, X).by_length())
         assert sorted(i for windows, _ in batches for i in windows) == list(range(len(X)))
         assert all(batch["attention_mask"].all() for _, batch in batches)
 

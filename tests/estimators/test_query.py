@@ -151,7 +151,7 @@ class TestPrediction:
 
     def test_flat_decoding_has_no_overlap(self, tiny_bert, corpus):
         tagger = make(tiny_bert, max_epochs=1).fit(*corpus)
-        tagger.threshold_ = -4.0
+        tagger.threshold_ = 0.02
         nested = plain(tagger.set_params(decode="nested").predict_spans(corpus[0]))
         tags = tagger.predict(corpus[0]).tolist()
         flat = plain(tagger.set_params(decode="flat").predict_spans(corpus[0]))
@@ -179,8 +179,7 @@ class TestPrediction:
         X, y = [["a"] * 9], [[*(f"{name}-PER" for name in names), *["O"] * (9 - len(names))]]
         tagger = make(tiny_bert, max_epochs=1, queries={"PER": "john"}).fit(X, y)
         found = [(1.0, Entity(0, 3, "PER", 0.9)), (1.0, Entity(4, 5, "LOC", 0.9))]
-        tagger._find = lambda sentences: [found]
-        assert " ".join(tagger.predict([["a"] * 5])[0]) == expected
+        assert " ".join(tagger._task.tags([found], [["a"] * 5])[0]) == expected
 
     def test_spans_are_predicted_in_iob2(self, tiny_bert, few, fitted):
         tagger = make(tiny_bert, max_epochs=1).fit(few[0], spans_of(few[1]))
@@ -191,7 +190,7 @@ class TestTraining:
     def test_fitted_attributes(self, fitted):
         assert fitted.labels_ == ["LOC", "PER"]
         assert fitted.queries_ == FAST["queries"]
-        assert fitted.threshold_ == 0
+        assert fitted.threshold_ == 0.5
         assert fitted.max_length_ == 64
         assert list(fitted.history_.index) == list(range(1, FAST["max_epochs"] + 1))
         assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]

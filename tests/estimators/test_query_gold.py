@@ -10,6 +10,7 @@ from skdice.metrics import entity_f1_score
 from skdice.model_selection import tune_decision
 
 from ..corpora import easy_corpus
+from ..spies import encoded_rows
 from .test_query import plain, spans_of
 
 FAST = {
@@ -52,7 +53,7 @@ class TestLongSentences:
         parameters = {**FAST, "lr": 5e-3, "random_state": 1, "precision": "fp32"}
         tagger = DiceQueryTagger(quick_bert, max_length=16, stride=3, **parameters).fit(rows, tags)
         X, y = joined(40)
-        windows = tagger._encode(X).dataset
+        windows = encoded_rows(tagger, X)
         assert len(windows) > 30
         assert len(X[0]) > 64, "more than the model could read at once"
         assert tagger.score(X, y) > 0.9
@@ -74,10 +75,10 @@ class TestLongSentences:
         """From spans to targets in windows, and from such logits to spans again."""
         X = [["the"] * 30, ["john", "saw"], ["the"] * 30]
         y = [gold, [(0, 1, "PER")], gold]
-        encoded = fitted._encode(X, y)
+        encoded = fitted._task.encode(X, fitted._reader, y)
         assert encoded.n_uncovered == 0
         logits = perfect_logits(encoded.dataset)
-        monkeypatch.setattr(fitted, "_predict_logits", lambda dataset: logits)
+        monkeypatch.setattr(type(fitted), "_logits", lambda dataset: logits)
         monkeypatch.setattr(fitted, "decode", "nested")
         assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
         assert fitted.score(X, y) == 1
@@ -146,10 +147,10 @@ class TestTunedThreshold:
     def test_is_the_best_of_all(self, hasty, decode):
         X, y = easy_corpus(40, seed=1)
         tuned = tune_decision(hasty.set_params(decode=decode), X, y)
-        assert hasty.threshold_ == 0, "the estimator stays as it is"
+        assert hasty.threshold_ == 0.5, "the estimator stays as it is"
         other = tune_decision(hasty, X, y)
         scores = {}
-        for threshold in (-4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 4.0):
+        for threshold in (0.02, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.98):
             other.threshold_ = threshold
             scores[threshold] = other.score(X, y)
         assert max(scores.values()) > min(scores.values())

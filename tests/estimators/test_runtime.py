@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.base import clone
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.inspection import compare_runtimes
-from skdice.io import _onnx
+from skdice.io import _onnx, onnx_network
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
+from ..spies import encoded_rows
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package)
@@ -80,13 +82,13 @@ def test_same_as_torch(estimator, monkeypatch, case, family):
     onnx_one = estimator(case, family)[0]
     for one in (torch_one, onnx_one):
         if case == "queries":
-            one.threshold_ = -5.0  # All spans, of a model that has hardly learned.
+            one.threshold_ = 0.01  # All spans, of a model that has hardly learned.
     expected = getattr(torch_one, METHODS[case])(X), torch_one.predict(X), torch_one.score(X, y)
 
     def refuse(*args, **kwargs):
         raise AssertionError("torch has computed")
 
-    monkeypatch.setattr(type(onnx_one.net_), "_run_module", refuse)
+    monkeypatch.setattr(type(onnx_one.net_), "_run", refuse)
     found = getattr(onnx_one, METHODS[case])(X)
     assert len(flat(found)) > 0
     assert flat(found) == pytest.approx(flat(expected[0]), abs=1e-4)
@@ -100,7 +102,7 @@ def test_int8_is_close_and_smaller(estimator, case, family):
     onnx_one, int8_one = (estimator(case, family, name)[0] for name in ("onnx", "onnx-int8"))
     for one in (torch_one, int8_one):
         if case == "queries":
-            one.threshold_ = -5.0
+            one.threshold_ = 0.01
     expected, found = (flat(getattr(one, METHODS[case])(X)) for one in (torch_one, int8_one))
     assert found == pytest.approx(expected, abs=0.05)
     assert found != pytest.approx(expected, abs=1e-6)
@@ -112,10 +114,13 @@ def test_windows_and_decisions(estimator):
     """Long sentences, thresholds, raw texts and streams."""
     torch_one, X, _ = estimator(runtime="torch")
     onnx_one = estimator()[0]
+    task = replace(torch_one._task, stride=2, threshold=0.2)
+    torch_one, onnx_one = (one._with_task(task) for one in (torch_one, onnx_one))
     for one in (torch_one, onnx_one):
-        one.max_length_, one.stride_, one.threshold_ = 9, 2, 0.2
+        one.max_length_ = 9
     X = [[word for words in X[:3] for word in words], *X, []]
-    assert onnx_one._encode(X).n_texts < len(onnx_one._encode(X))
+    encoded = encoded_rows(onnx_one, X)
+    assert encoded.n_texts < len(encoded)
     expected = torch_one.predict(X).tolist()
     assert len({tag for row in expected for tag in row}) > 1
     assert onnx_one.predict(X).tolist() == expected
@@ -213,7 +218,8 @@ class TestSessions:
         assert load_pretrained(tmp_path / "saved").runtime == "onnx"
 
     def test_as_many_threads_as_torch(self, estimator):
-        network = estimator()[0]._onnx_network()
+        one = estimator()[0]
+        network = onnx_network(one.net_.module_, one.runtime, one.max_length_)
         assert network._session.get_session_options().intra_op_num_threads == 1
         assert network._session.get_providers() == ["CPUExecutionProvider"]
 

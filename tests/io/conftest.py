@@ -17,6 +17,7 @@ from skdice import (
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..estimators.test_span import easy_questions
+from ..spies import encoded_rows
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
 N_ROWS = 16
@@ -43,7 +44,7 @@ def scores(estimator, X):
     """Return what an estimator computes of rows, as one array."""
     if hasattr(estimator, "predict_proba"):
         return np.concatenate([np.ravel(row) for row in estimator.predict_proba(X)])
-    return estimator._predict_logits(estimator._encode(X).dataset).ravel()
+    return estimator._logits(encoded_rows(estimator, X)).ravel()
 
 
 def without(monkeypatch, package):

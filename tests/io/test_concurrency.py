@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,7 +74,8 @@ def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatc
     estimator, X, _ = fitted("tagger", "roberta")
     estimator.save_pretrained(tmp_path / "other")
     other = load_pretrained(tmp_path / "other")
-    other.classes_ = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
+    classes = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
+    other = other._with_task(replace(other._task, classes=classes))
     other.save_pretrained(tmp_path / "other")
     load_tokenizer = _persistence.WordTokenizer
     n_loads = []

@@ -55,12 +55,24 @@ def remove(name):
 
 def edit_threshold(directory):
     path = directory / "skdice.json"
-    path.write_text(path.read_text().replace('"background_bias_": 0.0', '"background_bias_": 9.0'))
+    path.write_text(path.read_text().replace('"bias",\n          0.0', '"bias",\n          9.0'))
 
 
 def with_part(entry, **values):
     """Set what is in an entry of skdice.json."""
     return lambda d: change(d, **{entry: {**content_of(d)[entry], **values}})
+
+
+def with_task(**values):
+    """Set fields of the task in skdice.json."""
+
+    def damage(directory):
+        state = content_of(directory)["state"]
+        task = dict(state["_learned_task"]["items"])
+        state["_learned_task"]["items"] = [list(item) for item in {**task, **values}.items()]
+        change(directory, state=state)
+
+    return damage
 
 
 def without(entry, name=None):
@@ -181,9 +193,9 @@ DAMAGES = {
         "config.json", encoder={"attn_implementation": {"": "someone/kernel"}}
     ),
     "other weights": with_entries("config.json", transformers_weights="other.safetensors"),
-    "scheme of str": with_part("state", scheme_=3),
-    "fewer classes": with_part("state", classes_=CLASSES),
-    "a bias of str": with_part("state", background_bias_="x"),
+    "scheme of str": with_task(scheme=3),
+    "fewer classes": with_task(classes=CLASSES),
+    "a bias of str": with_task(bias="x"),
     "long windows": with_part("state", max_length_=10**9),
     "a method": with_part("state", predict="x"),
     "parameters of another kind": with_part("parameters", batch_size="x"),
@@ -194,8 +206,10 @@ DAMAGES = {
     "a large array": with_part("parameters", class_weight={**CLASSES, "dtype": "<U1000000000"}),
     **{
         f"no {name}": without("state", name)
-        for name in ("classes_", "scheme_", "max_length_", "history_", "interrupted_")
+        for name in ("_learned_task", "max_length_", "history_", "choices_", "interrupted_")
     },
+    "a field of no task": with_task(other=1),
+    "an open parameter": with_task(crf=None),
     **{
         f"no {name}": without("network", name)
         for name in ("n_outputs", "criterion", "word_prefix", "precision")
@@ -288,7 +302,7 @@ NESTS = {
 PLACES = [
     ("parameters", "loss"),
     ("network", "criterion"),
-    ("state", "classes_"),
+    ("state", "_learned_task"),
     ("files", "config.json"),
     ("versions", "skdice"),
 ]

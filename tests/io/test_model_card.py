@@ -3,13 +3,14 @@
 import re
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
 
-from skdice import DiceTokenTagger
 from skdice.io._manifest import Manifest
 from skdice.io._model_card import Run, model_card
 from skdice.losses import DiceLoss
+from skdice.tasks import Tagging
 
 from .conftest import CASES
 
@@ -23,7 +24,8 @@ MANIFEST = Manifest(
         "_n_training_rows": 14041,
         "_n_unlabeled_rows": 0,
         "lr_": 2e-4,
-        "loss_reason_": None,
+        "choices_": pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]}),
+        "_learned_task": {"word_shapes": False, "crf": False},
         "negative_ratio_": None,
     },
     network={"criterion": DiceLoss(background=2), "precision": "bf16", "base_digest": ""},
@@ -31,7 +33,7 @@ MANIFEST = Manifest(
     versions={"skdice": "1.2", "torch": "2.13"},
 )
 RUN = Run(
-    texts=DiceTokenTagger._task.card,
+    texts=Tagging.card,
     manifest=MANIFEST,
     parameters={"lr": 1e-3},
     metric="F1",

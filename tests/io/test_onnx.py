@@ -140,7 +140,7 @@ class TestEndToEnd:
         )
         best = run(session, encoding)["logits"].argmax(axis=-1)
         said = metadata(session)
-        decision = {"scheme_": "IOB2", "background_bias_": 0.0, "threshold_": 0.0}
+        decision = {"scheme_": "IOB2", "background_bias_": 0.0, "threshold_": 0.5}
         assert json.loads(said["decision"]) == decision
         classes = json.loads(said["classes"])
         found = [
@@ -162,12 +162,14 @@ class TestEndToEnd:
     def test_query_tagger(self, session, load_tokenizer):
         estimator, X, session = session("queries", "bert")
         said = metadata(session)
-        assert json.loads(said["decision"]) == {"scheme_": "IOB2", "threshold_": 0.0}
+        assert json.loads(said["decision"]) == {"scheme_": "IOB2", "threshold_": 0.5}
         tokenizer = load_tokenizer(estimator)
         labels, queries = json.loads(said["classes"]), json.loads(said["queries"])
         threshold = -1.0  # One that enough spans exceed, of a model that has hardly learned.
         n_found = 0
-        for words, spans in zip(X, estimator._find(X, threshold)):
+        for words, spans in zip(
+            X, estimator._task.find(X, estimator._reader, estimator._logits, threshold)
+        ):
             found = {}
             for label in labels:
                 query = queries[label].split()
@@ -188,7 +190,7 @@ class TestEndToEnd:
 @pytest.mark.parametrize(
     "case, threshold, decision",
     [
-        ("labels", np.array([0.5, -1.0]), {"threshold_": [0.5, -1.0]}),
+        ("labels", np.array([0.5, 0.25]), {"threshold_": [0.5, 0.25]}),
         ("questions", math.inf, {"null_threshold_": "inf"}),
     ],
 )

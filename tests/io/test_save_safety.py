@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,8 +114,9 @@ def test_not_fitted(case, tiny_bert, tmp_path):
 
 def test_labels_that_json_cannot_hold(fitted, tmp_path):
     estimator = copy.copy(fitted("texts")[0])
-    estimator.classes_ = np.array([pd.Timestamp("2024-01-01")], dtype=object)
-    with pytest.raises(ValueError, match=r"classes_ has a value of type pandas.*Timestamp"):
+    classes = np.array([pd.Timestamp("2024-01-01")], dtype=object)
+    estimator = estimator._with_task(replace(estimator._task, classes=classes))
+    with pytest.raises(ValueError, match=r"_learned_task has a value of type pandas.*Timestamp"):
         estimator.save_pretrained(tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []
 

@@ -16,6 +16,7 @@ from skdice import DiceTokenTagger
 from skdice._pretrained import quiet_transformers
 
 from ..corpora import easy_corpus
+from ..spies import encoded_rows
 from .conftest import FAST
 
 FAMILIES = ["bert", "roberta", "xlnet", "modernbert", "deberta_v2", "distilbert"]
@@ -91,9 +92,9 @@ def test_question_answering(fitted, family, tmp_path):
         with torch.inference_mode():
             output = model(**inputs)
         logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=1).numpy()
-        encoded = estimator._encode([pair]).dataset
+        encoded = encoded_rows(estimator, [pair])
         assert encoded.input_ids[0].tolist() == inputs["input_ids"][0].tolist()
-        expected = estimator._predict_logits(encoded)
+        expected = estimator._logits(encoded)
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
 
 
