@@ -55,7 +55,7 @@ def traced_once():
     trace = _onnx.trace
 
     def trace_once(graph, *args):
-        key = weights_digest(graph.state_dict().items())
+        key = (weights_digest(graph.state_dict().items()), tuple(graph.outputs))
         if key not in programs:
             programs[key] = trace(graph, *args)
         return programs[key]

@@ -322,8 +322,9 @@ class Choices:
 
     def table(self) -> pd.DataFrame:
         """Return a row for each parameter that was left open."""
-        rows = [(name, choice.value, choice.why) for name, choice in self.made.items()]
-        return pd.DataFrame(rows, columns=["parameter", "value", "why"], dtype=object)
+        values = pd.Series([choice.value for choice in self.made.values()], dtype=object)
+        reasons = [choice.why for choice in self.made.values()]
+        return pd.DataFrame({"parameter": list(self.made), "value": values, "why": reasons})
 
 
 def capped(n_texts: np.ndarray, ratio: float) -> np.ndarray:

@@ -341,8 +341,8 @@ def test_what_cannot_be_merged(fitted, monkeypatch, tmp_path):
 
 def test_checkpoints_and_the_best_epoch(tiny_models, tmp_path):
     """Both are of the adapters and the head alone."""
-    die = stop(OSError("no more power"), lambda net, _: len(net.history) == 3)
-    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, max_epochs=4)
+    die = stop(OSError("no more power"), lambda net, _: len(net.history) == 2)
+    tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA, max_epochs=3)
     tagger.set_params(checkpoint_dir=tmp_path, validation_fraction=0.3, patience=4, lr="auto")
     whole = clone(tagger).set_params(checkpoint_dir=None).fit(X, y)
     with pytest.raises(OSError, match="no more power"):

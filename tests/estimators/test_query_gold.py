@@ -78,7 +78,7 @@ class TestLongSentences:
         encoded = fitted._task.encode(X, fitted._reader, y)
         assert encoded.n_uncovered == 0
         logits = perfect_logits(encoded.dataset)
-        monkeypatch.setattr(type(fitted), "_logits", lambda dataset: logits)
+        monkeypatch.setattr(type(fitted), "_logits", property(lambda self: lambda dataset: logits))
         monkeypatch.setattr(fitted, "decode", "nested")
         assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
         assert fitted.score(X, y) == 1
@@ -154,8 +154,8 @@ class TestTunedThreshold:
             other.threshold_ = threshold
             scores[threshold] = other.score(X, y)
         assert max(scores.values()) > min(scores.values())
-        # Of 40 sentences it is drawn to 0 a little.
-        assert tuned.score(X, y) >= max(scores[0.0], max(scores.values()) - 0.05)
+        # Of 40 sentences it is drawn to a half a little.
+        assert tuned.score(X, y) >= max(scores[0.5], max(scores.values()) - 0.05)
 
     def test_own_metric(self, hasty):
         X, y = easy_corpus(40, seed=1)

@@ -47,7 +47,8 @@ def with_manifest(**changed):
 
 
 def table(card):
-    rows = [line for line in card.splitlines() if line.startswith("| ")]
+    training = card.partition("## What was chosen")[0]
+    rows = [line for line in training.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
     assert all(len(row) == 2 for row in cells)
     return {key: value for key, value in cells if key}
@@ -82,7 +83,8 @@ class TestText:
             "`background_bias_`": "`-0.5`",
             "Parameter `lr`": "`0.001`",
         }
-        for text in ("# my-tagger", "`B-LOC`, `O`", "- skdice 1.2", "not calibrated"):
+        chosen = "| `lr` | `0.0002` | It is small. |"
+        for text in ("# my-tagger", "`B-LOC`, `O`", "- skdice 1.2", "not calibrated", chosen):
             assert text in card
 
     def test_nothing_held_out(self):

@@ -140,7 +140,7 @@ class TestEndToEnd:
         )
         best = run(session, encoding)["logits"].argmax(axis=-1)
         said = metadata(session)
-        decision = {"scheme_": "IOB2", "background_bias_": 0.0, "threshold_": 0.5}
+        decision = {"scheme_": "IOB2", "background_bias_": 0.0, "threshold_": 0.0}
         assert json.loads(said["decision"]) == decision
         classes = json.loads(said["classes"])
         found = [
