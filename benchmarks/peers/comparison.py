@@ -4,10 +4,9 @@
     python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders setfit words
 
 Every contender is a script that is run in a virtual environment of its library, on one thread. Rows
-are those of the study, scored by its metrics on test rows; what the study has run of skdice is not
-run again. All get IOB2 tags: SpanMarker refuses tags without a B, as draws of CoNLL03 have. Seconds
-are those of the processor. A finished run is a row of a CSV file and is not run again; the tables
-have all that are finished.
+are drawn as in the study and scored by its metrics on test rows. All get IOB2 tags: SpanMarker
+refuses tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A finished
+run is a row of a CSV file and is not run again; the tables have all that are finished.
 """
 
 import argparse
@@ -28,9 +27,7 @@ from skdice.metrics import get_entities
 
 from .._runs import finish
 from ..study.corpora import CORPORA, REGIMES, Parts, draw, rarity_weights
-from ..study.plan import draws
-from ..study.runs import FIRST_FINAL_DRAW, SCORES, score
-from ..study.runs import read as read_study
+from ..study.runs import score
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -47,8 +44,8 @@ CELLS = {
     "SMS": ("250", "1000"),
 }
 OURS = "skdice"
-# What the study calls fits of skdice.
-OF_STUDY = {"auto": "skdice", "ce, else auto": "skdice_ce"}
+# The first draw; thinned rows have others, since all their test rows are scored.
+FIRST_DRAW, FIRST_THINNED_DRAW = 600, 400
 KEY = ("contender", "corpus", "regime", "seed")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -78,7 +75,7 @@ class Contender(NamedTuple):
 
 
 CONTENDERS = {
-    "skdice": Contender("skdice", "nothing set", "dice", "skdice", ("entities", "pairs", "texts")),
+    "skdice": Contender("skdice", "the defaults", "dice", "skdice", ("entities", "pairs", "texts")),
     "skdice_ce": Contender(
         "skdice", "cross-entropy", "dice", "skdice", ("entities", "pairs", "texts")
     ),
@@ -182,25 +179,16 @@ def run(key: tuple[str, str, str, int], data: Path, environments: Path) -> dict[
 
 
 def draws_of(regime: str, n: int) -> range:
-    """Return the draws of a regime that the study has as well."""
-    return draws(n) if REGIMES[regime].ratio is None else draws(n, FIRST_FINAL_DRAW)
-
-
-def of_study(file: Path) -> pd.DataFrame:
-    """Return the runs of skdice that the study has, as rows of the file."""
-    done = read_study(file)
-    done = done[done["contender"].isin(OF_STUDY) & (done["draw"] >= FIRST_FINAL_DRAW)]
-    names = {"draw": "seed", "own": "score", "own, as rare": "as_rare"}
-    names["cpu_seconds"] = "fit_seconds"
-    done = done.drop(columns="seed").rename(columns=names).replace({"contender": OF_STUDY})
-    return done.reindex(columns=[*KEY, "score", "as_rare", "fit_seconds", "predict_seconds"])
+    """Return the draws of a regime."""
+    first = FIRST_DRAW if REGIMES[regime].ratio is None else FIRST_THINNED_DRAW
+    return range(first, first + n)
 
 
 def table(runs: pd.DataFrame, task: str) -> str:
     """Return the scores and seconds of the cells of a task, means over the draws.
 
     The score of thinned rows is followed by that of test rows weighted as rare. Then comes the
-    difference to skdice with nothing set on the draws that both have, with their number; in
+    difference to the defaults of skdice on the draws that both have, with their number; in
     brackets are the seconds of the fit.
     """
     cells = runs.groupby(["corpus", "regime", "contender"]).mean()
@@ -247,21 +235,16 @@ def main() -> None:
     args = parser.parse_args()
     for environment in sorted({CONTENDERS[name].environment for name in args.contenders}):
         interpreter(environment, args.environments)
-    shared = of_study(SCORES)
-    of_skdice = set(shared[list(KEY)].itertuples(index=False, name=None))
     keys = [
-        key
+        (contender, corpus, regime, draws_of(regime, args.draws)[number])
         for number in range(args.draws)
         for corpus in args.corpora
         for regime in CELLS[corpus]
         for contender in args.contenders
         if regime in args.regimes and CORPORA[corpus].task in CONTENDERS[contender].tasks
-        if (key := (contender, corpus, regime, draws_of(regime, args.draws)[number]))
-        not in of_skdice
     ]
     one_run = partial(run, environments=args.environments)
     runs = finish(keys, KEY, one_run, args.data, args.out, jobs=1)
-    runs = pd.concat([runs, shared])
     for task in ("entities", "pairs", "texts"):
         print(f"\n{task}\n\n{table(runs, task)}")
 

@@ -12,9 +12,8 @@ from skdice.datasets import read_conll, read_labeled_text, read_pairs
 N_DEV = 500
 N_UNLABELED = 2000
 N_TEST = {"entities": 1000, "pairs": 2000, "texts": 2000}
-# Draws from this one on have test rows of their own: they chose nothing, and fits of 250 and 1,000
-# rows were not scored on them before.
-FIRST_NEW_DRAW = 600
+# From these draws on, test rows are others: the third and the fourth edition have their own.
+FIRST_DRAW_OF_THIRD, FIRST_DRAW = 600, 700
 
 
 class Part(NamedTuple):
@@ -98,7 +97,9 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     """
     pools, how = read_corpus(corpus, data), REGIMES[regime]
     n_test = N_TEST[CORPORA[corpus].task]
-    if seed >= FIRST_NEW_DRAW:
+    if seed >= FIRST_DRAW:
+        pools = _with_last_rows(pools, n_test)
+    elif seed >= FIRST_DRAW_OF_THIRD:
         pools = _with_new_test_rows(pools, n_test)
     rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
     order = rng.permutation(len(pools.train.y))
@@ -131,6 +132,27 @@ def _with_new_test_rows(pools: Parts, n: int) -> Parts:
     if len(aside) >= 3 * n:
         return pools._replace(train=pools.train.take(aside[n:]), test=pools.train.take(aside[:n]))
     return pools._replace(train=pools.test, test=pools.train)
+
+
+def _with_last_rows(pools: Parts, n: int) -> Parts:
+    """Return the rows with the last training rows as test rows, which are documents of their own.
+
+    Training rows that the third edition put aside for its tests are left out of both. A small
+    corpus, of which all rows were scored before, is trained on the other test rows as well.
+    """
+    n_train = len(pools.train.y)
+    is_small = n_train < 3 * n
+    put_aside = set() if is_small or len(pools.test.y) >= 2 * n else set(_first(n_train, n))
+    rows = np.array([i for i in range(n_train) if i not in put_aside])
+    n = min(n, len(rows) // 2)
+    train, test = pools.train.take(rows[:-n]), pools.train.take(rows[-n:])
+    if is_small:
+        train = Part(train.X + pools.test.X, train.y + pools.test.y)
+    return pools._replace(train=train, test=test)
+
+
+def _first(n_all: int, n: int) -> list[int]:
+    return np.random.default_rng(0).permutation(n_all)[:n].tolist()
 
 
 def rarity_weights(corpus: Corpus, y: list[Any], ratio: float) -> np.ndarray:
@@ -237,6 +259,12 @@ CORPORA = {
     "WikiGold": Corpus(
         "entities",
         partial(_one_file, read_conll, "ner/wikigold/all.conll.xz", n_dev=200, n_test=700),
+    ),
+    "MSRA": Corpus(
+        "entities",
+        partial(
+            _dev_from_train, read_conll, ("ner/msra_zh/train.bio.xz", "ner/msra_zh/test.bio.xz")
+        ),
     ),
     "Amazon-Google": Corpus(
         "pairs", partial(_official, read_pairs, _files("pair/amazon_google", "txt")), positive=1
