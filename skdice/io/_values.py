@@ -12,6 +12,7 @@ import torch
 
 from ..losses import CombinedLoss, Loss
 from ..nn import is_of_peft, make_config, set_fields
+from ..text import Similarities
 
 # Of arrays; others are dates, records and complex numbers.
 _DTYPE_KINDS = "biufUO"
@@ -58,6 +59,8 @@ def to_json(value: Any, name: str) -> Any:
             "index": to_json((value.index.name, value.index.to_numpy()), name),
             "columns": [to_json([key, value[key].to_numpy()], name) for key in value.columns],
         }
+    if isinstance(value, Similarities):
+        return {"type": "similarities", "fields": to_json(vars(value), name)}
     if isinstance(value, Loss | CombinedLoss):
         loss: Any = value
         return _parts("loss", _class_name(type(value)), loss.get_params(deep=False), name)
@@ -91,6 +94,8 @@ def from_json(value: Any) -> Any:
         name, index = from_json(value["index"])
         columns = dict(from_json(value["columns"]))
         return pd.DataFrame(columns, index=pd.Index(index, name=name))
+    if kind == "similarities":
+        return Similarities(**from_json(value["fields"]))
     parameters = {key: from_json(part) for key, part in value["parameters"].items()}
     if kind == "loss":
         return _loss_class(value["class"])(**parameters)
