@@ -298,7 +298,7 @@ def begin_pairs(
         return None
     share = torch.tensor(start.similarities.share, dtype=torch.float64)
     ranks_of(settings).copy_first([share])
-    return replace(start, similarities=replace(start.similarities, share=float(share)))
+    return replace(start, similarities=start.similarities._replace(share=float(share)))
 
 
 def ranks_of(settings: Settings) -> Ranks:

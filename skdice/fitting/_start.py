@@ -1,6 +1,6 @@
 """What is known of pairs before training: a regression on states, and one on similarities."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,9 +95,9 @@ def start_pairs(
         return None
     similarities = Similarities.of_texts(pairs, n_classes)
     similar = similarities.features(pairs)
-    known, weights = target[rows], weight[rows] * (len(rows) / weight[rows].sum())
+    known, weights = target[rows], weight[rows]
     slope, start = _fit(_on_similarities(), similar[order], target[order], weight[order])
-    similarities = replace(similarities, slope=slope.T, start=start)
+    similarities = similarities._replace(slope=slope.T, start=start)
     share = np.bincount(known, weights, n_classes) / weights.sum()
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
@@ -113,12 +113,12 @@ def start_pairs(
     )
     gain = _likelihood(of_states, known, weights) - weights @ np.log(share[known])
     if gain < _LEAST_GAIN:
-        return Start(None, None, replace(similarities, share=0.5))
+        return Start(None, None, similarities._replace(share=0.5))
     likelihood = np.array(
         [_likelihood((1 - s) * of_similar + s * of_states, known, weights) for s in _SHARES]
     )
     network = round(float(softmax(likelihood) @ _SHARES), 2)
-    return Start(slope, bias, replace(similarities, share=network))
+    return Start(slope, bias, similarities._replace(share=network))
 
 
 def _on_states() -> Any:

@@ -40,6 +40,8 @@ def to_json(value: Any, name: str) -> Any:
         return float(value) if math.isfinite(value) else {"type": "float", "value": repr(value)}
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
+    if isinstance(value, Similarities):
+        return {"type": "similarities", "fields": to_json(value._asdict(), name)}
     if isinstance(value, tuple):
         return {"type": "tuple", "values": to_json(list(value), name)}
     if isinstance(value, set | frozenset):
@@ -59,8 +61,6 @@ def to_json(value: Any, name: str) -> Any:
             "index": to_json((value.index.name, value.index.to_numpy()), name),
             "columns": [to_json([key, value[key].to_numpy()], name) for key in value.columns],
         }
-    if isinstance(value, Similarities):
-        return {"type": "similarities", "fields": to_json(vars(value), name)}
     if isinstance(value, Loss | CombinedLoss):
         loss: Any = value
         return _parts("loss", _class_name(type(value)), loss.get_params(deep=False), name)

@@ -389,7 +389,8 @@ class ClassifyingPairs(Classifying):
         "classifies pairs of texts",
         'model.predict([("Is it cold?", "Is it warm?")])',
         None,
-        f"{SOFTMAX} transformers alone would leave out the comparison of the two texts.",
+        f"{SOFTMAX} transformers alone would leave out the comparison of the two texts, and what "
+        "they share in characters, words and numbers.",
     )
 
     similarities: Similarities | None = None

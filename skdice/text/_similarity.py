@@ -1,8 +1,7 @@
 """How alike the two texts of a pair are in characters, words and numbers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -36,8 +35,7 @@ SIMILARITIES = (
 )
 
 
-@dataclass(frozen=True)
-class Similarities:
+class Similarities(NamedTuple):
     """The similarities of pairs, and how their scores add to those of a network.
 
     Terms are the 2 to 4 neighbouring characters within words, the words and pairs of neighbouring
