@@ -363,7 +363,7 @@ class TestComparisonOfPairs:
 
 
 class TestSimilarities:
-    X = [(f"item{i} of acme", f"item{i + (i % 3 > 0)} of acme") for i in range(60)]
+    X = tuple((f"item{i} of acme", f"item{i + (i % 3 > 0)} of acme") for i in range(60))
     y = np.array([int(i % 3 == 0) for i in range(60)])
 
     def test_they_decide_where_the_encoder_knows_nothing(self, tiny_bert):
