@@ -106,7 +106,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows,)
             Labels of ``classes_``. Multi-label: a 0/1 matrix of shape (n_rows, n_labels).
         """
-        return self._task.decide(self._row_logits(self._known_rows(X)))
+        return self._predict_scored(X)[0]
 
     def predict_proba(self, X: TextRows) -> np.ndarray:
         """Return the class probabilities of each row.
@@ -124,8 +124,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns as ``classes_``; rows sum to 1, unless multi-label.
         """
+        return self._predict_scored(X)[1]
+
+    def _predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return what ``predict`` and ``predict_proba`` do, at the cost of one."""
         logits = self._row_logits(self._known_rows(X))
-        return expit(logits) if self._task.is_multilabel else softmax(logits, axis=1)
+        scores = expit(logits) if self._task.is_multilabel else softmax(logits, axis=1)
+        return self._task.decide(logits), scores
 
     def decision_function(self, X: TextRows) -> np.ndarray:
         """Return the scores that the decision is made on.
