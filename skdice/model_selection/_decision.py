@@ -45,7 +45,8 @@ def tune_decision(
         Not those that the estimator was fitted on; with ``cv`` just those.
     metric : callable, optional
         ``metric(y_true, y_pred)`` (and ``sample_weight`` if given) to maximise, such as
-        ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes.
+        ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes: accuracy of
+        texts with one label, F1 of everything else.
     sample_weight : array-like of shape (n_rows,), optional
         A weight of 2 counts as repetition.
     per_label : bool, default=False
