@@ -180,3 +180,20 @@ def test_defaults_are_called_defaults():
         paths += ROOT.glob(pattern)
     texts = {path: " ".join(path.read_text(encoding="utf-8").split()).lower() for path in paths}
     assert not [str(path) for path, text in texts.items() if re.search(r"\bnothing set\b", text)]
+
+
+def test_table_of_constants():
+    lines = ["| constant | value | meaning | evidence |", "|:--|--:|:--|:--|"]
+    for name, constant in CONSTANTS.items():
+        page = constant.evidence.removeprefix("benchmarks/")
+        link = f"[{page.removesuffix('.md')}](../study/{page})"
+        lines.append(f"| `{name}` | {constant.value:.4g} | {constant.meaning} | {link} |")
+    table, page = "\n".join(lines), (DOCS / "guide" / "settings.md").read_text(encoding="utf-8")
+    assert table in page, f"The rules have changed. Paste this into settings.md:\n{table}"
+
+
+def test_files_of_the_design():
+    page = (DOCS / "design.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"`(\w+/_\w+\.py|_\w+\.py)`", page))
+    assert len(files) > 30
+    assert not [file for file in files if not (ROOT / "skdice" / file).exists()]
