@@ -22,4 +22,4 @@ def axes_or_new(ax: Any = None, **figure: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise not_installed("A picture", "matplotlib", "plot") from error
-    return plt.subplots(layout="constrained", **figure)[1]
+    return plt.subplots(layout="compressed", **figure)[1]

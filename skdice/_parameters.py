@@ -34,7 +34,7 @@ class Parameter:
     # Whether another value makes another fit, only other predictions ("in predictions"), or changes
     # nothing but how they come about ("never").
     counts: str = "in fits"
-    # Takes the value and returns what of it has that say, by default all of it.
+    # Takes the value and returns the part of it that makes another fit, by default all of it.
     counted: Callable[[Any], Any] | None = None
     on_card: bool = True  # whether a model card names it
     rare: bool = False  # whether it is one of the "Other Parameters", which few have to set

@@ -253,7 +253,7 @@ def test_compare_equals_python(folder, run, tiny_bert):
     assert (out, err) == (comparison.to_markdown(), "")
 
 
-class TestTag:
+class TestPredict:
     def expected(self, tagger, **options):
         found = load_pretrained(tagger).predict_entities(TEXTS, **options)
         return [
@@ -267,38 +267,99 @@ class TestTag:
         expected = pd.DataFrame(self.expected(tagger))
         assert len(expected) >= 4
         stdin = (start + end.join(TEXTS)).encode("utf-8")
-        status, out, err = run("tag", tagger, "--format", "json", stdin=stdin)
+        status, out, err = run("predict", tagger, "--format", "json", stdin=stdin)
         assert status == 0
         pd.testing.assert_frame_equal(pd.DataFrame(read_json(out)), expected, rtol=1e-5)
-        assert err == f"skdice: 6 lines, {len(expected)} entities\n"
-        _, out, _ = run("tag", tagger, stdin=stdin)
+        assert err == f"skdice: 6 lines, {len(expected)} predictions\n"
+        _, out, _ = run("predict", tagger, stdin=stdin)
         pd.testing.assert_frame_equal(read_tsv(out), expected, atol=1e-4, rtol=0)
 
     def test_threshold(self, tagger, run):
         threshold = float(np.median([row["score"] for row in self.expected(tagger)]))
         stdin = "\n".join(TEXTS).encode()
-        _, out, _ = run("tag", tagger, "--threshold", threshold, "--device", "cpu", stdin=stdin)
+        _, out, _ = run("predict", tagger, "--threshold", threshold, "--device", "cpu", stdin=stdin)
         expected = self.expected(tagger, threshold=threshold)
         assert 0 < len(read_tsv(out)) == len(expected) < len(self.expected(tagger))
-        status, out, err = run("tag", tagger, "--threshold", 3)
+        status, out, err = run("predict", tagger, "--threshold", 3)
         assert (status, out) == (2, "")
         assert "must be a float in the range [0, 1]. Got 3" in err
 
-    def test_nothing_to_tag(self, tagger, run):
-        assert run("tag", tagger)[1] == "line\tstart\tend\tlabel\tscore\ttext\n"
-        assert run("tag", tagger, "--format", "json", stdin=b"\n\n")[1] == ""
+    def test_nothing_to_predict(self, tagger, run):
+        assert run("predict", tagger)[1] == "line\tstart\tend\tlabel\tscore\ttext\n"
+        assert run("predict", tagger, "--format", "json", stdin=b"\n\n")[1] == ""
 
     def test_bytes_that_are_not_utf_8(self, tagger, run):
-        status, out, err = run("tag", tagger, stdin=b"oslo\n\nau caf\xe9\noslo\n")
+        status, out, err = run("predict", tagger, stdin=b"oslo\n\nau caf\xe9\noslo\n")
         assert status == 2
         assert "skdice: error: standard input, line 3: cannot decode the bytes b'\\xe9'" in err
         assert list(read_tsv(out)["line"]) == [1]  # What came before it is not lost.
 
-    def test_model_that_tags_nothing(self, folder, run, tiny_bert):
-        run("fit", "texts.tsv", "--model", tiny_bert, *FAST, "--epochs", 1, "--out", "a", "-q")
-        status, out, err = run("tag", "a", stdin=b"oslo\n")
+    @pytest.mark.parametrize(
+        "file, task, lines",
+        [
+            ("texts.tsv", "texts", ["john saw oslo", "", "mary went"]),
+            ("pairs.tsv", "pairs", ["john saw\tmary saw", "a\tb"]),
+            ("questions.json", "questions", ["Who ran?\tAnna ran.", "Who?\tAnna."]),
+            ("pos.conll", "tagging", ["john saw oslo", "mary went."]),
+            ("train.conll", "query-tagging", ["john saw oslo", "", "mary went to paris"]),
+        ],
+    )
+    def test_every_task_as_in_python(self, folder, run, tiny_bert, file, task, lines):
+        Path("pos.conll").write_text("john\tNN\nran\tVB\n\nmary\tNN\nsaw\tVB\n\n")
+        argv = ["fit", file, "--task", task, "--model", tiny_bert, *FAST, "--epochs", 1]
+        assert run(*argv, "--out", "a", "-q")[0] == 0
+        Path("rows.txt").write_text("\n".join(lines) + "\n")
+        status, out, err = run("predict", "a", "rows.txt", "--format", "json")
+        assert (status, err.splitlines()[-1][:15]) == (0, f"skdice: {len(lines)} lines")
+        estimator, found = load_pretrained("a"), read_json(out)
+        if task == "query-tagging":
+            entities = estimator.predict_entities(lines)
+            assert [row["text"] for row in found] == [
+                text[e.start : e.end] for text, row in zip(lines, entities) for e in row
+            ]
+            return
+        X = [tuple(line.split("\t")) for line in lines] if task in ("pairs", "questions") else lines
+        if task == "tagging":
+            X = [["john", "saw", "oslo"], ["mary", "went", "."]]
+            assert [row["text"] for row in found] == [word for row in X for word in row]
+        name = "answer" if task == "questions" else "label"
+        expected = np.concatenate([np.atleast_1d(row) for row in estimator.predict(X)]).tolist()
+        assert [row[name] for row in found] == expected
+        if name == "label" and task != "tagging":
+            proba = estimator.predict_proba(X).max(axis=1)
+            np.testing.assert_allclose([row["score"] for row in found], proba, rtol=1e-5)
+        stdin = Path("rows.txt").read_bytes()
+        assert run("predict", "a", "--format", "json", stdin=stdin)[1] == out
+
+    def test_several_labels(self, folder, run, tiny_bert):
+        X = easy_texts(12)[0]
+        many = np.stack([np.arange(12) % 2, np.ones(12)], axis=1).astype(int)
+        fitted = DiceTextClassifier(tiny_bert, max_epochs=1, verbose=0, device="cpu").fit(X, many)
+        fitted.save_pretrained("a")
+        out = run("predict", "a", "--format", "json", stdin="\n".join(X).encode())[1]
+        found = np.zeros_like(many)
+        for row in read_json(out):
+            found[row["line"] - 1, row["label"]] = 1
+        assert found.tolist() == fitted.predict(X).tolist()
+
+    def test_splitter(self, tagger, run):
+        text = b"oslo,paris"
+        options = [[], ["--splitter", "words"], ["--splitter", "whitespace"]]
+        starts = [run("predict", tagger, *option, stdin=text)[1] for option in options]
+        assert starts[0] == starts[1] != starts[2]
+
+    def test_tag_is_its_name_for_taggers(self, tagger, run):
+        stdin = b"john saw oslo"
+        assert run("tag", tagger, stdin=stdin) == run("predict", tagger, stdin=stdin)
+
+    def test_rows_that_do_not_fit_the_model(self, folder, run, tiny_bert):
+        run("fit", "pairs.tsv", "--model", tiny_bert, *FAST, "--epochs", 1, "--out", "a", "-q")
+        status, out, err = run("predict", "a", stdin=b"a\tb\n\n")
+        assert status == 2
+        assert "error: line 2: expected two texts with a TAB between; got 1 column in ''" in err
+        status, out, err = run("predict", "a", "--threshold", 0.5)
         assert (status, out) == (2, "")
-        assert err.startswith("skdice: error: a holds a DiceTextClassifier, which finds no entit")
+        assert "--threshold is an option of taggers; a holds a DicePairClassifier." in err
 
     def test_lines_come_as_they_are_there(self):
         reader, writer = os.pipe()
@@ -322,6 +383,9 @@ class TestErrors:
             ("report nowhere.tsv", "There is no file nowhere.tsv"),
             ("report .", ". is a directory"),
             ("report bad.conll", "bad.conll, line 3: got 1 column in 'b'"),
+            ("report plain.txt", "plain.txt: the texts seem to have no labels. The first words of"),
+            ("report plain.txt --task texts", "label, TAB and text in every line"),
+            ("report plain.jsonl", "plain.jsonl, line 1, row 0: 'label' is missing"),
             ("report words.txt", "words.txt: cannot tell what the file holds. Say it with --task"),
             ("report train.conll --read tag=xpos", "read_conll has no such option; it has columns"),
             ("report train.conll --read columns=0", "The 'columns' parameter of read_conll"),
@@ -332,8 +396,8 @@ class TestErrors:
             ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
             ("compare train.conll texts.tsv", "looks like tagging and texts.tsv like texts"),
             ("compare train.conll test.conll --losses dice", "baseline"),
-            ("tag nowhere", "nowhere"),
-            ("tag .", "was not saved by skdice"),
+            ("predict nowhere", "nowhere"),
+            ("predict .", "was not saved by skdice"),
             # What is wrong with the command itself.
             ("", "the following arguments are required: COMMAND"),
             ("fit train.conll", "--out"),
@@ -345,6 +409,8 @@ class TestErrors:
     def test_input(self, folder, run, argv, message):
         Path("bad.conll").write_text("a\tO\n\nb\n")
         Path("words.txt").write_text("a\tb\nc\td\n")
+        Path("plain.txt").write_text("Hello, you\nHow are you\nFine, thanks\n")
+        Path("plain.jsonl").write_text('{"text": "Hello"}\n')
         status, out, err = run(*argv.split())
         assert (status, out) == (2, "")
         assert message in err[err.index("error: ") :]
@@ -400,12 +466,12 @@ def commands_in(text):
 @pytest.mark.parametrize("source", ["help", "guide"])
 def test_examples_run(folder, run, tiny_bert, source):
     if source == "help":
-        helps = [run(name, "--help")[1] for name in ("report", "fit", "compare", "tag")]
+        helps = [run(name, "--help")[1] for name in ("report", "fit", "compare", "predict")]
         text = "".join(text.partition("example:\n")[2] for text in helps)
     else:
         text = (ROOT / "docs" / "guide" / "shell.md").read_text(encoding="utf-8")
     commands = commands_in(text)
-    assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "tag"]
+    assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "predict"]
     for stdin, argv in commands:
         extra = []
         if argv[0] in ("fit", "compare"):
@@ -431,12 +497,12 @@ class TestShell:
         assert "Traceback" not in done.stderr
 
     def test_process_and_a_reader_that_stops_early(self, tagger):
-        done = run_process(f"skdice tag {tagger}", stdin="\n".join(TEXTS))
+        done = run_process(f"skdice predict {tagger}", stdin="\n".join(TEXTS))
         assert "\r" not in done.stdout
         entities = load_pretrained(tagger).predict_entities(TEXTS)
         assert len(read_tsv(done.stdout)) == sum(map(len, entities))
-        assert re.fullmatch(r"skdice: 6 lines, \d+ entities\n", done.stderr)
-        line = f"set -o pipefail; yes john saw oslo | skdice tag {tagger} | head -1"
+        assert re.fullmatch(r"skdice: 6 lines, \d+ predictions\n", done.stderr)
+        line = f"set -o pipefail; yes john saw oslo | skdice predict {tagger} | head -1"
         done = run_process(line)
         assert done.stdout == "line\tstart\tend\tlabel\tscore\ttext\n"
         assert done.stderr == ""

@@ -101,14 +101,16 @@ def plot(results: pd.DataFrame, path: Path) -> None:
         1, len(corpora), figsize=(4.5 * len(corpora), 3.4), layout="constrained", squeeze=False
     )
     for ax, corpus in zip(axes[0], corpora):
-        part = results[results.corpus == corpus]
+        part, colors = results[results.corpus == corpus], {}
         for seed, runs in part[part.alpha > 0].groupby("seed"):
             runs = runs.sort_values("alpha")
-            ax.plot(runs.alpha, 100 * runs.f1, "o-", label=f"Tversky, seed {seed}", markersize=4)
+            (line,) = ax.plot(runs.alpha, 100 * runs.f1, "o-", markersize=4)
+            line.set_label(f"Tversky, seed {seed}")
+            colors[seed] = line.get_color()
         for seed, runs in part[part.alpha == 0].groupby("seed"):
-            ax.axhline(100 * runs.f1.mean(), ls="--", lw=1, color=f"C{seed}")
+            label = f"cross-entropy, seed {seed}"
+            ax.axhline(100 * runs.f1.mean(), ls="--", lw=1, color=colors[seed], label=label)
         ax.set(title=corpus, xlabel="alpha (beta = 1 - alpha)", ylabel="F1 on the test part")
-        ax.plot([], [], "k--", lw=1, label="cross-entropy")
         ax.legend(fontsize=8)
         ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)

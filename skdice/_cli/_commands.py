@@ -1,4 +1,4 @@
-"""The commands report, fit, compare and tag."""
+"""The commands report, fit, compare and predict."""
 
 import argparse
 import csv
@@ -7,7 +7,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +29,7 @@ TASKS = {
     "texts": Task("texts", "DiceTextClassifier", ("labeled text", "labeled json")),
     "questions": Task("questions", "DiceSpanExtractor", ("squad",)),
 }
-# Of standard input, so that memory stays flat; what is there sooner is tagged sooner.
+# Of lines to predict, so that memory stays flat; what is there sooner is predicted sooner.
 _BLOCK_BYTES = 1 << 16
 DATA = (
     "CoNLL columns, CoNLL-U, pairs or labelled texts in TSV or CSV, SQuAD JSON, or JSON lines "
@@ -78,41 +80,110 @@ def run_compare(arguments: argparse.Namespace) -> None:
         note(arguments, comparison.caption())
 
 
-def run_tag(arguments: argparse.Namespace) -> None:
+def run_predict(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from ..estimators import load_pretrained
 
-    tagger = load_pretrained(arguments.model, **given(arguments, "device"))
-    if not hasattr(tagger, "predict_entities"):
-        raise ValueError(
-            f"{arguments.model} holds a {type(tagger).__name__}, which finds no entities. Expected "
-            "a tagger, as skdice fit saves it for --task tagging."
-        )
-    threshold = given(arguments, "threshold")
-    tagger.predict_entities([], **threshold)  # A threshold that is not allowed is one at once.
-    columns = ("line", "start", "end", "label", "score", "text")
+    estimator = load_pretrained(arguments.model, **given(arguments, "device"))
+    columns, predict = _find_predictor(arguments, estimator)
+    predict([])  # An option that is not allowed is an error before anything is read.
     table = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
     if arguments.format == "tsv":
-        table.writerow(columns)
-    if sys.stdin.isatty():
-        note(arguments, "reading the terminal, a text a line; Ctrl-D ends it")
+        table.writerow(("line", *columns))
+    file = getattr(arguments, "file", None)
+    if file is None and sys.stdin.isatty():
+        note(arguments, "reading the terminal, a row a line; Ctrl-D ends it")
     number = n_found = 0
     is_hidden = arguments.quiet or sys.stdout.isatty() or not sys.stderr.isatty()
-    with tqdm(unit="line", disable=is_hidden) as bar:
-        for texts in read_texts(sys.stdin.buffer):
-            for text, entities in zip(texts, tagger.predict_entities(texts, **threshold)):
+    with ExitStack() as stack:
+        bar = stack.enter_context(tqdm(unit="line", disable=is_hidden))
+        stream = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
+        for texts in read_texts(stream, file or "standard input"):
+            for found in predict(texts, number):
                 number += 1
-                n_found += len(entities)
-                for start, end, label, score in entities:
-                    row = (number, start, end, label, score, text[start:end])
+                n_found += len(found)
+                for values in found:
                     if arguments.format == "tsv":
-                        table.writerow([*row[:4], f"{score:.4f}", row[5]])
+                        cells = (f"{x:.4f}" if isinstance(x, float) else x for x in values)
+                        table.writerow((number, *cells))
                     else:
-                        print(json.dumps(dict(zip(columns, row)), ensure_ascii=False))
+                        row = {"line": number, **dict(zip(columns, values))}
+                        print(json.dumps(row, ensure_ascii=False))
             sys.stdout.flush()
             bar.update(len(texts))
-    note(arguments, f"{number:,} lines, {n_found:,} entities")
+    note(arguments, f"{number:,} lines, {n_found:,} predictions")
+
+
+def _find_predictor(
+    arguments: argparse.Namespace, estimator: Any
+) -> tuple[tuple[str, ...], Callable[..., list[list[tuple[Any, ...]]]]]:
+    """Return the columns of predictions, and what returns a list of them for each of some lines."""
+    options = given(arguments, "threshold", "splitter")
+    if hasattr(estimator, "predict_entities"):
+        if estimator.scheme_ is None and "threshold" not in options:
+            return ("start", "end", "label", "text"), partial(_tag_words, estimator, options)
+        columns = ("start", "end", "label", "score", "text")
+        return columns, partial(_find_entities, estimator, options)
+    if options:
+        raise ValueError(
+            f"--{next(iter(options))} is an option of taggers; {arguments.model} holds a "
+            f"{type(estimator).__name__}."
+        )
+    is_classifier = estimator._task.is_classifier
+    return ("label", "score") if is_classifier else ("answer",), partial(_predict_rows, estimator)
+
+
+def _find_entities(
+    tagger: Any, options: dict[str, Any], texts: Sequence[str], n_before: int = 0
+) -> list[list[tuple[Any, ...]]]:
+    found = tagger.predict_entities(texts, **options)
+    return [
+        [(*entity, text[entity.start : entity.end]) for entity in entities]
+        for text, entities in zip(texts, found)
+    ]
+
+
+def _tag_words(
+    tagger: Any, options: dict[str, Any], texts: Sequence[str], n_before: int = 0
+) -> list[list[tuple[Any, ...]]]:
+    from ..text import checked_split, find_splitter
+
+    split = find_splitter("--splitter", options.get("splitter", tagger.splitter_))
+    spans = [checked_split(split, text, i) for i, text in enumerate(texts, start=n_before + 1)]
+    words = [[text[a:b] for a, b in row] for text, row in zip(texts, spans)]
+    return [
+        [(*span, tag, word) for span, tag, word in zip(*row)]
+        for row in zip(spans, tagger.predict(words), words)
+    ]
+
+
+def _predict_rows(
+    estimator: Any, texts: Sequence[str], n_before: int = 0
+) -> list[list[tuple[Any, ...]]]:
+    """Return the label and score, or the answer, of each line; two texts have a TAB between."""
+    rows: list[Any] = list(texts)
+    if estimator._task.row in ("pair", "question"):
+        rows = [tuple(text.split("\t")) for text in texts]
+        for number, row in enumerate(rows, start=n_before + 1):
+            if len(row) != 2:
+                expected = "two texts" if estimator._task.row == "pair" else "question and context"
+                raise ValueError(
+                    f"line {number}: expected {expected} with a TAB between; got {len(row)} "
+                    f"column{'s' * (len(row) != 1)} in {texts[number - n_before - 1]!r}."
+                )
+    if not rows:
+        return []
+    if not estimator._task.is_classifier:
+        return [[(answer,)] for answer in estimator.predict(rows)]
+    labels, scores = estimator._predict_scored(rows)
+    classes = estimator.classes_.tolist()
+    if labels.ndim == 1:
+        labels = labels[:, None] == estimator.classes_
+    return [
+        [(name, share) for name, is_its, share in zip(classes, of_row, shares) if is_its]
+        for of_row, shares in zip(labels.tolist(), scores.tolist())
+    ]
 
 
 def given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -180,6 +251,8 @@ def _read_file(arguments: argparse.Namespace, path: str, file: str) -> tuple[str
             f"{', '.join(known) or 'none'}."
         )
     X, y = reader(file, **options)
+    if name == "labeled text" and not options:
+        _check_labels(path, file, y)
     rows = TASKS[task].rows.removesuffix("s" if len(X) == 1 else "")
     guessed = "" if arguments.task else " (guessed)"
     note(
@@ -187,6 +260,20 @@ def _read_file(arguments: argparse.Namespace, path: str, file: str) -> tuple[str
         f"{path}: {len(X):,} {rows} for --task {task}{guessed}, read by {reader.__name__}",
     )
     return task, X, y
+
+
+def _check_labels(path: str, file: str, labels: Sequence[str]) -> None:
+    """Refuse texts without labels, of which each first word was read as the label."""
+    from ..datasets import first_line, read_text, suffix_of
+
+    names = sorted(set(labels))
+    has_columns = suffix_of(file) == ".csv" or "\t" in first_line(read_text(file))
+    if not has_columns and len(names) > max(2, min(len(labels) // 2, 100)):
+        raise ValueError(
+            f"{path}: the texts seem to have no labels. The first words of {len(labels):,} lines "
+            f"are {len(names):,} different ones, such as {names[0]!r} and {names[1]!r}. Expected "
+            "label, TAB and text in every line."
+        )
 
 
 def _read_same(arguments: argparse.Namespace, task: str, path: str) -> tuple[Any, Any]:
@@ -212,7 +299,7 @@ def _write_table(table: Any, form: str) -> None:
         print(table.to_markdown(index=False, floatfmt=".2f", intfmt=","))
 
 
-def read_texts(stream: Any) -> Iterator[list[str]]:
+def read_texts(stream: Any, name: str = "standard input") -> Iterator[list[str]]:
     """Yield the lines of a stream of bytes, as many at a time as are there and fit a block.
 
     Lines end at a line feed only, with one carriage return before it.
@@ -220,13 +307,13 @@ def read_texts(stream: Any) -> Iterator[list[str]]:
     n_before, rest = 0, b""
     while block := stream.read1(_BLOCK_BYTES):
         *lines, rest = (rest + block).split(b"\n")
-        yield from _decode(lines, n_before)
+        yield from _decode(lines, n_before, name)
         n_before += len(lines)
     if rest:
-        yield from _decode([rest], n_before)
+        yield from _decode([rest], n_before, name)
 
 
-def _decode(lines: Sequence[bytes], n_before: int) -> Iterator[list[str]]:
+def _decode(lines: Sequence[bytes], n_before: int, name: str) -> Iterator[list[str]]:
     """Yield the texts of some lines; those before one that is not UTF-8, then the error."""
     texts: list[str] = []
     for number, line in enumerate(lines, start=n_before + 1):
@@ -235,9 +322,9 @@ def _decode(lines: Sequence[bytes], n_before: int) -> Iterator[list[str]]:
         except UnicodeDecodeError as error:
             yield texts
             raise ValueError(
-                f"standard input, line {number}: cannot decode the bytes "
+                f"{name}, line {number}: cannot decode the bytes "
                 f"{line[error.start : error.end]!r} as 'utf-8' ({error.reason}). The lines before "
-                "are tagged. Convert the text first, such as with iconv -f latin1 -t utf-8."
+                "are predicted. Convert the text first, such as with iconv -f latin1 -t utf-8."
             ) from None
         texts.append(text.removeprefix("\ufeff") if number == 1 else text)
     yield texts

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._version import __version__
-from ._commands import DATA, TASKS, run_compare, run_fit, run_report, run_tag
+from ._commands import DATA, TASKS, run_compare, run_fit, run_predict, run_report
 
 _SIGPIPE_STATUS, _SIGINT_STATUS = 141, 130
 
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="skdice",
-        description="Imbalanced text from the shell: count it, train on it, compare losses, tag.",
+        description="Imbalanced text from the shell: count, train, compare losses, predict.",
         epilog="Each command has help with an example: skdice fit --help",
         allow_abbrev=False,
     )
@@ -101,22 +101,32 @@ def make_parser() -> argparse.ArgumentParser:
     add("--cache", metavar="DIR", dest="cache_dir", help="directory that keeps finished runs")
     _add_format(compare, "tsv", "json", "markdown")
 
-    example = 'echo "John lives in Oslo." | skdice tag tagger'
-    tag = _add(commands, run_tag, "find entities in the lines of standard input", example)
-    tag.add_argument("model", metavar="MODEL", help="directory of a tagger, from skdice fit")
-    threshold_help = "leave out entities with a lower score, such as 0.9"
-    tag.add_argument("--threshold", type=literal, help=threshold_help)
-    tag.add_argument("--device", help="such as cpu or cuda:1")
-    _add_format(tag, "tsv", "json")
+    example = 'echo "John lives in Oslo." | skdice predict tagger'
+    predict = _add(commands, run_predict, "predict on the lines of a file", example, "tag")
+    add = predict.add_argument
+    add("model", metavar="MODEL", help="directory of an estimator, from skdice fit")
+    text = "a row a line, two texts with a TAB between (default: standard input)"
+    add("file", metavar="FILE", nargs="?", help=text)
+    text = "how a tagger splits texts into words (default: as the training sentences were)"
+    add("--splitter", choices=("words", "whitespace", "characters"), help=text)
+    text = "leave out entities with a lower score, such as 0.9"
+    add("--threshold", type=literal, help=text)
+    add("--device", help="such as cpu or cuda:1")
+    _add_format(predict, "tsv", "json")
     return parser
 
 
 def _add(
-    commands: Any, run: Callable[[argparse.Namespace], None], summary: str, example: str
+    commands: Any,
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    example: str,
+    *aliases: str,
 ) -> argparse.ArgumentParser:
     """Return the parser of a command, named as the function that runs it."""
     parser: argparse.ArgumentParser = commands.add_parser(
         run.__name__.removeprefix("run_"),
+        aliases=aliases,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=f"example:\n  {example}",

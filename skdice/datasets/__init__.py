@@ -15,6 +15,9 @@ from ._make_tagging import make_tagging
 from ._pairs import read_pairs
 from ._spacy_json import read_spacy_json, write_spacy_json
 from ._squad import read_squad
+from ._text_files import first_line as first_line
+from ._text_files import read_text as read_text
+from ._text_files import suffix_of as suffix_of
 from ._words_from_spans import words_from_spans
 
 __all__ = [

@@ -57,9 +57,9 @@ def _find_json_lines(text: str) -> str | None:
         return None
     if not isinstance(row, dict):
         return None
-    if {"tokens", "tags"} <= row.keys():
+    if "tokens" in row:
         return "tagged json"
-    return "labeled json" if {"text", "label"} <= row.keys() else None
+    return "labeled json" if "text" in row else None
 
 
 def _is_conll(lines: Sequence[str]) -> bool:

@@ -22,10 +22,10 @@ and where ``score`` is F1, it is the F1 of this class. None with more classes or
 """
 _THRESHOLD = """
 The probability above which the positive one of two classes, or a label, is predicted. "auto" is
-0.5; where the positive class is rare and cross-entropy has no class weights, its share of the
-training rows, which serves F1 and not accuracy. "cv" tunes it, or one for each class or label, for
-the score on the training rows: five more models are fitted, and each predicts the fifth of the rows
-that it was not trained on.
+0.5. If the positive class is rare and the loss is cross-entropy without class weights, it is the
+share of positive training rows: better for F1, worse for accuracy. "cv" tunes it, or one for each
+class or label, for the score on the training rows: five more models are fitted, and each predicts
+the fifth of the rows that it was not trained on.
 """
 _ATTRIBUTES = """\
     classes_ : ndarray of shape (n_classes,)
@@ -106,7 +106,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows,)
             Labels of ``classes_``. Multi-label: a 0/1 matrix of shape (n_rows, n_labels).
         """
-        return self._task.decide(self._row_logits(self._known_rows(X)))
+        return self._predict_scored(X)[0]
 
     def predict_proba(self, X: TextRows) -> np.ndarray:
         """Return the class probabilities of each row.
@@ -124,8 +124,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns as ``classes_``; rows sum to 1, unless multi-label.
         """
+        return self._predict_scored(X)[1]
+
+    def _predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return what ``predict`` and ``predict_proba`` do, at the cost of one."""
         logits = self._row_logits(self._known_rows(X))
-        return expit(logits) if self._task.is_multilabel else softmax(logits, axis=1)
+        scores = expit(logits) if self._task.is_multilabel else softmax(logits, axis=1)
+        return self._task.decide(logits), scores
 
     def decision_function(self, X: TextRows) -> np.ndarray:
         """Return the scores that the decision is made on.

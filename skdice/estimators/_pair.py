@@ -16,8 +16,8 @@ that counts them, or are an error.
 class DicePairClassifier(TextClassifier):
     """Classify pairs of texts with a fine-tuned transformer.
 
-    It reads both texts together and, where its tokenizer puts a token between them, each by itself.
-    What it says of these before any training is where the fit begins, as a logistic regression.
+    It reads both texts together and, if its tokenizer puts a token between them, each by itself.
+    The fit starts from a logistic regression on the encoder's states of the single texts.
 
     X is a list, Series or object array of 2-tuples of str, a table of two columns or an (n, 2)
     object array; y has a label for each pair. ``score`` is F1: of ``pos_label`` if there are two

@@ -18,9 +18,9 @@ What to ask for each label. Labels without a query get a default one, if they ar
 ORG, Disease, ...), or else their name, with a warning.
 """
 _CANDIDATES = """
-Pairs of words on which the match of a start with an end is trained: all pairs of a window, those of
-a gold start and a gold end, those of a predicted or gold start and end, or these and some random
-ones. Random pairs are drawn anew for each batch.
+Pairs of words on which matches of a start with an end are trained: "all" pairs of a window, those
+of a "gold" start and a gold end, those of a predicted or gold start and end ("pred_and_gold"), or
+these and some random ones, which are drawn for each batch ("pred_gold_random").
 """
 _DECODE = """
 "flat" gives the best set of entities without overlap, "nested" all whose start, end and match are
@@ -78,9 +78,9 @@ class DiceQueryTagger(WordTagger):
     Notes
     -----
     The method is that of "A Unified MRC Framework for Named Entity Recognition" (Li et al., ACL
-    2020). Each of the three losses is taken over single words or pairs of words, with a sigmoid
-    each; class weights are about the classes 0 and 1, from the counts of starts among words. The
-    score of a pair is the product of two vectors of 64 numbers, so that memory does not
+    2020). Its three losses (starts, ends, matches) judge each word, or pair of words, by a sigmoid.
+    Class weights are for the classes 0 and 1, from the counts of starts among words. The score of a
+    pair is the product of two vectors of 64 numbers, so that memory does not
     grow with pairs times hidden size.
 
     ``score`` counts an entity as found if start, end and label are right, and all gold entities

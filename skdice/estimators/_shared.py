@@ -11,7 +11,7 @@ _OF_CALLBACKS = "callbacks__"
 
 CONTAINERS = """\
     X and y may be lists, arrays, tensors, or columns and tables of pandas, polars, pyarrow and
-    Hugging Face datasets, of whose ``ClassLabel`` the names are learned, not the numbers.
+    Hugging Face datasets. Of their ``ClassLabel`` columns, fits learn the names, not the numbers.
 """
 FITTED_ATTRIBUTES = """\
     loss_ : Loss
@@ -21,13 +21,13 @@ FITTED_ATTRIBUTES = """\
         and ``why``, in a sentence.
     history_ : DataFrame
         A row per epoch: training loss, validation score, learning rate, number of texts, seconds;
-        the mean of the members, and the seconds of all.
+        of an ensemble, the mean of its networks and the sum of their seconds.
     negative_ratio_ : float or None
-        What was taken for ``negative_ratio``; None if every epoch has all texts.
+        The ``negative_ratio`` that was used; None if every epoch has all texts.
     max_epochs_, lr_ : int, float
-        ``max_epochs`` and ``lr``, or what was taken for "auto".
+        The ``max_epochs`` and ``lr`` that were used.
     best_epoch_ : int
-        Epoch of the weights that are kept, the latest of the members.
+        Epoch of the weights that are kept; of an ensemble, the latest one.
     interrupted_ : bool
         Whether ``fit`` ended before its end, by Ctrl-C or an error; predictions then warn.
     max_length_ : int

@@ -67,10 +67,10 @@ class DiceSpanExtractor(TextEstimator):
     Every piece of the context is a candidate for the start and for the end of the answer, and the
     first special token stands for "no answer"; nothing else counts. Cross-entropy is taken over
     these positions of a window (one softmax), every other loss over each position by itself (a
-    sigmoid); the losses of starts and ends are averaged. ``class_weight`` and ``K`` are about the
-    classes 0 and 1 (an answer starts, or ends, there), so cross-entropy has no use for them.
+    sigmoid); the losses of starts and ends are averaged. ``class_weight`` and ``K`` are for the
+    classes 0 and 1 (an answer starts, or ends, there); cross-entropy cannot use them.
 
-    Of several gold answers the first one is learned, and the best one counts in scores: so answers
+    With several gold answers, a fit learns the first one, and scores count the best one. So answers
     of several spans (Quoref) are right if one of their spans is found.
 
     Questions about the same context are kept together when ``validation_fraction`` splits the rows.

@@ -26,20 +26,20 @@ _DECODE = """
 "argmax" the best tag of each word.
 """
 _CRF = """
-Whether the tags of a sentence are scored together, as a linear-chain conditional random field whose
-transitions are those of the scheme: the loss, whichever it is, and ``predict_proba`` are then of
-the probability that each tag has among the well-formed sequences. For chunk tags. "auto" does so
-for up to 800 entities that are no names: in sentences with a capital letter, at most two in three
-are capitalised. Other programs that load a saved model know the network alone.
+Whether to put a linear-chain conditional random field (CRF) over the tags of a sentence; its
+transitions are those that the scheme allows. The loss, whichever it is, and ``predict_proba`` then
+use the probability of each tag among all well-formed sequences. For chunk tags only. "auto" uses it
+for up to 800 entities that are not names: of those in sentences with a capital letter, at most two
+in three are capitalised. Other programs that load a saved model do not apply the CRF.
 """
 _WORD_SHAPES = """
-Whether the network is told the shape of each word (lower or upper case, capitalised, digits, ...)
-as its token type. It is not told those of sentences without a capital letter, nor of three in ten
-others in training, drawn anew in each epoch, so that texts in lower case are tagged as well. "auto"
-tells them where, of the others, more than two in three entities are capitalised, and the encoder
-does not see case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM), which is
-trained with the head, so ``n_frozen_layers`` must be None or 0. Other programs do not know the
-shapes when they load a saved model.
+Whether to use word-shape features: each word gets its shape (lower or upper case, capitalised,
+digits, ...) as its token type. So that texts in lower case are tagged as well, sentences without a
+capital letter get none, nor do three in ten others, drawn at random in each epoch of training.
+"auto" uses them if, in the other sentences, more than two in three entities are capitalised, and
+the encoder ignores case ("uncased") but has a table of token types (BERT, ELECTRA, MiniLM). The
+table is trained with the head, so ``n_frozen_layers`` must be None or 0. Other programs that load a
+saved model do not use the features.
 """
 _BIAS = """
 Added to the logit of "O"; a negative bias finds more entities. "auto" tunes it for the score on the
@@ -80,7 +80,7 @@ class DiceTokenTagger(WordTagger):
         Training words that the splitter "words" would cut most often (``'@name'``, ``"'s"``); empty
         if it would cut less than one in twenty.
     background_bias_ : float, or dict of label to float
-        Of labels, if they were tuned by :func:`skdice.model_selection.tune_decision`.
+        A dict if :func:`skdice.model_selection.tune_decision` tuned one for each label.
     threshold_ : float, or dict of label to float
         Entities with a lower score are dropped: 0 after ``fit``, other values are tuned.
     stride_ : int
@@ -94,8 +94,8 @@ class DiceTokenTagger(WordTagger):
     Notes
     -----
     A word is tagged on its first piece. Sentences longer than the model are cut into overlapping
-    windows, and each word is taken from the window in which it is most central. A word of which the
-    tokenizer keeps nothing is seen as the unknown token. So every word gets one tag.
+    windows, and each word is taken from the window in which it is most central. A word that the
+    tokenizer drops is read as the unknown token. So every word gets one tag.
 
     Examples
     --------
@@ -149,9 +149,9 @@ class DiceTokenTagger(WordTagger):
     def predict_proba(self, X: TokenLists) -> ObjectArray[np.ndarray]:
         """Return the class probabilities of every word.
 
-        They are the softmax of the logits (``background_bias`` included) whatever the loss, with
-        ``crf`` the shares of the well-formed sequences; set losses give scores, not calibrated
-        probabilities.
+        They are the softmax of the logits (``background_bias`` included), whatever the loss; with
+        ``crf``, the probabilities among all well-formed sequences. Set losses give scores, not
+        calibrated probabilities.
 
         Parameters
         ----------

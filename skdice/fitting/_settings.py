@@ -71,9 +71,9 @@ def _check_directory(owner: str, name: str, value: Any) -> None:
 
 _MODEL = """
 Hub id, or directory with a model that transformers can load. The default has 22 million parameters,
-reads English and does not see case; the figures of the documentation are its. These have none
-there: "answerdotai/ModernBERT-base" for large data and long texts (windows of 8,192 pieces),
-"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2" for other languages.
+reads English and ignores case. Others are "answerdotai/ModernBERT-base" for large data and long
+texts (windows of 8,192 pieces), and for other languages
+"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".
 """
 _OWN_DEFAULT = "None takes the default of the named loss."
 _ALPHA = f"""
@@ -103,19 +103,19 @@ classifier, positions of an extractor). "log" is ``log10((n - n_t) / n_t + K)``.
 that do not occur in the training data, as may happen in a fold, are ignored.
 """
 _MAX_EPOCHS = """
-Passes over the training rows with positives (``negative_ratio``). "auto" shows such texts about
-1,200 times and makes at least about 200 optimiser steps, in 3 to 30 passes; of tiny sets as many as
-make 150 steps; pairs of texts, four; of entities that are not rare, with cross-entropy, eight if
-these are no more than 512 steps. ``max_epochs_`` is how many.
+Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30 passes: it
+shows texts with positives about 1,200 times and takes at least about 200 optimiser steps (150 in
+tiny sets). It makes four passes over pairs of texts, and eight over entities that are not rare if
+the loss is cross-entropy and these take at most 512 steps. ``max_epochs_`` is the number used.
 """
 _NEGATIVE_RATIO = """
-How many texts without a positive an epoch has for each text with one; those are drawn anew in every
-epoch. A positive is a word inside an entity, a row of the smaller class (of several, each has at
-most so many times the rows of all smaller ones), a question with an answer, a sentence and query
-with a match. Set losses count each one for all that it stands for; other losses are corrected by
-the change of the classes' shares, so that probabilities stay those of all rows. None takes all
-texts; "auto" does so unless there are more than four times as many without a positive, and then
-takes two; in a query tagger it takes one (``negative_ratio_``).
+How many texts without a positive an epoch has for each text with one; they are drawn at random in
+every epoch. A positive is a word inside an entity, a row of the smaller class (of several, each has
+at most so many times the rows of all smaller ones), a question with an answer, a sentence and query
+with a match. Set losses weight sampled texts up to represent those left out. Other losses correct
+for the changed shares of the classes, so that probabilities are those of all rows. None takes all
+texts. "auto" takes all, too, or two if more than four times as many are without a positive; in a
+query tagger it takes one (``negative_ratio_``).
 """
 _LR = """
 Learning rate after the warm-up. "auto" takes what suits the encoder (``lr_``): the rate falls with
@@ -129,8 +129,8 @@ Learning rate of the head; by default ``lr``. If that is "auto", a new head lear
 fast as the encoder, and a head that the checkpoint brings as fast as the encoder.
 """
 _BATCH_SIZE = """
-Texts per batch and process; one that is read in n windows counts as n. It also affects set losses:
-their smoothing ``gamma`` is on the scale of one optimiser step.
+Texts per batch and process; a text that is read in n windows counts as n texts. It also affects
+set losses: their smoothing ``gamma`` is on the scale of one optimiser step.
 """
 _VALIDATION = "Share of the rows that is held out and scored after every epoch."
 _PATIENCE = """
@@ -150,22 +150,22 @@ Longest text in pieces, special ones and the question or query included; the mod
 default. Longer sentences and contexts are read in several windows; classifiers cut longer texts.
 """
 _FROZEN = """
-How many of the first layers to freeze. The embeddings are frozen with them: 0 freezes the
-embeddings only. Frozen layers run without dropout. None trains everything. It is a ValueError for
-models whose layers cannot be told apart (ALBERT, XLM).
+0 freezes the embeddings only, and k > 0 also the first k layers; None trains everything. Frozen
+layers run without dropout. Models whose layers cannot be told apart (ALBERT, XLM) raise a
+ValueError.
 """
 _PEFT = """
 Adapters to train in place of the encoder, which is frozen: a configuration of ``peft`` (the extra
-``peft``), such as ``LoraConfig(r=8)``, of those that lie inside the layers; the head is trained as
-a whole. They want a larger learning rate, and "auto" takes five times the usual one.
+``peft``), such as ``LoraConfig(r=8)``, whose adapters lie inside the layers. The head is trained as
+a whole. Adapters need a larger learning rate: "auto" takes five times the usual one.
 ``peft_config__r`` and other fields can be set by themselves, also in grids.
 """
 _DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
 Size of an ensemble: networks that are trained from different seeds, whose logits are averaged. With
-few rows an ensemble is better than most single networks. It takes as many times as long to train,
-and to predict.
-``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a time.
+few rows an ensemble is better than most single networks. Training and prediction take
+``n_members`` times as long. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a
+time.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions
@@ -185,12 +185,12 @@ scores are less exact, and depend slightly on the other texts in the batch:
 tuning, always uses torch, and so do predictions after an interrupted fit.
 """
 _VERBOSE = """
-0 shows nothing. Else a fit shows its epochs, and what takes longer (also ``predict``) how far it is
-and the time left: in a bar or, where stderr is no terminal, in a line every half minute.
+0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show their
+progress and the time left: in a bar or, if stderr is no terminal, in a line every half minute.
 """
 _RANDOM_STATE = """
-Seed of everything random in a fit. Global generators are as before afterwards; fits in threads take
-turns.
+Seed of everything random in a fit. The global generators are not changed; fits in threads run one
+after the other.
 """
 _CHECKPOINT = """
 Directory in which the state of a fit is saved after every epoch. After a crash the same call (same
@@ -207,9 +207,9 @@ is an object or a tuple (name, object); ``callbacks__<name>__<parameter>`` sets 
 One that raises KeyboardInterrupt, as ``EarlyStopping`` does, ends the fit after this step or, if
 several processes train together, after this epoch. Those that need arrays or set the learning rate
 are refused. A clone gets copies of the callbacks: in cross-validation, what they collect is in
-``net_.callbacks_`` of the fitted estimators. What is kept of a fit (``checkpoint_dir``, a study, a
-cache) is of its callbacks, too: their classes and attributes, but those that end in ``_``. Loggers
-and progress bars of skorch do not count, nor any whose class says ``only_watches = True``.
+``net_.callbacks_`` of the fitted estimators. A checkpoint, a study or a cache serves only fits with
+the same callbacks: the same classes and attributes, except for attributes that end in ``_``.
+Loggers and progress bars of skorch are not compared, nor classes with ``only_watches = True``.
 """
 
 
@@ -322,7 +322,7 @@ def check_settings(settings: Settings) -> None:
     if settings.checkpoint_dir is not None and settings.random_state is None:
         raise ValueError(
             f"checkpoint_dir={os.fspath(settings.checkpoint_dir)!r} needs a random_state, best an "
-            f"int: with None every fit is another one, and none could go on from a checkpoint."
+            f"int: with None every fit has other random numbers, and none can resume."
         )
     if settings.peft_config is not None and settings.n_frozen_layers is not None:
         raise ValueError(

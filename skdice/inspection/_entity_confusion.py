@@ -24,12 +24,12 @@ class EntityConfusionDisplay(EntityDisplay):
     Parameters
     ----------
     frame : DataFrame of shape (n_labels + 1, n_labels + 1)
-        Entities by gold label (rows) and predicted label (columns), of the same words on both
-        sides. The last column, ``"none"``, has the missed gold entities; the last row, ``"none"``,
-        the invented ones.
+        Counts of entities with the same words on both sides, by gold label (rows) and predicted
+        label (columns). The last column, ``"none"``, has the missed gold entities; the last row,
+        ``"none"``, the invented ones.
     borders : DataFrame of shape (n_labels, n_labels)
-        The same of pairs that have some words in common, but not all: border errors, which count
-        as wrong in the metrics.
+        Counts of pairs that have some words in common, but not all: border errors, which count as
+        wrong in the metrics.
 
     Attributes
     ----------

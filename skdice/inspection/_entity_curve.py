@@ -43,8 +43,8 @@ class EntityCurve(NamedTuple):
 class EntityPrecisionRecallDisplay(EntityDisplay):
     """Precision against recall of entities as a threshold on ``Entity.score`` rises.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`. A curve starts at what the
-    estimator predicts as it is (the mark).
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`. A curve starts at the
+    predictions of the estimator as it is (the mark).
 
     Parameters
     ----------

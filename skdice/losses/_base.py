@@ -89,8 +89,8 @@ class Loss(BaseEstimator, nn.Module):
     and ``value(sums)`` is the loss. So a loss over one optimiser step stays exact when the step is
     cut into micro-batches or spread over processes.
 
-    A subclass of a loss that is a mean over items brings ``item_losses``, one of a ratio over a
-    set (:class:`SetLoss`) ``cells``.
+    A subclass implements ``item_losses`` if the loss is a mean over items, and ``cells`` if it is a
+    ratio over a set (:class:`SetLoss`).
 
     Parameters
     ----------

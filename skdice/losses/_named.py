@@ -50,7 +50,7 @@ LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 def loss_parameters(name: str) -> tuple[str, ...]:
     """Return which of alpha, beta, gamma, memory and ce_weight the named loss takes.
 
-    "auto", which an estimator takes for its training rows, has none.
+    "auto" has none: an estimator chooses the loss from its training rows.
 
     Raises
     ------

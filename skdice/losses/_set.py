@@ -14,7 +14,7 @@ from ._base import Items, Loss, accumulator, against_rest
 # Cells that are computed together; of more of them only the logits are kept for the gradient.
 _CELLS = 2**18
 
-_GAMMA = "Smoothing. It weighs less in a larger set, so batch size and gamma act as one."
+_GAMMA = "Smoothing. It weighs less in a larger set, so tune it together with the batch size."
 _SQUARE = """
 Whether scores are squared in the denominator. With the square, easy negatives hardly count: their
 gradient is proportional to p. The linear form pushes all with equal force.
@@ -49,7 +49,7 @@ class SetLoss(Loss):
     (``level="batch"``, Eq. 8) or one item (``level="example"``; Eq. 7, 10, 12). A subclass says in
     ``cells`` what a cell adds to N and to D.
 
-    With one softmax the gold cell of an item is that of its class; with columns every 1 is one.
+    With a softmax, the gold cell of an item is that of its class; else every cell with a 1 is gold.
 
     Parameters
     ----------

@@ -130,8 +130,8 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Compute the ends of an interval of a score over test rows: the percentile bootstrap.
 
-    It says how far the score would move with other test rows of the same kind. It knows nothing of
-    other training rows or seeds, which move it as much where there are few rows.
+    It covers other test rows of the same kind. It covers neither other training rows nor other
+    seeds, which change the score as much if there are few rows.
 
     Parameters
     ----------

@@ -64,8 +64,8 @@ def compare_losses(
         such as ``"ce+threshold"``.
     tune_threshold : bool, default=False
         Add a row ``"<loss>+threshold"`` for each loss: the same network, its decision tuned by
-        :func:`tune_decision` on 15 % of the training rows, drawn for each seed, which no row of
-        the table is trained on.
+        :func:`tune_decision` for the F1 of the table, on 15 % of the training rows, drawn for each
+        seed. No row of the table is trained on them.
     n_jobs : int, optional
         Processes; None is one, unless in a ``joblib.parallel_config`` context. With
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.

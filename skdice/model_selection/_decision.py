@@ -31,10 +31,10 @@ def tune_decision(
     """Return the fitted estimator with its decision tuned on held-out rows, or by cross-fitting.
 
     Compare losses with tuned decisions only: cross-entropy with a tuned threshold may be as good as
-    a loss that is ahead as fitted. What is tuned depends on the estimator: of a classifier with two
-    classes the threshold, with more classes a threshold for each (subtracted from its logit), with
-    several labels a threshold for each label; of a token tagger the bias of "O"; of a query tagger
-    the threshold of entities; of an extractor the null threshold.
+    a loss that is ahead as fitted. A classifier with two classes has one threshold to tune, with
+    more classes one for each (subtracted from its logit), with several labels one for each label. A
+    token tagger has the bias of "O", a query tagger the threshold of entities, and an extractor the
+    null threshold.
 
     Parameters
     ----------
@@ -45,22 +45,23 @@ def tune_decision(
         Not those that the estimator was fitted on; with ``cv`` just those.
     metric : callable, optional
         ``metric(y_true, y_pred)`` (and ``sample_weight`` if given) to maximise, such as
-        ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes.
+        ``sklearn.metrics.f1_score``. By default what ``estimator.score`` computes: accuracy of
+        texts with one label, F1 of everything else.
     sample_weight : array-like of shape (n_rows,), optional
         A weight of 2 counts as repetition.
     per_label : bool, default=False
         Whether each type of entity of a tagger gets a bias or threshold of its own. Types compete
-        for words, so they are tuned one after the other for the F1 of all. With few entities of a
-        type its own is drawn to the shared one: with n of them it keeps n / (n + 20) of its
-        distance. Classifiers with several classes or labels have one each anyway.
+        for words, so they are tuned one after the other for the F1 of all. The value of a type with
+        n entities is shrunk towards the shared one: it keeps n / (n + 20) of the distance.
+        Classifiers with several classes or labels have one each anyway.
     min_precision, min_recall : float, optional
         Maximise recall with at least this precision, or precision with at least this recall: of
         entities (with ``per_label`` of each type), of the positive one of two classes, of each of
-        several labels, or of answers (by their F1 with the gold ones). Entities reach it with a
-        margin of a standard error, as the decision that just reaches it is the luckiest of many:
-        other rows then reach it most of the time. With few entities no decision has that margin,
-        and the surest is taken. The others reach it on these rows, and on others about as often as
-        not. If no decision reaches it, a warning says what the one taken does.
+        several labels, or of answers (by their F1 with the gold ones). For entities
+        a margin of one standard error is added, because the decision that just reaches it here is
+        the luckiest of many; other rows then reach it most of the time. If there are too few
+        entities for that margin, the surest decision is taken. Without a margin, as for all others,
+        other rows reach it about half of the time. If no decision reaches it, a warning says so.
     cv : int, optional
         Number of folds for tuning on the training rows, so that none has to be held out. For each
         fold a clone is fitted on the others and predicts this one; the decision is tuned on all of
@@ -72,9 +73,9 @@ def tune_decision(
     Returns
     -------
     estimator
-        With another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best found, of
-        equally good ones the nearest to 0; of a tagger (without ``metric`` or floor) the mean of
-        those that are best without a fifth of the rows. All its methods are those of the estimator;
+        A copy with another ``threshold_``, ``background_bias_`` or ``null_threshold_``: the best
+        value, or of equally good ones the nearest to 0. A tagger (without ``metric`` and minimum)
+        gets the mean of five values, each the best one without another fifth of the rows.
         ``predict_proba`` and ``decision_function`` of a classifier do not change.
 
     Raises

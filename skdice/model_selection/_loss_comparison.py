@@ -65,14 +65,13 @@ class LossComparison:
 
     Notes
     -----
-    The metrics are those of ``score``: entity-level micro F1; F1 of ``pos_label`` with two classes,
-    macro F1 with more, micro F1 with several labels per row; SQuAD's exact match and F1.
+    F1 is entity-level micro F1; F1 of ``pos_label`` with two classes, macro F1 with more, micro F1
+    with several labels per row; SQuAD's F1 of answers.
 
-    The interval of a difference comes from a paired bootstrap: 2,000 times as many test rows as
-    there are, drawn with replacement and the same for all runs; in each resample the mean over the
-    seeds of the difference of the metric; of these the range from the 2.5th to the 97.5th
-    percentile. It covers *other test rows*, but not other seeds or training rows, so with few seeds
-    it is too narrow for "this loss is better on such data".
+    The interval of a difference comes from a paired bootstrap of the test rows: 2,000 resamples,
+    the same for all runs. Each gives a difference of means over the seeds; the interval goes from
+    the 2.5th to the 97.5th percentile of these. It covers *other test rows*, but not other seeds or
+    training rows. So with few seeds it is too narrow for "this loss is better on such data".
     """
 
     def __init__(
@@ -202,7 +201,7 @@ class LossComparison:
         """Say in a line what the budget was and what the numbers are."""
         held_out = ""
         if self.n_held_out:
-            held_out = f" ({self.n_held_out:,} more to tune decisions on)"
+            held_out = f" ({self.n_held_out:,} more to tune decisions for F1)"
         seeds, n_seeds, mean = ", ".join(map(str, self.seeds)), "1 seed", "in %"
         if len(self.seeds) > 1:
             n_seeds = f"{len(self.seeds)} seeds"

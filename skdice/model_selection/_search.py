@@ -97,7 +97,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         ``state``. Folds not run are NaN, and so is the mean of a pruned trial, which ranks last.
         Trials that failed have no row; see ``study_``.
     best_params_ : dict
-        What to set on the estimator, with None where it was given a parameter of another loss.
+        Parameters to set on the estimator; None resets those of another loss.
     best_score_ : float
         Mean score over the folds.
     best_index_ : int
@@ -107,8 +107,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     refit_time_ : float
         Seconds.
     study_ : optuna.study.Study
-        ``trial.user_attrs`` has the text of an ``"error"``, and of the ``"worker"`` that ran the
-        trial host and process id.
+        ``trial.user_attrs`` has the text of an ``"error"``, and the host and process id of the
+        ``"worker"`` that ran the trial.
     scorer_ : callable
     n_splits_ : int
     classes_ : ndarray
@@ -130,7 +130,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
       takes its place. In a database it fails after three minutes without a sign of life, and is run
       once more, with the same parameters; in a journal file it stays in state "running".
     - If the storage is lost, Optuna's error ends the search; the same call resumes.
-    - What a killed process wrote of the last line of a journal file is dropped, with a warning.
+    - A line of a journal file that a killed process left incomplete is dropped, with a warning.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def suggest_loss(
     trial : optuna.trial.Trial or FixedTrial
         Its parameters have the name of the loss in them (``"dsc_alpha"``, ``"tversky_alpha"``).
     losses : sequence of str, default=("ce", "wce", "focal", "dice", "tversky", "dsc")
-        Names to choose from. Of a preset, such as ``"dsc-paper"``, nothing is searched.
+        Names to choose from. Presets, such as ``"dsc-paper"``, have no parameters to search.
     free_beta : bool, default=False
         Whether Tversky's beta is searched in 0.1..0.9 as well, instead of ``beta = 1 - alpha``.
     prefix : str, default=""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
+from benchmarks.paper.printed_scores import contradictions, read_scores, to_markdown
 from skdice.fitting import CONSTANTS
 
 from ..tiny_models import build_bert
@@ -135,3 +136,64 @@ def test_the_install_lines_are_those_of_make_demo(page, tmp_path):
     tried = done.stdout.replace(f"{tmp_path}/", "").replace(quiet, "").splitlines()
     activated = [line.replace(".venv/bin/python -m ", "") for line in tried[:2]]
     assert [said[0].removesuffix(" && . .venv/bin/activate"), *said[1:]] == activated
+
+
+class TestPaper:
+    PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
+
+    def test_disagreeing_scores(self):
+        found = read_scores().dropna()
+        assert f"**In {len(contradictions(found))} of {len(found)} rows" in self.PAGE
+        for table in to_markdown().split("\n\n"):
+            assert table in self.PAGE
+
+    @pytest.mark.parametrize(
+        "start, table, dataset, model, baseline",
+        [
+            ("| Table 5,", 5, "CoNLL 2003", "BERT-MRC+DSC", "BERT-MRC"),
+            ("| Table 6,", 6, "SQuAD 1.1", "BERT+DSC", "BERT"),
+            ("| Table 6,", 6, "Quoref", "BERT+DSC", "BERT"),
+            ("| Table 7,", 7, "MRPC", "BERT+DSC", "BERT"),
+            ("| Table 7,", 7, "QQP", "BERT+DSC", "BERT"),
+            ("| Tables 3 to 8, focal", 5, "CoNLL 2003", "BERT-MRC+FL", "BERT-MRC"),
+            ("| Tables 3 to 8, focal", 7, "MRPC", "BERT+FL", "BERT"),
+            ("| Tables 3 to 8, focal", 7, "QQP", "BERT+FL", "BERT"),
+            ("| Tables 6 and 7, XLNet", 6, "SQuAD 1.1", "XLNet+DSC", "XLNet"),
+            ("| Tables 6 and 7, XLNet", 6, "Quoref", "XLNet+DSC", "XLNet"),
+            ("| Tables 6 and 7, XLNet", 7, "MRPC", "XLNet+DSC", "XLNet"),
+            ("| Tables 6 and 7, XLNet", 7, "QQP", "XLNet+DSC", "XLNet"),
+            ("- **More imbalance", 8, "QQP original", "BERT+DSC", "BERT"),
+            ("- **More imbalance", 8, "QQP +negative", "BERT+DSC", "BERT"),
+            ("- **More imbalance", 8, "QQP -negative", "BERT+DSC", "BERT"),
+        ],
+    )
+    def test_gains(self, start, table, dataset, model, baseline):
+        scores = read_scores().set_index(["table", "dataset", "model"])["f1"]
+        gain = scores[table, dataset, model] - scores[table, dataset, baseline]
+        text = self.PAGE[self.PAGE.index("\n" + start) :]
+        assert f"{gain:+.2f}" in text[: text.index("\n", text.index("\n", 1) + 1)]
+
+
+def test_defaults_are_called_defaults():
+    paths = [ROOT / "README.md"]
+    for pattern in ("docs/**/*.md", "skdice/**/*.py", "examples/*.py", "benchmarks/*.md"):
+        paths += ROOT.glob(pattern)
+    texts = {path: " ".join(path.read_text(encoding="utf-8").split()).lower() for path in paths}
+    assert not [str(path) for path, text in texts.items() if re.search(r"\bnothing set\b", text)]
+
+
+def test_table_of_constants():
+    lines = ["| constant | value | meaning | evidence |", "|:--|--:|:--|:--|"]
+    for name, constant in CONSTANTS.items():
+        page = constant.evidence.removeprefix("benchmarks/")
+        link = f"[{page.removesuffix('.md')}](../study/{page})"
+        lines.append(f"| `{name}` | {constant.value:.4g} | {constant.meaning} | {link} |")
+    table, page = "\n".join(lines), (DOCS / "guide" / "settings.md").read_text(encoding="utf-8")
+    assert table in page, f"The rules have changed. Paste this into settings.md:\n{table}"
+
+
+def test_files_of_the_design():
+    page = (DOCS / "design.md").read_text(encoding="utf-8")
+    files = set(re.findall(r"`(\w+/_\w+\.py|_\w+\.py)`", page))
+    assert len(files) > 30
+    assert not [file for file in files if not (ROOT / "skdice" / file).exists()]

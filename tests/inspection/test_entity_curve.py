@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_curve
 
-from skdice.inspection import EntityPrecisionRecallDisplay
+from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDisplay
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
 from skdice.text._decoding import Entity
 
@@ -181,3 +181,16 @@ def test_bad_input_of_from_estimator(estimator, y, error, message):
     X = [["w"] * len(tags) for tags in TAGS]
     with pytest.raises(error, match=message):
         EntityPrecisionRecallDisplay.from_estimator(estimator, X, y)
+
+
+def test_nothing_is_cut_off():
+    labels = ["PER", "LOC", "SpecificDisease", "Miscellaneous"]
+    gold = [[(0, 1, label)] for label in labels]
+    entities = [[Entity(0, 1, label, 0.5)] for label in labels]
+    curves = EntityPrecisionRecallDisplay.from_predictions(gold, entities)
+    counts = EntityConfusionDisplay.from_predictions(gold, gold)
+    for display, shown in [(curves, curves.ax_.get_legend()), (counts, counts.ax_._left_title)]:
+        display.figure_.canvas.draw()
+        inside, box = display.figure_.bbox, shown.get_window_extent()
+        assert inside.x0 < box.x0 < box.x1 < inside.x1
+        assert inside.y0 < box.y0 < box.y1 < inside.y1

@@ -1,6 +1,7 @@
 """compare_losses: what is run, what is counted, and what is refused."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -117,6 +118,24 @@ def test_tuned_decisions(tiny_bert):
     assert f1_of(comparison, "ce", 1) == one.score(X_test, y_test)
     assert f1_of(comparison, "ce+threshold", 1) == tuned.score(X_test, y_test)
     assert tuned.score(X_test, y_test) > one.score(X_test, y_test)
+
+
+def test_tuned_decisions_of_texts_are_tuned_for_f1(tiny_bert):
+    X, y = easy_texts(48, n_classes=3)
+    y = [str(label) if i % 4 == 0 else "common" for i, label in enumerate(y)]
+    classifier = DiceTextClassifier(tiny_bert, **FAST)
+    comparison = compare_losses(
+        classifier, X, y, X, y, losses=("ce",), seeds=(1,), tune_threshold=True, verbose=0
+    )
+    one = clone(classifier).set_params(loss="ce", random_state=1, verbose=0)
+    train, held_out = hold_out(one, Protocol("texts", X, y, X, y, True))
+    one.fit([X[i] for i in train], [y[i] for i in train])
+    metric = partial(f1_score, average="macro", zero_division=0.0)
+    tuned = tune_decision(one, [X[i] for i in held_out], [y[i] for i in held_out], metric=metric)
+    expected = metric(y, tuned.predict(X))
+    assert f1_of(comparison, "ce+threshold", 1) == pytest.approx(expected)
+    assert comparison.plot().ax_.get_xlabel() == "F1 (%)"
+    assert "tune decisions for F1" in comparison.caption()
 
 
 @pytest.mark.parametrize("pos_label, kind", [(None, list), ("no", pd.Series), ("yes", np.array)])

@@ -183,7 +183,7 @@ def test_latex(comparison):
 def test_caption():
     caption = make_comparison(n_held_out=212).caption()
     assert caption.startswith(
-        "1,200 training rows (212 more to tune decisions on), 150 test rows, 3 epochs, 3 seeds "
+        "1,200 training rows (212 more to tune decisions for F1), 150 test rows, 3 epochs, 3 seeds "
         "(0, 1, 2); mean ± standard deviation over the seeds, in %; Δ to ce with the 95 % interval"
     )
     assert "more to tune" not in make_comparison().caption()

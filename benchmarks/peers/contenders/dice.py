@@ -1,4 +1,4 @@
-"""skdice with nothing set, and with cross-entropy."""
+"""skdice with its defaults, and with cross-entropy."""
 
 # Counted
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
