@@ -198,19 +198,22 @@ class Loss(BaseEstimator, nn.Module):
         return None
 
     def _sums(self, items: Items) -> Tensor:
-        divisor = self._unit_weight(items.sample_weight, items.sample_weight > 0).sum()
+        divisor = self._unit_weight(items.sample_weight, items.sample_weight).sum()
         return torch.stack([self._weighted_losses(items).sum(), divisor])
 
     def _weighted_losses(self, items: Items) -> Tensor:
-        weight = self._unit_weight(items.weight, items.sample_weight > 0)
+        weight = self._unit_weight(items.weight, items.sample_weight)
         return self.item_losses(items) * weight
 
     def item_losses(self, items: Items) -> Tensor:
         """Return the unweighted loss of each unit: an item, or a cell of the columns."""
         raise NotImplementedError
 
-    def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
-        """Return the weights of what :meth:`item_losses` returns, from those of the targets."""
+    def _unit_weight(self, weight: Tensor, counts: Tensor) -> Tensor:
+        """Return the weights of what :meth:`item_losses` returns, from those of the targets.
+
+        ``counts`` is positive for each target that counts.
+        """
         return weight
 
     def check_parameters(self) -> None:

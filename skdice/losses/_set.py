@@ -155,9 +155,9 @@ class SetLoss(Loss):
         losses = _mean(losses, valid) if items.has_columns else losses
         return self.ce_weight * losses + (1 - self.ce_weight) * ratios
 
-    def _unit_weight(self, weight: Tensor, valid: Tensor) -> Tensor:
+    def _unit_weight(self, weight: Tensor, counts: Tensor) -> Tensor:
         # The valid columns of an item differ in class weight only; its units are of example level.
-        return weight if weight.ndim == 1 else _mean(weight, valid)
+        return weight if weight.ndim == 1 else _mean(weight, counts > 0)
 
     def _ratio(self, numerator: Tensor, denominator: Tensor, keep: Tensor) -> Tensor:
         """Return the losses of sets, (n_sets,), from their sums per class, (n_sets, n_classes).

@@ -40,7 +40,7 @@ def accumulate_gradient(
     if len(batches) == ranks.count == 1:
         (batch,) = batches
         value = loss.value(remember(_sums(loss, forward(batch), batch)))
-        (value * scale).backward()
+        (value if isinstance(scale, float) and scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:
         return _weighted_mean(loss, batches, forward, scale, ranks)

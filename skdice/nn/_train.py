@@ -250,17 +250,17 @@ class FiniteGuard:
         self._every = 1 if looks_at_once else _STEPS_BETWEEN_LOOKS
         self._where: list[str] = []
         self._seen: list[Tensor] = []
-        self._is_bad: Tensor | None = None
+        # Zero as long as all steps are finite, and not a number from then on.
+        self._fault: Tensor | float = 0.0
 
     def watch(self, loss: Tensor, norm: Tensor | None, where: str) -> None:
         """Note a step before it is taken; the norm is None if it may be infinite."""
-        is_finite = loss.isfinite() if norm is None else loss.isfinite() & norm.isfinite()
+        of_step = torch.stack([loss, loss if norm is None else norm.to(loss)])
         self._where.append(where)
-        self._seen.append(torch.stack([loss, is_finite.to(loss)]))
+        self._seen.append(of_step)
         if self._every > 1:
-            is_bad = ~is_finite
-            self._is_bad = is_bad if self._is_bad is None else self._is_bad | is_bad
-            self._optimizer.found_inf = self._is_bad.float()
+            self._fault = (of_step * 0).sum() + self._fault
+            self._optimizer.found_inf = (self._fault != 0).float()
         if len(self._seen) >= self._every:
             self.look()
 
@@ -268,12 +268,13 @@ class FiniteGuard:
         """Raise a NotFiniteError that names the first step so far that was not finite."""
         if not self._seen:
             return
-        losses, is_finite = torch.stack(self._seen).cpu().unbind(1)
+        seen = torch.stack(self._seen).cpu()
+        is_finite = seen.isfinite().all(1)
         where, self._where, self._seen = self._where, [], []
         if is_finite.all():
             return
-        first = int(is_finite.argmin())
-        loss = losses[first]
+        first = int(is_finite.int().argmin())
+        loss = seen[first, 0]
         raise NotFiniteError(
             f"The {'gradient' if loss.isfinite() else 'loss'} is not finite in {where[first]} "
             f"(loss {loss.item()}). The weights of the step before are kept. A smaller lr, a "

@@ -1,0 +1,64 @@
+"""Training and predictions let a GPU work: they never wait for it and add little to its work.
+
+A step that asks a GPU for a number makes the GPU and the host wait for each other.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+# Operators of a step beyond those of a loop of plain torch with the same loss. That of torch
+# itself knows no weights and needs fewer.
+MOST_MORE = {"ce": 30, "dice": 30, "cross_entropy of torch": 45}
+
+
+@pytest.fixture(scope="module")
+def job(tiny_bert, tmp_path_factory):
+    """What a job found that ran fits and predictions on a pretended GPU."""
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++ to pretend that there is a GPU")
+    if torch.version.cuda or torch.version.hip:
+        pytest.skip("needs the CPU build of torch to pretend that there is a GPU")
+    file = tmp_path_factory.mktemp("waits") / "waits.json"
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.nn.wait_job", tiny_bert, str(file)],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+    )
+    assert ended.returncode == 0, ended.stdout
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_no_line_waits_for_the_gpu_or_mixes_devices(job):
+    assert len(job["waits"]) > 20
+    assert {case: lines for case, lines in job["waits"].items() if lines} == {}
+
+
+def test_a_planted_wait_is_found(job):
+    """In each of five steps, and in each batch of a prediction but the first."""
+    found = {re.sub(r":\d+$", "", line): n for line, n in job["looks"].items()}
+    assert found.pop("_local_scalar_dense at skdice/nn/_train.py") == 5
+    assert found.pop("_local_scalar_dense at skdice/nn/_net.py") > 1
+    assert found == {}
+
+
+def test_a_planted_mix_of_devices_is_found(job):
+    (error,) = job["mixes"]
+    assert re.fullmatch(r"Expected all tensors of add to be on cuda:0, at skdice/nn/.*", error)
+
+
+@pytest.mark.parametrize("loss", MOST_MORE)
+def test_a_step_has_few_operators_more_than_a_bare_loop(loss, job):
+    assert 0 < job["more operators"][loss] <= MOST_MORE[loss]
