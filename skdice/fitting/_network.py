@@ -211,6 +211,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 patience=settings.patience,
                 chain=_chain(task, dataset),
                 shift=plan.sampled.shift,
+                weight=plan.sampled.weight,
                 look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,
