@@ -227,7 +227,8 @@ class _Run:
         if self.weight is not None:
             weight = self.weight[batch["item"]]
             if "weight" in batch:
-                weight = (weight.T * batch["weight"]).T
+                given = batch["weight"]
+                weight = weight * (given if weight.ndim == 1 else given[:, None])
             batch = batch | {"weight": weight}
         return batch if self.chain is None else self.chain.with_geometry(batch)
 
