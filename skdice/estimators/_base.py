@@ -98,11 +98,13 @@ class TextEstimator(SavedEstimator):
         validation : tuple (X, y), or array of int or bool, optional
             What is scored after every epoch, instead of ``validation_fraction``: other rows, or the
             indices or a mask of rows of X.
-        unlabeled : rows as those of X, optional
+        unlabeled : rows as those of X, or a function that returns them, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
             these rows; then the estimator learns from both, each of these rows with the probability
             of its least sure label as its weight. Takes about five times as long. For
-            ``DiceTokenTagger`` and the classifiers.
+            ``DiceTokenTagger`` and the classifiers. In cross-validation of scikit-learn pass a
+            function without arguments: scikit-learn splits a list of as many rows as X has with its
+            folds, and ``fit`` cannot tell.
 
         Returns
         -------
@@ -123,6 +125,7 @@ class TextEstimator(SavedEstimator):
         self._check_validation(validation)
         resolve_device(self.device)  # It raises an error if the device is not there.
         task, names = self._asked(), self._feature_names(X)
+        unlabeled = unlabeled() if callable(unlabeled) else unlabeled
         X, y, weight, groups, validation = read_fit_rows(X, y, sample_weight, groups, validation)
         X_read, y_read, kept = task.read_training(X, y)
         weight = check_sample_weight(weight, len(X_read))

@@ -24,19 +24,24 @@ class Sampled:
     shift : ndarray or None
         What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
         n_outputs).
+    weight : ndarray or None
+        What each target counts for because of the draw, besides the weight of its text; of the
+        shape of the targets, with a third column for the matches of queries.
     """
 
     lesson: Lesson
     ratio: float | None = None
     draw: Draw | None = None
     shift: np.ndarray | None = None
+    weight: np.ndarray | None = None
 
     def corrected(self, task: Task, loss: Loss) -> "Sampled":
         """Return the same with a correction of what the draw changes.
 
         A set loss weighs each drawn text for all texts that it represents, which a ratio forgives.
-        The weights of a mean of single losses would make its gradient noisy; its logits are shifted
-        by the change of the classes' shares instead.
+        Such weights would make the gradient of a mean of single losses noisy; its logits are
+        shifted by the change of the classes' shares instead, and weights of about 1 make up for
+        what changes within a class.
         """
         if self.draw is None:
             return self
@@ -45,7 +50,8 @@ class Sampled:
             counts = np.diff(dataset.item_offsets)
             weight = np.repeat(dataset.text_weight, counts)
             share = np.repeat(self.draw.share, counts)
-            return replace(self, shift=task.shift(self.lesson, loss, weight, share))
+            shift, each = task.correct(self.lesson, loss, weight, share)
+            return replace(self, shift=shift, weight=None if (each == 1).all() else each)
         weight = (dataset.text_weight / self.draw.share).astype(np.float32)
         return replace(self, lesson=replace(self.lesson, dataset=replace(dataset, weight=weight)))
 

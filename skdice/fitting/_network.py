@@ -221,6 +221,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 patience=settings.patience,
                 chain=_chain(task, dataset),
                 shift=_shift(plan),
+                weight=plan.sampled.weight,
                 look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,

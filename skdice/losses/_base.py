@@ -129,7 +129,8 @@ class Loss(BaseEstimator, nn.Module):
             Class of each item (0 or 1 if binary), or ``ignore_index``. Multi-label: 0 or 1 for each
             label, or ``ignore_index`` where it is not known.
         sample_weight : Tensor of shape (n_items,), optional
-            Weight of each item: 2 counts as repetition, 0 as absence.
+            Weight of each item: 2 counts as repetition, 0 as absence. Multi-label: also of shape
+            (n_items, n_classes), the weight of each target.
 
         Returns
         -------
@@ -180,7 +181,8 @@ class Loss(BaseEstimator, nn.Module):
         valid = target != self.ignore_index
         weight = valid.float()
         if sample_weight is not None:
-            weight = weight * (sample_weight if target.ndim == 1 else sample_weight.unsqueeze(1))
+            is_of_items = sample_weight.ndim < target.ndim
+            weight = weight * (sample_weight.unsqueeze(1) if is_of_items else sample_weight)
         return self._unit_weight(weight, valid).sum()
 
     @property
@@ -262,6 +264,10 @@ class Loss(BaseEstimator, nn.Module):
     def _sample_weight(self, logits: Tensor, valid: Tensor, sample_weight: Tensor | None) -> Tensor:
         if sample_weight is None:
             return valid.to(logits.dtype)
+        if sample_weight.shape == valid.shape and valid.ndim == 2:
+            weight = sample_weight.to(logits).masked_fill(~valid, 0.0)
+            _check_weights("sample_weight", "item", weight)
+            return weight
         if sample_weight.shape != logits.shape[:1]:
             raise ValueError(
                 f"sample_weight must have shape ({len(logits)},), one weight per item; got "

@@ -70,7 +70,11 @@ class CombinedLoss(BaseEstimator, nn.Module, Generic[Target]):
     def forward(
         self, logits: Tensor, target: Target, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Compute the loss; weights are the same for all items of a window."""
+        """Compute the loss.
+
+        Weights are those of the items, the same in all of a window, or of each part of the items,
+        (n_items, n_parts).
+        """
         return self.value(self.sums(logits, target, sample_weight))
 
     def sums(self, logits: Tensor, target: Target, sample_weight: Tensor | None = None) -> Tensor:
@@ -122,7 +126,9 @@ class SpanLoss(CombinedLoss[SpanTarget]):
         return SpanTarget(batch["target"], batch["row"])
 
     def parts(self, logits: Tensor, target: SpanTarget, sample_weight: Tensor | None) -> list[Part]:
-        return [(logits[:, i], target.border[:, i].long(), sample_weight) for i in (0, 1)]
+        return [
+            (logits[:, i], target.border[:, i].long(), _weight_of(i, sample_weight)) for i in (0, 1)
+        ]
 
     def sums(
         self, logits: Tensor, target: SpanTarget, sample_weight: Tensor | None = None
@@ -141,7 +147,7 @@ class SpanLoss(CombinedLoss[SpanTarget]):
         return self.loss.value(sums) if self.separable else super().value(sums)
 
     def total_weight(self, target: SpanTarget, sample_weight: Tensor | None = None) -> Tensor:
-        start = target.border[:, 0]
+        start, sample_weight = target.border[:, 0], _weight_of(0, sample_weight)
         if is_over_positions(self.loss):
             right = (start == 1).float()
             return (right if sample_weight is None else right * sample_weight).sum()
@@ -203,8 +209,10 @@ class QueryLoss(CombinedLoss[QueryTarget]):
     def parts(
         self, logits: Tensor, target: QueryTarget, sample_weight: Tensor | None
     ) -> list[Part]:
-        borders = [(logits[:, i], target.border[:, i].long(), sample_weight) for i in (0, 1)]
-        return [*borders, self._matches(logits, target, sample_weight)]
+        borders = [
+            (logits[:, i], target.border[:, i].long(), _weight_of(i, sample_weight)) for i in (0, 1)
+        ]
+        return [*borders, self._matches(logits, target, _weight_of(2, sample_weight))]
 
     def _matches(self, logits: Tensor, target: QueryTarget, sample_weight: Tensor | None) -> Part:
         """Return scores, targets and weights of all pairs of words; the loss ignores most."""
@@ -233,6 +241,13 @@ class QueryLoss(CombinedLoss[QueryTarget]):
         if self.match_candidates == "pred_gold_random":
             chosen = chosen | (torch.rand(target.shape, device=target.device) < _RANDOM_SHARE)
         return chosen
+
+
+def _weight_of(part: int, sample_weight: Tensor | None) -> Tensor | None:
+    """Return the weights of the items in one part."""
+    if sample_weight is None or sample_weight.ndim == 1:
+        return sample_weight
+    return sample_weight[:, part]
 
 
 def match_scores(start: Tensor, end: Tensor) -> Tensor:

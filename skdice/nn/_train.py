@@ -50,6 +50,7 @@ def train(
     patience: int | None = None,
     chain: TagChain | None = None,
     shift: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
     look_at: int | None = None,
     checkpoint: Checkpoint | None = None,
     state: State | None = None,
@@ -61,7 +62,8 @@ def train(
     so many epochs without improvement end the run and restore the best weights.
 
     The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
-    these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them.
+    these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them. A ``weight``
+    of shape (n_items,) or (n_items, n_parts) multiplies that of the items.
 
     At the end of the epoch ``look_at`` a NotLearningError is raised if the training loss is about
     that of the first epoch.
@@ -83,7 +85,9 @@ def train(
             compact_embedding(net.module_, pieces),
             own_attention(net.module_),
         ):
-            _Run(net, sampler, chain, shift).run(validate, patience, look_at, checkpoint, state)
+            _Run(net, sampler, chain, shift, weight).run(
+                validate, patience, look_at, checkpoint, state
+            )
     except LostProcessError as lost:
         raise LostProcessError(f"{lost} {_how_to_go_on(net, checkpoint)}") from lost
     finally:
@@ -99,11 +103,13 @@ class _Run:
         sampler: StepSampler,
         chain: TagChain | None,
         shift: np.ndarray | None,
+        weight: np.ndarray | None,
     ) -> None:
         self.net = net
         self.sampler = sampler
         self.ranks = sampler.ranks
         self.chain = chain
+        self.weight = None if weight is None else torch.from_numpy(weight)
         self.shift = None if shift is None else torch.from_numpy(shift).to(net.device)
         net.initialize_optimizer()
         self.optimizer = net.optimizer_
@@ -218,6 +224,12 @@ class _Run:
         return loss
 
     def _prepared(self, batch: Batch) -> Batch:
+        if self.weight is not None:
+            weight = self.weight[batch["item"]]
+            if "weight" in batch:
+                given = batch["weight"]
+                weight = weight * (given if weight.ndim == 1 else given[:, None])
+            batch = batch | {"weight": weight}
         return batch if self.chain is None else self.chain.with_geometry(batch)
 
     def _logits(self, batch: Batch) -> Tensor:

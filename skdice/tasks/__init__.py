@@ -24,7 +24,7 @@ from ._task import (
     Lesson,
     Logits,
     Task,
+    correct_draw,
     label_config,
     positives_first,
-    prior_shift,
 )

@@ -23,7 +23,7 @@ from ..text import (
 from ._goal import F1, Goal, tune_thresholds
 from ._questions import GoldAnswers, align_answers, check_questions
 from ._rows import Rows
-from ._task import QUESTION_ANSWERING, CardTexts, Lesson, Logits, Task, prior_shift
+from ._task import QUESTION_ANSWERING, CardTexts, Correction, Lesson, Logits, Task, correct_draw
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,18 +147,20 @@ class Answering(Task):
     def criterion(self, loss: Loss) -> SpanLoss:
         return SpanLoss(loss)
 
-    def shift(
+    def correct(
         self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
-    ) -> np.ndarray:
+    ) -> Correction:
         # The first item of a window stands for "no answer".
         target, first = lesson.dataset.target, lesson.dataset.items.offsets[:-1]
         assert target is not None
-        shift = np.zeros((len(target), 2), dtype=np.float32)
+        shift = np.zeros(target.shape, dtype=np.float32)
+        each = np.ones(target.shape, dtype=np.float32)
         others = np.delete(np.arange(len(target)), first)
         # Of one softmax over a window, the odds of "no answer" say all.
         for items in (first,) if is_over_positions(loss) else (first, others):
-            shift[items] = prior_shift(target[items], 2, weight[items], share[items])
-        return shift
+            of_items = correct_draw(target[items], 2, weight[items], share[items])
+            shift[items], each[items] = of_items
+        return Correction(shift, each)
 
     # -- deciding ---------------------------------------------------------------------------------
 

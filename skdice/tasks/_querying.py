@@ -26,7 +26,7 @@ from ._goal import F1, Goal, choose_decision
 from ._rows import Rows
 from ._tagging import WordTask
 from ._targets import EntityRows, check_entities, find_overlap, span_f1_score
-from ._task import CardTexts, Lesson, Logits, positives_first, prior_shift
+from ._task import CardTexts, Correction, Lesson, Logits, correct_draw, positives_first
 
 # Numbers that stand for a word in the score of a match, as start and as end.
 _MATCH_SIZE = 64
@@ -178,13 +178,15 @@ class Querying(WordTask):
     def criterion(self, loss: Loss) -> QueryLoss:
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
 
-    def shift(
+    def correct(
         self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
-    ) -> np.ndarray:
-        shift = np.zeros(2 + 2 * _MATCH_SIZE, dtype=np.float32)
+    ) -> Correction:
         assert lesson.dataset.target is not None
-        shift[:2] = prior_shift(lesson.dataset.target, 2, weight, share)
-        return shift
+        borders = correct_draw(lesson.dataset.target, 2, weight, share)
+        # A match has no logits of its own to shift: it counts for all that it stands for.
+        shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
+        each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
+        return Correction(shift, each)
 
     # -- deciding ---------------------------------------------------------------------------------
 

@@ -119,31 +119,45 @@ def positives_first(dataset: EncodedDataset, is_positive: np.ndarray) -> np.ndar
     return group
 
 
-def prior_shift(
-    target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
-) -> np.ndarray:
-    """Return by how much a draw raises the log-odds of the classes; 0 for classes without items.
+class Correction(NamedTuple):
+    """What is added to the logits in training because of a draw, and what each target counts for.
 
-    A network that is trained with this added to its logits gives the probabilities of all rows, not
-    of those that were drawn (King & Zeng 2001, section 4.1). Targets are of shape (n_items,), of
-    ``n_classes`` of one softmax, or 0 and 1 of shape (n_items, n_columns). Each item has a weight,
-    and the share of its group of texts that an epoch has.
+    The shift has the shape (n_outputs,) or (n_items, n_outputs), the weight that of the targets.
     """
-    if target.ndim == 1:
-        all_of, drawn = (np.bincount(target, w, n_classes) for w in (weight, weight * share))
-    else:
-        all_of, drawn = (_odds(target, w) for w in (weight, weight * share))
+
+    shift: np.ndarray
+    weight: np.ndarray
+
+
+def correct_draw(
+    target: np.ndarray, n_classes: int, weight: np.ndarray, share: np.ndarray
+) -> Correction:
+    """Return the correction by which a network learns the probabilities of all rows.
+
+    Targets are of shape (n_items,), of ``n_classes`` of one softmax, or 0 and 1 of shape (n_items,
+    n_columns). Each item has a weight, and the share of its group of texts that an epoch has.
+
+    The shift is by how much the draw raises the log-odds of the classes (King & Zeng 2001, section
+    4.1); it is 0 for classes without items. Where a class is in texts of several groups, as the
+    words outside entities are, those of a group that is always drawn are too many in it. So each
+    counts for the share of its class over the share of its group: 1 in the mean over a class.
+    """
+
+    def log_share(is_one: np.ndarray) -> np.ndarray:
+        share_of_ones: np.ndarray = np.log((weight * share) @ is_one) - np.log(weight @ is_one)
+        return share_of_ones
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.log(drawn) - np.log(all_of)
-    return np.where(np.isfinite(shift), shift, 0.0).astype(np.float32)
-
-
-def _odds(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the odds of 1 in each column."""
-    ones = weight @ (target == 1)
-    with np.errstate(divide="ignore"):
-        odds: np.ndarray = ones / (weight.sum() - ones)
-    return odds
+        if target.ndim == 1:
+            all_of, drawn = (np.bincount(target, w, n_classes) for w in (weight, weight * share))
+            shift = np.log(drawn) - np.log(all_of)
+            each = np.exp(shift[target]) / share
+        else:
+            zeros, ones = log_share(target != 1), log_share(target == 1)
+            shift = ones - zeros
+            each = np.exp(np.where(target == 1, ones, zeros)) / share[:, None]
+    shift = np.where(np.isfinite(shift), shift, 0.0)
+    return Correction(shift.astype(np.float32), each.astype(np.float32))
 
 
 def label_config(labels: Sequence[Any]) -> dict[str, Any]:
@@ -303,16 +317,15 @@ class Task(ABC):
         """Return what a step computes, of the loss that was chosen."""
         return loss
 
-    def shift(
+    def correct(
         self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
-    ) -> np.ndarray:
-        """Return by how much a draw raises the logits of the items.
+    ) -> Correction:
+        """Return what makes up for a draw.
 
-        The result has the shape (n_outputs,) or (n_items, n_outputs). Each item has a weight, and
-        the share of its group of texts that an epoch has.
+        Each item has a weight, and the share of its group of texts that an epoch has.
         """
         assert lesson.dataset.target is not None
-        return prior_shift(lesson.dataset.target, self.n_outputs, weight, share)
+        return correct_draw(lesson.dataset.target, self.n_outputs, weight, share)
 
     # -- deciding ---------------------------------------------------------------------------------
 

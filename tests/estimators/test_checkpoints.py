@@ -30,7 +30,7 @@ from skdice._digest import digest
 from skdice.fitting import _network
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
-from skdice.tasks import Tagging
+from skdice.tasks import Rows, Tagging
 
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
@@ -162,6 +162,29 @@ def test_another_fit_starts_afresh(change, tiny_bert, tmp_path):
     _, n_epochs = continued(*ANOTHER_FIT[change](clone(tagger), X, y))
     assert n_epochs == 2
     assert continued(tagger, X, y)[1] == 1, "the other fit has a place of its own"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_other_weights_of_held_out_rows_are_another_fit(case, tiny_bert, tmp_path):
+    """They change what is scored after an epoch, and with patience the weights that are kept."""
+    parameters = {"max_epochs": 3, "validation_fraction": 0.5, "patience": 2}
+    plain, X, y = make(case, tiny_bert, **parameters)
+    split, parts = Rows.split, []
+
+    def record(rows, *args):
+        train, valid = split(rows, *args)
+        parts.append(valid.number)
+        return train, valid
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rows, "split", record)
+        kept = clone(plain).set_params(checkpoint_dir=tmp_path).fit(X, y, np.ones(len(X)))
+    weight = np.ones(len(X))
+    weight[parts[0][::2]] = 50
+    epochs = Spy("on_epoch_end")
+    again = clone(kept).set_params(callbacks=[epochs]).fit(X, y, weight)
+    assert epochs.count_ == len(again.history_)
+    assert_same_fit(again, plain.fit(X, y, weight))
 
 
 def test_other_weights_at_the_same_path_are_another_fit(own_bert, tmp_path):

@@ -2,18 +2,26 @@
 
 import itertools
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.special import expit, softmax
 from skorch.callbacks import Callback
 
-from skdice import DiceQueryTagger, DiceTextClassifier, DiceTokenTagger
+from skdice import (
+    DicePairClassifier,
+    DiceQueryTagger,
+    DiceSpanExtractor,
+    DiceTextClassifier,
+    DiceTokenTagger,
+)
 from skdice.fitting import Sampled, sample
-from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
+from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.nn import Draw
-from skdice.tasks import Lesson, Tagging, prior_shift
+from skdice.tasks import Lesson, Tagging, correct_draw
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
@@ -148,17 +156,23 @@ class TestSums:
         torch.testing.assert_close(torch.stack(found).mean(0), expected, rtol=1e-5, atol=1e-8)
 
 
-class TestPriorShift:
-    def test_is_bayes_for_classes(self):
+class TestCorrection:
+    @pytest.mark.parametrize("n_groups", [1, 2], ids=["a share each", "several shares"])
+    def test_is_bayes_for_classes(self, n_groups):
         """Logits of all rows and the shift make the logits of the drawn ones."""
         rng = np.random.default_rng(0)
         target, x = rng.integers(0, 3, 5000), rng.integers(0, 4, 5000)
         weight = rng.uniform(0.5, 2, 5000)
-        share = np.array([1.0, 0.5, 0.1])[target]
-        shift = prior_shift(target, 3, weight, share)
+        share = np.array([1.0, 0.5, 0.1])[target] / (1 + rng.integers(0, n_groups, 5000))
+        shift, each = correct_draw(target, 3, weight, share)
+        assert (each == 1).all() == (n_groups == 1)
+        for c in range(3):
+            assert np.average(
+                each[target == c], weights=(weight * share)[target == c]
+            ) == pytest.approx(1)
         joint = np.zeros((2, 4, 3))
         np.add.at(joint[0], (x, target), weight)
-        np.add.at(joint[1], (x, target), weight * share)
+        np.add.at(joint[1], (x, target), weight * share * each)
         shifted = joint[0] * np.exp(shift)
         np.testing.assert_allclose(
             shifted / shifted.sum(1, keepdims=True),
@@ -169,8 +183,9 @@ class TestPriorShift:
     def test_is_of_odds_for_columns(self):
         target = np.array([[1, 0], [0, 0], [0, 0], [0, 0]])
         share = np.array([1, 1 / 3, 1 / 3, 1 / 3])
-        shift = prior_shift(target, 2, np.ones(4), share)
+        shift, each = correct_draw(target, 2, np.ones(4), share)
         np.testing.assert_allclose(shift, [np.log(3), 0], rtol=1e-6)
+        np.testing.assert_allclose(each, [[1, 0.5], *[[1, 1.5]] * 3], rtol=1e-6)
 
     def test_probabilities_are_those_of_all_rows(self, tiny_bert):
         """One row in 12 is positive, and texts only tell how probably: .25 or .025."""
@@ -185,6 +200,96 @@ class TestPriorShift:
             found = fitted.predict_proba(["mary mary", "the the"])[:, 1]
             np.testing.assert_allclose(found, rates, atol=0.1)
             assert abs(found @ [named.mean(), 1 - named.mean()] - y.mean()) < 0.05
+
+
+class TestCalibration:
+    """What is a positive in 1 of 10 cases has that probability, whatever an epoch has.
+
+    Identical inputs have different labels. Other positives bring their texts into every epoch,
+    with all the negatives in these.
+    """
+
+    PARAMS: ClassVar = {
+        "loss": "ce",
+        "lr": 2e-3,
+        "head_lr": 1e-2,
+        "max_epochs": 16,
+        "batch_size": 16,
+        "random_state": 0,
+        "verbose": 0,
+    }
+
+    def sentences(self, name):
+        """One sentence in 8 has a sure entity, and one in 10 of each kind an unsure one."""
+        X = [["the", *name, "was", "john" if i % 8 == 0 else "in"] for i in range(640)]
+        y = [["O"] * len(x) for x in X]
+        for i, row in enumerate(y):
+            if i // 8 % 10 == 0:
+                row[1 : 1 + len(name)] = ["B-X", *["I-X"] * (len(name) - 1)]
+            if i % 8 == 0:
+                row[-1] = "B-X"
+        return X, y
+
+    @pytest.mark.parametrize("ratio", [2, 0.5])
+    @pytest.mark.parametrize("name", [["mary"], ["mary", "anna"]], ids=" ".join)
+    @pytest.mark.parametrize("crf", [False, True])
+    def test_words(self, crf, name, ratio, quick_bert):
+        X, y = self.sentences(name)
+        tagger = DiceTokenTagger(quick_bert, crf=crf, negative_ratio=ratio, **self.PARAMS)
+        found = tagger.fit(X, y).predict_proba(X[:2])
+        for row in found:
+            p = 1 - row[1 : 1 + len(name), tagger.classes_ == "O"]
+            np.testing.assert_allclose(p, 0.1, atol=0.025)
+
+    @pytest.mark.parametrize("ratio", [2, 0.5])
+    def test_queries_with_matches(self, ratio, quick_bert):
+        X, y = self.sentences(["mary"])
+        tagger = DiceQueryTagger(
+            quick_bert,
+            queries={"X": "john"},
+            match_candidates="all",
+            span_weights=(1, 1, 1),
+            negative_ratio=ratio,
+            **self.PARAMS,
+        ).fit(X, y)
+        data = tagger._task.encode(X[:2], tagger._reader).dataset
+        logits = tagger._logits(data)
+        starts, ends = logits[:, 2:].reshape(2, 4, 2, -1).swapaxes(0, 2)[:, 1]
+        match = (starts * ends).sum(1) / np.sqrt(starts.shape[1])
+        scores = np.vstack([logits[[1, 5], :2].T, match])
+        np.testing.assert_allclose(expit(scores), 0.1, atol=0.03)
+
+    @pytest.mark.parametrize("ratio", [2, 0.5])
+    @pytest.mark.parametrize("kind", ["texts", "pairs", "labels"])
+    def test_rows(self, kind, ratio, quick_bert):
+        """The second of two labels is sure."""
+        is_sure = np.arange(640) % 8 == 0
+        X = ["john was" if sure else "mary was" for sure in is_sure]
+        y = np.array([np.arange(640) // 8 % 10 == 0, is_sure]).T.astype(int)
+        estimator = DicePairClassifier if kind == "pairs" else DiceTextClassifier
+        if kind == "pairs":
+            X = [(text, "the") for text in X]
+        fitted = estimator(quick_bert, negative_ratio=ratio, **self.PARAMS)
+        p = fitted.fit(X, y if kind == "labels" else y[:, 0]).predict_proba(X[:2])
+        if kind == "labels":
+            np.testing.assert_allclose(p[:, 1], [1, 0], atol=0.02)
+        np.testing.assert_allclose(p[:, 0 if kind == "labels" else 1], 0.1, atol=0.03)
+
+    @pytest.mark.parametrize("loss", ["ce", FocalLoss(gamma=0.0)], ids=["softmax", "sigmoid"])
+    def test_questions(self, loss, quick_bert):
+        """Long contexts have an answer, in one of their windows; an epoch is one step."""
+        X, y = [("who", "mary was the")] * 480, [""] * 480
+        for i in range(0, 480, 12):
+            X[i], y[i] = ("who", "john was " + "the in of at " * 10), "john"
+            if i % 120 == 0:
+                y[i + 1 : i + 12] = ["mary"] * 11
+        params = {**self.PARAMS, "loss": loss, "batch_size": 512, "max_epochs": 100}
+        extractor = DiceSpanExtractor(
+            quick_bert, negative_ratio=0.5, null_threshold=0.0, max_length=24, **params
+        ).fit(X, y)
+        logits = extractor._logits(extractor._task.encode(X[1:2], extractor._reader).dataset)
+        p = softmax(logits, axis=0) if loss == "ce" else expit(logits)
+        np.testing.assert_allclose(p[:2], [[0.9, 0.9], [0.1, 0.1]], atol=0.02)
 
 
 class TestExact:

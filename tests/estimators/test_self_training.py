@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
@@ -132,9 +132,17 @@ def test_pairs_of_a_table(quick_bert, seen):
         np.testing.assert_array_equal(classifier.predict_proba(pairs), expected)
 
 
+@pytest.mark.parametrize("n", [15, 16, 17])
+def test_no_fold_cuts_rows_without_labels(n, tagger, seen):
+    """scikit-learn cuts a list of as many rows as X has, but no function."""
+    more = [UNLABELED[0]] * n
+    cross_validate(tagger, X, Y, cv=2, params={"unlabeled": lambda: more})
+    assert [len(rows) for rows in seen] == [8, 16 + n] * 2
+    GridSearchCV(tagger, {"lr": [1e-3]}, cv=2).fit(X, Y, unlabeled=lambda: more)
+    assert [len(rows) for rows in seen[4:]] == [8, 16 + n, 8, 16 + n, 16, 32 + n]
+
+
 def test_with_scikit_learn(tagger):
-    scores = cross_validate(tagger, X, Y, cv=2, params={"unlabeled": UNLABELED})
-    assert len(scores["test_score"]) == 2
     pipeline = make_pipeline(tagger).fit(X, Y, dicetokentagger__unlabeled=UNLABELED)
     assert pipeline[-1].history_["n_texts"].iloc[0] == 2 * len(X) + 2
 

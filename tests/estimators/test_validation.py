@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -10,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skdice import DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import load_pretrained
 from skdice.model_selection import tune_decision
-from skdice.tasks import Tagging, split_rows
+from skdice.tasks import Rows, Tagging, split_rows
 
 from ..corpora import easy_corpus, easy_texts
 from ..io.conftest import CASES, make
@@ -79,6 +80,52 @@ def test_early_stopping_and_decisions(tiny_bert, tmp_path):
     assert tagger.background_bias_ == tune_decision(plain, X_valid, y_valid).background_bias_
     tagger.save_pretrained(tmp_path)
     assert load_pretrained(tmp_path).predict(X).tolist() == tagger.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "name, decision, params",
+    [
+        ("tagger", "background_bias", {"max_epochs": 3, "lr": 1e-3}),
+        ("questions", "null_threshold", {"max_epochs": 6, "lr": 3e-3}),
+        ("queries", None, {"max_epochs": 12, "queries": {"PER": "john mary", "LOC": "oslo"}}),
+    ],
+    ids=["tagger", "questions", "queries"],
+)
+def test_weights_of_held_out_rows(name, decision, params, quick_bert, monkeypatch):
+    """They count as repetitions in what is scored and in the decision that is tuned."""
+    plain, X, y = make(name, quick_bert, validation_fraction=0.5, loss="ce", **params)
+    if decision is not None:
+        plain.set_params(**{decision: 0.0})
+    split, parts = Rows.split, []
+
+    def record(rows, *args):
+        train, valid = split(rows, *args)
+        parts.append(valid.number)
+        return train, valid
+
+    monkeypatch.setattr(Rows, "split", record)
+    plain.fit(X, y)
+    held_out = parts[0]
+    X_valid, y_valid = [X[i] for i in held_out], [y[i] for i in held_out]
+    found = []
+    for seed in range(6):
+        times = np.random.default_rng(seed).integers(1, 30, len(held_out))
+        weight = np.ones(len(X))
+        weight[held_out] = times
+        plain.fit(X, y, weight)
+        copies = np.repeat(np.arange(len(held_out)), times)
+        score = plain.score([X_valid[i] for i in copies], [y_valid[i] for i in copies])
+        assert plain.history_["valid_score"].iloc[-1] == pytest.approx(score)
+        found.append((score, 0))
+        if decision is not None:
+            tuned = clone(plain).set_params(**{decision: "auto"}).fit(X, y, weight)
+            value = getattr(tuned, f"{decision}_")
+            expected = tune_decision(plain, X_valid, y_valid, sample_weight=weight[held_out])
+            assert value == getattr(expected, f"{decision}_")
+            found[-1] = score, value
+    scores, values = zip(*found)
+    assert len(set(scores)) > 1
+    assert len(set(values)) > (decision is not None)
 
 
 def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from skdice.losses import (
     CrossEntropyLoss,
+    FocalLoss,
 )
 
 from .catalogue import (
@@ -61,6 +62,18 @@ def test_losses_of_cells():
     for same in (target, target.double()):
         found = CrossEntropyLoss()(logits, same, WEIGHT)
         torch.testing.assert_close(found, each.sum() / divisor)
+
+
+@pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss()])
+def test_weights_of_cells(loss):
+    logits, target = batch("labels", n_items=7)
+    of_rows, of_cells = WEIGHT.float(), WEIGHT.float()[:, None].expand(target.shape)
+    torch.testing.assert_close(loss(logits, target, of_cells), loss(logits, target, of_rows))
+    weight = torch.linspace(0, 2, target.numel()).view(target.shape)
+    each = clone(loss).set_params(reduction="none")(logits, target)
+    divisor = weight[target != IGNORED].sum()
+    torch.testing.assert_close(loss(logits, target, weight), (each * weight).sum() / divisor)
+    torch.testing.assert_close(loss.total_weight(target, weight), divisor)
 
 
 @pytest.mark.parametrize("name", LOSSES_OF_LABELS)

@@ -69,6 +69,21 @@ def test_weights_are_repetitions_of_windows(name):
         torch.testing.assert_close(gradient, summed, rtol=1e-5, atol=atol)
 
 
+@each_certain
+def test_weights_of_parts(name):
+    """Those of all items alike are those of the items; a part of weight zero counts for nothing."""
+    logits, target = make_windows(name)
+    weight = window_weights(target)
+    n_parts = len(EVERY[name].weights)
+    of_parts = weight[:, None].repeat(1, n_parts)
+    found = value_and_gradient(EVERY[name], logits, target, of_parts)
+    torch.testing.assert_close(found, value_and_gradient(EVERY[name], logits, target, weight))
+    of_parts[:, 1] = 0
+    _, gradient = value_and_gradient(EVERY[name], logits, target, of_parts)
+    assert (gradient[:, 1] == 0).all()
+    assert (gradient[:, 0] != 0).any()
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_flags(name):
     assert EVERY[name].additive == ("ohem" not in name)
