@@ -394,6 +394,10 @@ class TestErrors:
             ("fit train.conll --out a --loss dize", "'dize'"),
             ("fit train.conll --out a --set epochs=1", "--set: Invalid parameter 'epochs' for"),
             ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
+            ("fit train.conll --out= --epochs 1", "argument --out: expected a path; got ''"),
+            ("fit train.conll --out a --set callbacks=[1]", "skorch's Callback, each by itself"),
+            ("report train.conll --read encoding=1", "The 'encoding' parameter must be"),
+            ("compare train.conll test.conll --cache=", "--cache: expected a path; got ''"),
             ("compare train.conll texts.tsv", "looks like tagging and texts.tsv like texts"),
             ("compare train.conll test.conll --losses dice", "baseline"),
             ("predict nowhere", "nowhere"),
@@ -485,8 +489,10 @@ class TestShell:
     @pytest.mark.parametrize(
         "line, status",
         [
-            ("skdice report train.conll >&-", 0),
-            ("skdice report train.conll <&- >&- 2>&-", 0),
+            ("skdice report train.conll >&-", 2),
+            ("skdice report train.conll <&- 2>&-", 0),
+            ("skdice report train.conll <&- >&- 2>&-", 2),
+            ("skdice report --help >&-", 0),
             ("skdice report train.conll >/dev/full", 2),
             ("set -o pipefail; skdice report --help | true", 0),
         ],
@@ -495,6 +501,11 @@ class TestShell:
         done = run_process(line, folder)
         assert done.returncode == status or "pipefail" in line
         assert "Traceback" not in done.stderr
+
+    def test_output_that_nobody_gets_is_an_error(self, tagger):
+        done = run_process(f"skdice tag {tagger} >&-", stdin="\n".join(TEXTS))
+        assert done.returncode == 2
+        assert done.stderr.startswith("skdice: error: Standard output is closed")
 
     def test_process_and_a_reader_that_stops_early(self, tagger):
         done = run_process(f"skdice predict {tagger}", stdin="\n".join(TEXTS))

@@ -39,6 +39,7 @@ CELLS = {
     "BC5CDR": ("250", "1000"),
     "NCBI-disease": ("250", "1000", "ratio-80", "ratio-160"),
     "Amazon-Google": ("250", "1000"),
+    "MRPC": ("250", "1000"),
     "QQP": ("250", "1000"),
     "SST-2": ("250", "1000"),
     "SMS": ("250", "1000"),
@@ -86,6 +87,9 @@ CONTENDERS = {
     "crfsuite": Contender("sklearn-crfsuite", "of its tutorial", "crf", "crfsuite"),
     "characters": Contender(
         "scikit-learn", "character n-grams", "characters", "skdice", ("pairs",)
+    ),
+    "cosine": Contender(
+        "scikit-learn", "cosine of character n-grams", "cosine", "skdice", ("pairs",)
     ),
     "words": Contender("scikit-learn", "words, character n-grams", "words", "skdice", ("texts",)),
     "frozen": Contender(

@@ -5,9 +5,9 @@
 Ratios are medians over rounds in which the contenders alternate. The rounds themselves are written
 to benchmarks/results/speed_*.csv.
 
-    python -m benchmarks.speed --device cuda --encoder path/to/encoder --json speed_cuda.json
+    python -m benchmarks.speed --device cuda --encoder path/to/encoder path/to/another
 
-measures training and prediction on one device, unattended, see benchmarks/speed/device.py.
+measures training and prediction on one device, see benchmarks/speed/device.py.
 """
 
 import argparse
@@ -24,14 +24,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--rounds", type=int, default=5)
-    device = parser.add_argument_group("one device, unattended")
+    device = parser.add_argument_group("one device")
     device.add_argument("--device", help="'cuda', 'cuda:1', 'cpu', ...")
-    device.add_argument("--encoder", help="its directory; the embedded one by default")
-    device.add_argument("--json", type=Path, help="file of the results")
-    device.add_argument("--minutes", type=float, default=8.0, help="that it may take")
-    device.add_argument("--steps", type=int, help="timed steps of a run")
-    device.add_argument("--sentences", type=int, default=1000, help="to predict")
-    device.add_argument("--batch-size", type=int, default=16)
+    device.add_argument("--encoder", nargs="+", help="directories; the embedded one by default")
+    device.add_argument("--sizes", type=int, nargs="+", default=[16, 64, 256], help="of batches")
+    device.add_argument("--steps", type=int, default=30, help="timed steps of a run")
+    device.add_argument("--sentences", type=int, default=2000, help="to predict")
     arguments = parser.parse_args()
     if arguments.device is not None:
         _measure_device(arguments)
@@ -47,13 +45,15 @@ def main() -> None:
 
 
 def _measure_device(arguments: argparse.Namespace) -> None:
-    from ._tasks import MODEL, Setup
+    from ._tasks import MODEL
     from .device import run
 
     run(
-        Setup(arguments.encoder or MODEL, arguments.batch_size, arguments.device),
-        arguments.json or arguments.out / f"speed_{arguments.device.replace(':', '_')}.json",
-        minutes=arguments.minutes,
+        arguments.encoder or [MODEL],
+        arguments.device,
+        arguments.out,
+        rounds=arguments.rounds,
+        sizes=arguments.sizes,
         n_steps=arguments.steps,
         n_predicted=arguments.sentences,
     )

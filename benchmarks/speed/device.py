@@ -1,425 +1,250 @@
-"""One device, one encoder, one JSON: training and prediction against what transformers has.
+"""One device against the CPU, a bare loop and transformers; Markdown tables.
 
-    python -m benchmarks.speed --device cuda --encoder path/to/encoder --json speed_cuda.json
+    python -m benchmarks.speed --device cuda [--encoder path/to/encoder path/to/another]
 
-Runs unattended, in less time than ``--minutes`` says: rounds that would not fit are left out, and
-what fails is written down. (Of several GPUs the Trainer takes all: set CUDA_VISIBLE_DEVICES.) The
-texts are made, so that no corpus is needed. In the JSON:
+The texts are made, so that no corpus is needed. For every encoder, these are printed:
 
-- equality: largest differences between the device and the CPU, in fp32 without dropout: of the loss
-  of a step relative to it, and of the probabilities of words after these steps;
-- training, for sentences and for windows of 256 pieces: real tokens per second of skdice, of a bare
-  loop over the same batches in the same precision, and of transformers' Trainer with default and
-  with its best settings; the peak of the memory; the host share, which is when the last step was
-  handed over to the device, as a share of the time until it was done (1: the device waited for the
-  host, or the host for the device in every step); the utilisation, which is the time of kernels (on
-  a CPU, of torch's operators) in a step by the time of a step; how often a step waits for the
-  device;
+- equality: the largest differences between the device and the CPU, in fp32 and without dropout;
+- training, by batch size: real tokens per second of skdice, of a bare loop over the same batches
+  and of transformers' Trainer with default and with its best settings; the peak of the memory; the
+  host share, the part of the time after which the last step was handed over to the device;
+- waits: how often a step waits for the device and how long the device computes, by the profiler;
 - prediction: words per second of skdice, of a bare loop and of transformers' pipeline.
 
-The medians of the rounds are compared.
+A part or a contender that fails shows its error, and the others are measured. The rounds are
+written to ``speed_<device>.csv`` after each part.
 """
 
-import json
+import os
+import re
 import shutil
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 import transformers
 from torch.autograd import DeviceType
-from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.profiler import ProfilerActivity, profile
 from transformers.utils import logging
 
-from skdice import DiceTokenTagger
-from skdice.datasets import make_tagging
+from skdice import DicePairClassifier, DiceTokenTagger
+from skdice.datasets import make_pairs, make_tagging
 from skdice.nn._runtime import denormals_flushed, resolve_device, resolve_precision
 
+from ._alternate import alternate, table_of_rates
 from ._memory import measured
 from ._steps import StepClock
-from ._tasks import TASKS, Setup, Step, dense_step
+from ._tasks import TASKS, Setup, dense_step
 from .contenders import bare, library, pipeline, trainer
+from .prediction import timed
 
 TASK = TASKS["tagger, NCBI-disease"]  # For its classes; the texts are made.
-# Words of a text, on the mean.
-TEXTS = {"sentences": 28, "windows of 256 pieces": 190}
-PIPELINE_SIZES = (1, 8, 32, 128)
-BUDGETS = {"bare loop": 0.97, "Trainer, best": 1.5, "pipeline": 3.0}
+PIPELINE_SIZES = (8, 32, 128)
+BUDGETS = {
+    "tokens/s": {"bare loop": 0.97, "Trainer, best": 1.5},
+    "words/s": {f"pipeline, batches of {size}": 3.0 for size in PIPELINE_SIZES},
+}
+CHAIN: dict[str, Any] = {"loss": "dice", "crf": True}
 MOST_DIFFERENCE = 1e-3
-
 _N_WARMUP = 4
-_MOST_ROUNDS = 3
-_SECONDS_OF_A_RUN = 4.0
-_N_WATCHED, _N_COMPARED = 10, 8
-# Of the time, when a section has to be done.
-_SHARES = {"equality": 0.15, "sentences": 0.45, "windows of 256 pieces": 0.75, "prediction": 0.95}
+_WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 
-Texts = tuple[list[list[str]], list[list[str]]]
+Runs = dict[str, Callable[..., StepClock]]
 
 
-class Results:
-    """What was found so far, which is always on disk, and how much time is left."""
+def choose_gpu(device: str) -> str:
+    """Hide all GPUs but the asked one, since the Trainer takes all; return its name from then on.
 
-    def __init__(self, path: Path, minutes: float) -> None:
-        self.path = path
-        self.found: dict[str, Any] = {}
-        self._start, self._seconds = time.perf_counter(), 60 * minutes
-
-    def keep(self, name: str, find: Callable[[], Any]) -> Any:
-        """Write down what a call finds; an error is a finding."""
-        try:
-            self.found[name] = find()
-        except Exception as error:  # What comes next may work, and nobody is there to start it.
-            self.found[name] = {"error": f"{type(error).__name__}: {error}"}
-        self.found["minutes"] = round((time.perf_counter() - self._start) / 60, 2)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.found, indent=2) + "\n", encoding="utf-8")
-        print(f"\n## {name}\n\n{json.dumps(self.found[name], indent=2)}", flush=True)
-
-    def seconds_until(self, section: str) -> float:
-        """Return how many seconds a section has left."""
-        return self._start + _SHARES[section] * self._seconds - time.perf_counter()
+    This has to be called before CUDA starts.
+    """
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        return device
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(64)))).split(",")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "".join(seen[int(number or 0) :][:1])
+    return kind
 
 
 def run(
-    setup: Setup,
-    path: Path,
+    models: Sequence[str],
+    device: str,
+    out: Path,
     *,
-    minutes: float = 8.0,
-    n_steps: int | None = None,
-    n_predicted: int = 1000,
-) -> dict[str, Any]:
-    """Measure everything and return what the JSON holds.
+    rounds: int = 3,
+    sizes: Sequence[int] = (16, 64, 256),
+    n_steps: int = 30,
+    n_predicted: int = 2000,
+) -> pd.DataFrame:
+    """Measure everything, print the tables, and return all rounds.
 
-    Parameters
-    ----------
-    setup : Setup
-    path : Path
-        Of the JSON.
-    minutes : float
-        That the run may take. What has begun is finished: a slow encoder may take longer.
-    n_steps : int, optional
-        Timed steps of a run; as many as take some seconds by default.
-    n_predicted : int
-        Sentences to predict.
+    ``sizes`` are the texts of a step, and a run has ``n_steps`` timed steps.
     """
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    setup = setup._replace(device=resolve_device(setup.device))
-    results = Results(path, minutes)
-    results.keep("about", partial(_about, setup))
-    results.keep("equality", partial(_differences, setup))
-    for name, n_words in TEXTS.items():
-        left = partial(results.seconds_until, name)
-        results.keep(name, partial(_training, setup, n_words, n_steps, left))
-    left = partial(results.seconds_until, "prediction")
-    results.keep("prediction", partial(_prediction, setup, n_predicted, left))
-    return results.found
-
-
-def _about(setup: Setup) -> dict[str, Any]:
-    config = transformers.AutoConfig.from_pretrained(setup.model)
-    is_gpu = setup.device.startswith("cuda")
-    return {
-        "device": torch.cuda.get_device_name(setup.device) if is_gpu else setup.device,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "encoder": Path(setup.model).name,
-        "architecture": config.architectures,
-        "stored in": str(config.dtype).removeprefix("torch."),
-        "precision": resolve_precision("auto", setup.device),
-        "batch size": setup.batch_size,
-    }
-
-
-def _texts(n: int, n_words: int) -> Texts:
-    """Return made texts of which the lengths are as uneven as those of sentences."""
-    X, y = make_tagging(n, random_state=0)
-    rng, (X_made, y_made) = np.random.default_rng(0), ([], [])
-    for length in n_words * rng.lognormal(-0.1, 0.45, n):
-        words: list[str] = []
-        tags: list[str] = []
-        while len(words) < min(length, 1.1 * TEXTS["windows of 256 pieces"]):
-            i = rng.integers(n)
-            words, tags = words + X[i], tags + y[i]
-        X_made.append(words)
-        y_made.append(tags)
-    return X_made, y_made
-
-
-# -- training --------------------------------------------------------------------------------------
-
-
-def _training(
-    setup: Setup, n_words: int, n_steps: int | None, seconds_left: Callable[[], float]
-) -> dict[str, Any]:
-    precision = resolve_precision("auto", setup.device)
-    if n_steps is None:
-        few = _texts(setup.batch_size * 2 * _N_WARMUP, n_words)
-        clock, _ = library.train(TASK, *few, _N_WARMUP, precision=precision, setup=setup)
-        of_step = clock.measured()["seconds"] / _N_WARMUP
-        n_steps = int(np.clip(_SECONDS_OF_A_RUN / of_step, _N_WATCHED, 200))
-    X, y = _texts(setup.batch_size * (_N_WARMUP + n_steps), n_words)
-    _, recorded = library.train(TASK, X, y, _N_WARMUP, precision=precision, setup=setup)
-    steps = [dense_step(TASK, step) for step in recorded]
-    del recorded
-    best = trainer.best_settings(precision)
-    contenders: dict[str, Callable[[], StepClock]] = {
-        "skdice": partial(_train_skdice, setup, X, y, steps, precision),
-        "bare loop": partial(_train_bare, setup, steps, precision),
-        "Trainer, default": partial(trainer.train, TASK, steps, _N_WARMUP, setup=setup),
-        "Trainer, best": partial(trainer.train, TASK, steps, _N_WARMUP, setup=setup, **best),
-    }
-    timed = {name: partial(_measured_run, train, setup) for name, train in contenders.items()}
-    found = _rounds(timed, seconds_left)
-    n_watched = _N_WARMUP + _N_WATCHED
-    few = X[: n_watched * setup.batch_size], y[: n_watched * setup.batch_size]
-    watched = {
-        "skdice": lambda watch: library.train(
-            TASK, *few, _N_WARMUP, precision=precision, setup=setup, watch=watch
-        ),
-        "bare loop": lambda watch: _train_bare(setup, steps[:n_watched], precision, watch),
-    }
-    for name, train in watched.items():
-        if "seconds" in found[name]:
-            of_step = found[name]["seconds"] / n_steps
-            found[name]["utilisation"] = _busy_seconds(setup, train) / _N_WATCHED / of_step
-    if setup.device.startswith("cuda"):
-        found["skdice"]["waits of a step"] = _waits(
-            lambda watch: _train_skdice(setup, *few, steps[:n_watched], precision, watch)
-        )
-    return {"timed steps": n_steps, "contenders": _compared(found, "tokens/s")}
-
-
-def _train_skdice(
-    setup: Setup,
-    X: list[list[str]],
-    y: list[list[str]],
-    steps: list[Step],
-    precision: str,
-    watch: AbstractContextManager[Any] | None = None,
-) -> StepClock:
-    """Fit without callbacks, for which the loss of every step is waited for."""
-    clock = StepClock(len(steps), _N_WARMUP, watch)
-    clock.tokens += [step.n_tokens for step in steps]
-    tagger = DiceTokenTagger(
-        setup.model,
-        loss="ce",
-        max_epochs=1,
-        batch_size=setup.batch_size,
-        max_length=256,
-        precision=precision,
-        device=setup.device,
-        random_state=0,
-        verbose=0,
-    )
-    hook = register_optimizer_step_post_hook(lambda *_: clock.tick())
-    try:
-        tagger.fit(X, y)
-    finally:
-        hook.remove()
-    return clock
-
-
-def _train_bare(
-    setup: Setup,
-    steps: list[Step],
-    precision: str,
-    watch: AbstractContextManager[Any] | None = None,
-) -> StepClock:
-    with denormals_flushed():
-        return bare.train(
-            TASK,
-            steps,
-            _N_WARMUP,
-            precision=precision,
-            device=setup.device,
-            fused=True,
-            setup=setup,
-            watch=watch,
-        )
-
-
-def _measured_run(train: Callable[[], StepClock], setup: Setup) -> dict[str, float]:
-    """Return the speed of a run and the peak of its memory, in MB (of a CPU: above that before)."""
-    is_gpu = setup.device.startswith("cuda")
-    if is_gpu:
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    clock, _, extra = measured(train)
-    figures = clock.measured()
-    kept = {name: figures[name] for name in ("tokens/s", "seconds", "host share")}
-    return kept | {"peak MB": (torch.cuda.max_memory_allocated() if is_gpu else extra) / 1e6}
-
-
-def _busy_seconds(setup: Setup, train: Callable[[AbstractContextManager[Any]], Any]) -> float:
-    """Return for how long the device computed in the watched steps."""
-    is_gpu = setup.device.startswith("cuda")
-    watch = profile(activities=[ProfilerActivity.CUDA if is_gpu else ProfilerActivity.CPU])
-    train(watch)
-    if is_gpu:  # Kernels and copies; annotations span several of them.
-        kernels = (e for e in watch.events() if e.device_type != DeviceType.CPU)
-        own = (kernel for kernel in kernels if not kernel.is_user_annotation)
-        return sum(kernel.time_range.elapsed_us() for kernel in own) / 1e6
-    operators = [event for event in watch.key_averages() if event.key.startswith("aten::")]
-    return sum(event.self_cpu_time_total for event in operators) / 1e6
-
-
-def _waits(train: Callable[[AbstractContextManager[Any]], Any]) -> float:
-    """Return how often a step waits for the GPU; that of the clock at the end is none of them."""
-    found: list[Any] = []
-
-    @contextmanager
-    def watch() -> Iterator[None]:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            torch.cuda.set_sync_debug_mode("warn")
+    out.mkdir(parents=True, exist_ok=True)
+    file, found = out / f"speed_{device.replace(':', '_')}.csv", []
+    device = resolve_device(choose_gpu(device))
+    name = torch.cuda.get_device_name() if device == "cuda" else device
+    print(f"{name}, torch {torch.__version__}, transformers {transformers.__version__}, ", end="")
+    print(f"{torch.get_num_threads()} threads; training in {resolve_precision('auto', device)}")
+    for model in models:
+        setup = Setup(model, device=device)
+        parts = {"equality": partial(_differences, setup)}
+        for size in sizes:
+            of_size = setup._replace(batch_size=size)
+            parts[f"training, batch {size}"] = partial(_speeds, of_size, n_steps)
+            parts[f"waits, batch {size}"] = partial(_waits, of_size, n_steps)
+        parts["prediction"] = partial(_prediction, setup, n_predicted)
+        for part, measure in parts.items():
             try:
-                yield
-            finally:
-                torch.cuda.set_sync_debug_mode("default")
-                found.extend(w for w in caught if "synchronizing" in str(w.message))
+                rows = measure(rounds)
+                table = _table(rows).to_markdown(index=False, disable_numparse=True)
+            except Exception as error:  # What comes next may work, and nobody is there to start it.
+                table = _told(error)
+                rows = pd.DataFrame({"error": [table]})
+            found.append(rows.assign(encoder=Path(model).name, part=part))
+            pd.concat(found).to_csv(file, index=False)
+            print(f"\n## {Path(model).name}: {part}\n\n{table}", flush=True)
+    return pd.concat(found, ignore_index=True)
 
-    train(watch())
-    return len(found) / _N_WATCHED
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
-# -- prediction ------------------------------------------------------------------------------------
+def _alternated(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> pd.DataFrame:
+    def safe(contender: Callable[[], Any]) -> Any:
+        try:
+            return contender()
+        except Exception as error:  # The others still can be compared.
+            return {"error": _told(error)}
+
+    return alternate({name: partial(safe, each) for name, each in contenders.items()}, rounds)
 
 
-def _prediction(setup: Setup, n: int, seconds_left: Callable[[], float]) -> dict[str, Any]:
-    X, y = _texts(n, TEXTS["sentences"])
-    tagger = _tagger(setup, "auto").fit(X[:128], y[:128])
-    model = tagger.net_.module_.transformer
+def _table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rates and the medians of what else was measured; other rows as they are."""
+    rate = next((name for name in BUDGETS if name in rows), None)
+    if rate is None:
+        return rows
+    table = table_of_rates(rows, rate, "skdice", BUDGETS[rate]).set_index("contender")
+    of_each = rows.groupby("contender")
+    for name in {"host share", "peak MB"} & {*rows}:
+        table[name] = of_each[name].median().round(2).astype(str)
+    if "error" in rows:
+        table["error"] = of_each["error"].first().fillna("")
+    return table.reset_index()
+
+
+@lru_cache(1)
+def _runs(setup: Setup, n_steps: int) -> Runs:
+    """Return contenders that train on the same steps, which skdice has made."""
+    precision = resolve_precision("auto", setup.device)
+    X, y = make_tagging(setup.batch_size * (_N_WARMUP + n_steps), random_state=0)
+    ours = partial(library.train, TASK, X, y, _N_WARMUP, precision=precision, setup=setup)
+    steps = [dense_step(TASK, step) for step in ours()[1]]
+    theirs = partial(trainer.train, TASK, steps, _N_WARMUP, setup=setup)
+
+    def bare_loop(**watch: Any) -> StepClock:
+        options = {"precision": precision, "device": setup.device, "setup": setup, **watch}
+        with denormals_flushed():
+            return bare.train(TASK, steps, _N_WARMUP, fused=True, **options)
+
+    return {
+        "skdice": lambda **watch: ours(steps=steps, **watch)[0],
+        "skdice, dice, chain": lambda **watch: ours(steps=steps, **CHAIN, **watch)[0],
+        "bare loop": bare_loop,
+        "Trainer, default": theirs,
+        "Trainer, best": partial(theirs, **trainer.best_settings(precision)),
+    }
+
+
+def _speeds(setup: Setup, n_steps: int, rounds: int) -> pd.DataFrame:
+    def speed(train: Callable[[], StepClock]) -> dict[str, Any]:
+        if is_gpu := setup.device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        clock, _, extra = measured(train)
+        peak = torch.cuda.max_memory_allocated() if is_gpu else extra
+        return clock.measured() | {"peak MB": peak / 1e6}
+
+    runs = _runs(setup, n_steps).items()
+    return _alternated({name: partial(speed, train) for name, train in runs}, rounds)
+
+
+def _waits(setup: Setup, n_steps: int, rounds: int) -> pd.DataFrame:
+    """Return what the profiler saw of the timed steps of one run."""
+
+    def watched(train: Callable[..., StepClock]) -> dict[str, Any]:
+        is_gpu = setup.device == "cuda"
+        profiler = profile(activities=[ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * is_gpu])
+        train(watch=profiler)
+        events = profiler.events() or []
+        on_gpu = [e for e in events if e.device_type != DeviceType.CPU and not e.is_user_annotation]
+        totals = {
+            "waits/step": sum(e.name in _WAITS for e in events)
+            - is_gpu,  # The clock's, at the end.
+            "operators/step": sum(e.name.startswith("aten::") for e in events),
+            "kernel ms/step": sum(e.time_range.elapsed_us() for e in on_gpu) / 1e3,
+        }
+        return {name: round(total / n_steps, 2) for name, total in totals.items()}
+
+    runs = {name: run for name, run in _runs(setup, n_steps).items() if "Trainer" not in name}
+    return _alternated({name: partial(watched, train) for name, train in runs.items()}, 1)
+
+
+def _prediction(setup: Setup, n: int, rounds: int) -> pd.DataFrame:
+    X, y = make_tagging(max(n, 128), random_state=1)
+    tagger = _fitted(DiceTokenTagger, setup, X[:128], y[:128], loss="ce", crf=False)
+    model, X = tagger.net_.module_.transformer, X[:n]
     # Byte-level BPE takes words only so; other tokenizers do not mind.
     tokenizer = transformers.AutoTokenizer.from_pretrained(setup.model, add_prefix_space=True)
-    precision = tagger.net_.predict_precision
-    contenders: dict[str, Callable[[list[list[str]]], Any]] = {
-        "skdice": tagger.predict,
-        "bare loop": lambda X: bare.predict_tags(
-            model, tokenizer, tagger.classes_, X, batch_size=setup.batch_size, precision=precision
-        ),
-    }
+    bare_loop = partial(bare.predict_tags, model, tokenizer, tagger.classes_, precision="fp32")
+    predictors: dict[str, Callable[[Any], Any]] = {"skdice": tagger.predict}
     for size in PIPELINE_SIZES:
-        contenders[f"pipeline, batches of {size}"] = pipeline.tagging_pipeline(
-            model, tokenizer, size
-        )
-
-    def timed(predict: Callable[[list[list[str]]], Any]) -> dict[str, float]:
-        predict(X[: setup.batch_size])
-        start = time.perf_counter()
-        predict(X)
-        seconds = time.perf_counter() - start
-        return {"words/s": sum(map(len, X)) / seconds, "seconds": seconds}
-
-    found = _rounds({name: partial(timed, p) for name, p in contenders.items()}, seconds_left)
-    return {"precision": precision, "contenders": _compared(found, "words/s")}
+        predictors[f"bare loop, batches of {size}"] = partial(bare_loop, batch_size=size)
+        tag = pipeline.tagging_pipeline(model, tokenizer, size)
+        predictors[f"pipeline, batches of {size}"] = tag
+    tagger.predict(X[:32])
+    return _alternated({name: partial(timed, p, X) for name, p in predictors.items()}, rounds)
 
 
-def _tagger(setup: Setup, precision: str) -> DiceTokenTagger:
-    return DiceTokenTagger(
-        setup.model,
-        loss="ce",
-        lr=5e-4,
-        max_epochs=1,
-        batch_size=setup.batch_size,
-        precision=precision,
-        device=setup.device,
-        random_state=0,
-        verbose=0,
-    )
+def _differences(setup: Setup, rounds: int) -> pd.DataFrame:
+    """Return how far fits on the device are from those on the CPU, and predictions of them."""
 
+    def difference(kind: type, make: Callable[..., Any], parameters: Any) -> dict[str, Any]:
+        X, y = make(8 * setup.batch_size, random_state=0)
+        places = [setup._replace(model=str(model), device=d) for d in ("cpu", setup.device)]
+        fits = [_fitted(kind, place, X, y, **parameters) for place in places]
+        losses = [fit.history_["train_loss"].iloc[-1] for fit in fits]
+        scores = [np.concatenate(list(fit.predict_proba(X))) for fit in fits]
+        loss, score = abs(losses[1] / losses[0] - 1), np.abs(scores[1] - scores[0]).max()
+        return {"loss": loss, "probability": score, "met": max(loss, score) <= MOST_DIFFERENCE}
 
-# -- the device against the CPU --------------------------------------------------------------------
-
-
-def _differences(setup: Setup) -> dict[str, Any]:
-    X, y = _texts(setup.batch_size * _N_COMPARED, TEXTS["sentences"])
-    losses, scores, metrics = [], [], []
-    with tempfile.TemporaryDirectory() as directory:
-        model = _without_dropout(setup.model, Path(directory, "encoder"))
-        for device in ("cpu", setup.device):
-            here = setup._replace(model=model, device=device)
-            clock, _ = library.train(TASK, X, y, 1, precision="fp32", setup=here)
-            losses.append(torch.stack(clock.losses).cpu().numpy())
-            tagger = _tagger(here, "fp32").fit(X, y)
-            scores.append(np.concatenate(tagger.predict_proba(X)))
-            metrics.append(tagger.score(X, y))
-    found = {
-        "loss": float(np.max(np.abs(losses[1] - losses[0]) / losses[0])),
-        "probability": float(np.max(np.abs(scores[1] - scores[0]))),
-        "F1": float(abs(metrics[1] - metrics[0])),
-    }
-    return found | {"met": max(found.values()) <= MOST_DIFFERENCE}
-
-
-def _without_dropout(model: str, copy: Path) -> str:
-    """Copy an encoder; other random numbers on other devices would drop other values."""
-    shutil.copytree(model, copy)
-    config = json.loads((copy / "config.json").read_text(encoding="utf-8"))
-    for name, value in config.items():
-        if ("dropout" in name or "pdrop" in name) and isinstance(value, float):
-            config[name] = 0.0
-    (copy / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    return str(copy)
-
-
-# -- rounds ----------------------------------------------------------------------------------------
-
-
-def _rounds(
-    contenders: Mapping[str, Callable[[], dict[str, float]]], seconds_left: Callable[[], float]
-) -> dict[str, dict[str, Any]]:
-    """Let contenders alternate while there is time; return medians, or errors."""
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in contenders}
-    errors: dict[str, dict[str, Any]] = {}
-    for _ in range(_MOST_ROUNDS):
-        start = time.perf_counter()
-        for name, contender in contenders.items():
-            if name in errors:
-                continue
-            try:
-                for measure, value in contender().items():
-                    found[name].setdefault(measure, []).append(value)
-            except Exception as error:  # The others still can be compared.
-                errors[name] = {"error": f"{type(error).__name__}: {error}"}
-        if seconds_left() < 1.2 * (time.perf_counter() - start):
-            break
-    medians = {
-        name: {measure: median(values) for measure, values in of.items()}
-        for name, of in found.items()
-    }
-    return medians | errors
-
-
-def _compared(found: dict[str, dict[str, Any]], rate: str) -> dict[str, dict[str, Any]]:
-    """Add the ratios of skdice to the others, and whether they are as large as aimed at."""
-    ours = found["skdice"].get(rate)
-    pipelines = [name for name in found if name.startswith("pipeline") and rate in found[name]]
-    best = max(pipelines, key=lambda name: found[name][rate], default=None)
-    for name, figures in found.items():
-        if ours is None or rate not in figures:
-            continue
-        figures["skdice by this"] = ratio = ours / figures[rate]
-        budget = BUDGETS.get("pipeline" if name == best else name)
-        # Of predictions, the bar is the pipeline's alone.
-        if budget is not None and (rate == "tokens/s" or name == best):
-            figures["aim"] = budget
-            figures["met"] = ratio >= budget
-    return {
-        name: {
-            measure: float(f"{value:.4g}") if isinstance(value, float) else value
-            for measure, value in figures.items()
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # An epoch of a few steps learns little.
+        # Other random numbers on other devices would drop other values.
+        model = shutil.copytree(setup.model, Path(directory, "encoder"))
+        config = (model / "config.json").read_text(encoding="utf-8")
+        config = re.sub(r'("\w*(?:dropout|pdrop)\w*": )[\d.]+', r"\g<1>0.0", config)
+        (model / "config.json").write_text(config, encoding="utf-8")
+        tagger = partial(difference, DiceTokenTagger, make_tagging)
+        fits = {
+            "tagger, ce": partial(tagger, {"loss": "ce", "crf": False}),
+            "tagger, dice, chain": partial(tagger, CHAIN),
+            "pairs, dice": partial(difference, DicePairClassifier, make_pairs, {"loss": "dice"}),
         }
-        for name, figures in found.items()
-    }
+        return _alternated(fits, 1)
+
+
+def _fitted(kind: type, setup: Setup, X: Any, y: Any, **parameters: Any) -> Any:
+    shapes = {"word_shapes": False} if kind is DiceTokenTagger else {}
+    options = {"batch_size": setup.batch_size, "device": setup.device, **shapes, **parameters}
+    fixed = {"max_epochs": 1, "lr": 5e-5, "precision": "fp32", "random_state": 0, "verbose": 0}
+    return kind(setup.model, negative_ratio=None, **fixed, **options).fit(X, y)

@@ -123,7 +123,7 @@ def _contenders(tagger: DiceTokenTagger, sentences: Sentences) -> dict[str, Cont
         contenders[f"pipeline, batches of {size}"] = pipeline.tagging_pipeline(
             model, tokenizer, size
         )
-    return {name: partial(_timed, predict, sentences) for name, predict in contenders.items()}
+    return {name: partial(timed, predict, sentences) for name, predict in contenders.items()}
 
 
 def _warm(tagger: DiceTokenTagger, sentences: Sentences) -> Predict:
@@ -131,7 +131,7 @@ def _warm(tagger: DiceTokenTagger, sentences: Sentences) -> Predict:
     return tagger.predict
 
 
-def _timed(predict: Predict, sentences: Sentences) -> dict[str, Any]:
+def timed(predict: Predict, sentences: Sentences) -> dict[str, Any]:
     start = time.perf_counter()
     predicted = predict(sentences)
     seconds = time.perf_counter() - start

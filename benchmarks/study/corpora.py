@@ -269,6 +269,11 @@ CORPORA = {
     "Amazon-Google": Corpus(
         "pairs", partial(_official, read_pairs, _files("pair/amazon_google", "txt")), positive=1
     ),
+    "MRPC": Corpus(
+        "pairs",
+        partial(_dev_from_train, read_pairs, ("pair/mrpc/train.txt.xz", "pair/mrpc/test.txt.xz")),
+        positive=1,
+    ),
     "SMS": Corpus(
         "texts",
         partial(_one_file, read_labeled_text, "cls/sms_spam/all.tsv.xz"),

@@ -21,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     (ValueError, OSError, ImportError) is about the input, unless ``--traceback`` is given; any
     other error is a bug and keeps its traceback.
     """
+    is_closed = sys.stdout is None
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # Closed, as by >&- in a shell.
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
@@ -29,6 +30,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             arguments = make_parser().parse_args(argv)
             has_traceback = arguments.traceback
+            if is_closed:
+                raise OSError(
+                    "Standard output is closed, so the result would be lost. Send it to a file, or "
+                    "to /dev/null."
+                )
             if hasattr(sys.stdout, "reconfigure"):
                 sys.stdout.reconfigure(encoding="utf-8", newline="\n")
             with warnings.catch_warnings():
@@ -72,7 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
     example = "skdice fit train.conll --out tagger"
     fit = _add(commands, run_fit, "train an estimator and save it", example)
     fit.add_argument("data", metavar="DATA", help=DATA)
-    fit.add_argument("--out", metavar="DIR", required=True, help="directory to save to")
+    fit.add_argument("--out", metavar="DIR", type=_path, required=True, help="directory to save to")
     fit.add_argument("--valid", metavar="FILE", help="the same to score after every epoch")
     _add_data(fit)
     _add_parameters(fit)
@@ -98,13 +104,14 @@ def make_parser() -> argparse.ArgumentParser:
     add("--baseline", metavar="LOSS", help="the loss that the others are compared with")
     add("--tune-threshold", action="store_true", help="also score with a tuned decision")
     add("--jobs", metavar="N", dest="n_jobs", type=literal, help="processes")
-    add("--cache", metavar="DIR", dest="cache_dir", help="directory that keeps finished runs")
+    cache_help = "directory that keeps finished runs"
+    add("--cache", metavar="DIR", dest="cache_dir", type=_path, help=cache_help)
     _add_format(compare, "tsv", "json", "markdown")
 
     example = 'echo "John lives in Oslo." | skdice predict tagger'
     predict = _add(commands, run_predict, "predict on the lines of a file", example, "tag")
     add = predict.add_argument
-    add("model", metavar="MODEL", help="directory of an estimator, from skdice fit")
+    add("model", metavar="MODEL", type=_path, help="directory of an estimator, from skdice fit")
     text = "a row a line, two texts with a TAB between (default: standard input)"
     add("file", metavar="FILE", nargs="?", help=text)
     text = "how a tagger splits texts into words (default: as the training sentences were)"
@@ -167,6 +174,12 @@ def _add_assignments(parser: argparse.ArgumentParser, name: str, text: str) -> N
     parser.add_argument(
         name, metavar="NAME=VALUE", type=_assignment, action="append", default=[], help=text
     )
+
+
+def _path(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("expected a path; got ''")
+    return text
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -81,7 +81,7 @@ def decode_bytes(path: FilePath, data: bytes, encoding: str = "utf-8") -> str:
         problem = f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason})"
         hint = "Pass the encoding of the file, such as encoding='latin-1'."
         raise file_error(path, line, f"{problem}. {hint}") from error
-    except LookupError as error:
+    except (LookupError, TypeError) as error:
         raise ValueError(
             f"The 'encoding' parameter must be the name of a text encoding. Got {encoding!r}."
         ) from error

@@ -157,7 +157,8 @@ class WordTagger(TextEstimator):
         Yields
         ------
         list of str
-            The tags of each sentence, in order.
+            The tags of each sentence, in order. A sentence that is not allowed raises its error
+            after the tags of all sentences before it.
         """
         self._check_is_fitted()
         if isinstance(X, str | bytes) or not isinstance(X, Iterable):
@@ -183,8 +184,17 @@ class WordTagger(TextEstimator):
         return self._score_sentences(sentences, y)
 
     def _iterate(self, X: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-        rows = iter(X)
-        first_row = 0
-        while chunk := list(islice(rows, _STREAM_SENTENCES)):
-            yield from self._tag(check_token_lists(chunk, first_row))
-            first_row += len(chunk)
+        rows = enumerate(X)
+        is_over = False
+        while not is_over:
+            chunk: list[list[str]] = []
+            error = None
+            try:
+                for i, row in islice(rows, _STREAM_SENTENCES):
+                    chunk += check_token_lists([row], i)
+            except Exception as stopped:  # The rows before it are tagged first.
+                error = stopped
+            is_over = len(chunk) < _STREAM_SENTENCES
+            yield from self._tag(chunk)
+            if error is not None:
+                raise error

@@ -24,7 +24,7 @@ from ..nn import (
     resolve_device,
     resolve_precision,
 )
-from ..tasks import Lesson, Logits, Rows, Task
+from ..tasks import ClassifyingPairs, Lesson, Logits, Rows, Task
 from ..text import Reader, load_tokenizer
 from ._draw import Sampled, sample
 from ._loss import make_training_loss, warn_of_collapse
@@ -32,6 +32,7 @@ from ._network import (
     Pace,
     Plan,
     Stopped,
+    begin_pairs,
     history_of,
     join_members,
     logits_of,
@@ -52,6 +53,10 @@ _N_TEACHERS = 3
 _CHUNK_TEXTS = 64
 # Share of the steps after which the loss of a fit must have fallen.
 _FIRST_LOOK = 0.3
+_SIMILARITIES = (
+    "Their share of the log-odds, beside the network: it is the best one for the training pairs, "
+    "out of five folds."
+)
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -158,6 +163,14 @@ def fit(
         has_trained_head=task.continues(encoder.heads, encoder.n_labels),
         **task.facts(training),
     )
+    start = None
+    if isinstance(task, ClassifyingPairs) and task.compares(reader):
+        start = begin_pairs(task, settings, reader, training, seed)
+        if start is not None:
+            task = replace(task, similarities=start.similarities)
+            facts = replace(facts, compares=start.slope is not None)
+            share = round(1 - start.similarities.share, 2)
+            choices.note("similarities", share, _SIMILARITIES)
     if unlabeled is not None:
         training = with_taught(task, settings, training, unlabeled, valid, seed)
     lesson = task.lesson(training, reader, settings.negative_ratio is not None)
@@ -178,6 +191,7 @@ def fit(
         _first_look(facts, pace),
         _describe(settings, loss, sampled, pace, choices),
         kind,
+        start,
     )
 
     def fitted(task: Task, net: TextNet, nets: Sequence[TextNet], is_interrupted: bool) -> Fitted:

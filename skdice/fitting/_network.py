@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..io import (
     installed_versions,
     onnx_network,
 )
-from ..losses import Loss
+from ..losses import CrossEntropyLoss, Loss
 from ..nn import (
     Batcher,
     FitProgress,
@@ -41,15 +41,16 @@ from ..nn import (
     padding_is_masked,
     probe_dataset,
     resolve_device,
+    resolve_precision,
     seed_generators,
     seeded,
     train,
 )
-from ..tasks import Logits, Rows, Task
+from ..tasks import ClassifyingPairs, Logits, Rows, Task
 from ..text import EncodedDataset, Reader
 from ._draw import Sampled
 from ._settings import Settings, learned_with
-from ._start import start_comparison
+from ._start import Start, start_pairs
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
@@ -101,6 +102,8 @@ class Plan:
         What the progress bar calls the fit.
     kind : str
         What it calls one of several networks.
+    start : Start or None
+        Where the comparison of two texts begins.
     """
 
     task: Task
@@ -114,6 +117,7 @@ class Plan:
     look_at: int | None = None
     description: str = ""
     kind: str = "member"
+    start: Start | None = None
 
 
 class Stopped(Exception):
@@ -196,10 +200,16 @@ def train_member(plan: Plan, member: Member) -> TextNet:
             _warn_of_other_classes(plan, net.module_.trained_labels)
             # The files of the base model are on this machine from here on.
             checkpoint, state = _find_checkpoint(plan, net, member, ranks)
-            net.pads = _finds_padding_masked(plan, net)
-            if state is None and task.compares(plan.reader):
-                batcher = make_batcher(dataset, plan.reader, settings.batch_size, net)
-                start_comparison(net, batcher, len(task.class_names))
+            net.pads = finds_padding_masked(task, settings, plan.reader, net)
+            if not net.pads:
+                warnings.warn(
+                    f"{type(net.module_.transformer).__name__} scores a text differently if it is "
+                    f"padded, so batches have texts of the same length only. That takes longer; "
+                    f"the scores are those of each text by itself.",
+                    stacklevel=5,
+                )
+            if state is None and plan.start is not None:
+                plan.start.apply(net.module_)
         if ranks.count > 1:
             ranks.copy_first(net.module_.state_dict().values())
             seed_generators(ranks.seed(member.seed), net.device)
@@ -210,7 +220,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 validate=_validator(plan, net),
                 patience=settings.patience,
                 chain=_chain(task, dataset),
-                shift=plan.sampled.shift,
+                shift=_shift(plan),
                 look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,
@@ -262,6 +272,33 @@ def make_net(
         device=resolve_device(settings.device),
         **more,
     )
+
+
+def begin_pairs(
+    task: ClassifyingPairs, settings: Settings, reader: Reader, rows: Rows, seed: int
+) -> Start | None:
+    """Return where the comparison of two texts begins; in all processes of a job, the same."""
+    net = make_net(
+        task,
+        settings,
+        reader,
+        criterion=CrossEntropyLoss(),
+        precision=resolve_precision(settings.precision, resolve_device(settings.device)),
+        pace=Pace(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
+    )
+    with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
+        net.initialize()
+        net.pads = finds_padding_masked(task, settings, reader, net)
+        batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
+        start = start_pairs(
+            net, batcher, list(rows.X), task.targets(rows), weight, len(task.class_names)
+        )
+    if start is None:
+        return None
+    share = torch.tensor(start.similarities.share, dtype=torch.float64)
+    ranks_of(settings).copy_first([share])
+    return replace(start, similarities=start.similarities._replace(share=float(share)))
 
 
 def ranks_of(settings: Settings) -> Ranks:
@@ -327,6 +364,8 @@ def logits_of(
             batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
+        if dataset.offset is not None:
+            found += dataset.offset
         chain = _chain(task, dataset)
         return found if chain is None else chain.predict(found)
 
@@ -346,6 +385,14 @@ def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
     if "dur" in mean:
         mean["dur"] = by_epoch["dur"].sum()
     return mean
+
+
+def _shift(plan: Plan) -> np.ndarray | None:
+    """Return what is added to the logits in training."""
+    shift, offset = plan.sampled.shift, plan.sampled.lesson.dataset.offset
+    if offset is None:
+        return shift
+    return offset if shift is None else offset + shift
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
@@ -396,23 +443,13 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
     }
 
 
-def _finds_padding_masked(plan: Plan, net: TextNet) -> bool:
-    """Return whether texts of several lengths may share a batch; a warning says if not."""
-    reader, task = plan.reader, plan.task
+def finds_padding_masked(task: Task, settings: Settings, reader: Reader, net: TextNet) -> bool:
+    """Return whether texts of several lengths may share a batch."""
     pieces = reader.tokenizer.encode(list("abcdefgh")).values
     frame = reader.frame(2 if task.reads_two_texts else 1)
-    probe = make_batcher(
-        probe_dataset(pieces, frame, reader.max_length), reader, plan.settings.batch_size
-    )
-    is_masked = padding_is_masked(net.module_, probe, net.device)
-    if not is_masked:
-        warnings.warn(
-            f"{type(net.module_.transformer).__name__} scores a text differently if it is padded, "
-            f"so batches have texts of the same length only. That takes longer; the scores are "
-            f"those of each text by itself.",
-            stacklevel=6,
-        )
-    return is_masked
+    dataset = probe_dataset(pieces, frame, reader.max_length)
+    probe = make_batcher(dataset, reader, settings.batch_size)
+    return padding_is_masked(net.module_, probe, net.device)
 
 
 def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:

@@ -1,45 +1,172 @@
-"""Where the comparison of two texts begins: a logistic regression on the states of the encoder."""
+"""What is known of pairs before training: a regression on states, and one on similarities."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ..nn import Batcher, PairModule, TextNet, autocast
+from ..text import Similarities
 
-# The regression's C, and the largest number of rows of each class (benchmarks/RESULTS.md).
-_C, _MOST_ROWS = 0.003, 2000
+# Evidence for all of these is in benchmarks/RESULTS.md. The C of the regression on states, the
+# largest number of rows of each class that it sees, and the C of that on similarities.
+_C, _MOST_ROWS, _C_SIMILAR = 0.003, 2000, 0.1
+# The folds in which both are compared, and the shares of the network that are weighed.
+_N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
+# States say something if they raise the log-likelihood of the labels by as much: the two parameters
+# that scale their scores gain one by chance.
+_LEAST_GAIN = 2.0
 
 
-def start_comparison(net: TextNet, batcher: Batcher, n_classes: int) -> None:
-    """Have a new comparison begin as a logistic regression (Kumar et al. 2022, "LP-FT")."""
-    module, dataset = net.module_, batcher.dataset
-    assert isinstance(module, PairModule)
-    assert dataset.target is not None
-    if not module.has_new_head:
-        return
-    order = np.random.default_rng(0).permutation(dataset.n_texts)
-    by_class = (order[dataset.target[order] == c] for c in range(n_classes))
-    rows = np.sort(np.concatenate([part[:_MOST_ROWS] for part in by_class]))
-    target, weight = dataset.target[rows], dataset.text_weight[rows]
-    share = np.bincount(target, weight, n_classes) / weight.sum()
-    features = _compared(net, batcher, rows)
-    # Without rows of a class there is nothing to tell; training says what is not finite.
-    if not (share.all() and np.isfinite(features).all()):
-        return
-    has_weight = weight > 0
-    regression = LogisticRegression(C=_C, max_iter=1000).fit(
-        features[has_weight],
-        target[has_weight],
-        (weight / share[target])[has_weight] / len(share),
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the comparison of two texts begins.
+
+    Attributes
+    ----------
+    slope : ndarray of shape (n_classes, 2 * hidden_size), or None
+        With ``bias`` of shape (n_classes,), a logistic regression on the states of the encoder.
+        None if these say nothing, so that the comparison begins as drawn.
+    bias : ndarray or None
+    similarities : Similarities
+        With their regression, and the share of the network.
+    """
+
+    slope: np.ndarray | None
+    bias: np.ndarray | None
+    similarities: Similarities
+
+    def apply(self, module: Any) -> None:
+        """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
+        assert isinstance(module, PairModule)
+        with torch.no_grad():
+            module.share.fill_(self.similarities.share)
+            if module.has_new_head and self.slope is not None and self.bias is not None:
+                module.comparison.weight.copy_(torch.from_numpy(self.slope))
+                module.comparison.bias.copy_(torch.from_numpy(self.bias))
+
+
+def start_pairs(
+    net: TextNet,
+    batcher: Batcher,
+    pairs: list[tuple[str, str]],
+    target: np.ndarray,
+    weight: np.ndarray,
+    n_classes: int,
+) -> Start | None:
+    """Regress the labels on the states of the encoder and on similarities, before training.
+
+    Both are scored on folds that they have not seen. The share of the network is the mean over all
+    shares, each weighted by the likelihood of the labels that the two scores have with it.
+
+    Parameters
+    ----------
+    net : TextNet
+        Initialised and not trained.
+    batcher : Batcher
+        Makes the batches of the pairs.
+    pairs : list of tuple of (str, str)
+    target : ndarray of shape (n_pairs,)
+        Class indices.
+    weight : ndarray of shape (n_pairs,)
+        Pairs with weight 0 count for nothing.
+    n_classes : int
+
+    Returns
+    -------
+    Start or None
+        None if a class is missing or the states are not finite: training says so.
+    """
+    order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
+    by_class = [order[target[order] == c][:_MOST_ROWS] for c in range(n_classes)]
+    rows = np.sort(np.concatenate(by_class))
+    fewest = min(map(len, by_class))
+    if not fewest:
+        return None
+    states = _compared(net, batcher, rows)
+    if not np.isfinite(states).all():
+        return None
+    similarities = Similarities.of_texts(pairs, n_classes)
+    similar = similarities.features(pairs)
+    known, weights = target[rows], weight[rows]
+    slope, start = _fit(_on_similarities(), similar[order], target[order], weight[order])
+    similarities = similarities._replace(slope=slope.T, start=start)
+    share = np.bincount(known, weights, n_classes) / weights.sum()
+    balanced = weights / share[known] / n_classes
+    slope, bias = _fit(_on_states(), states, known, balanced)
+    bias = bias + np.log(share)
+    if fewest < 2:
+        return Start(slope, bias, similarities)
+    folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
+    of_states = _out_of_fold(_on_states(), states, known, balanced, folds)
+    scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, known, weights)
+    of_states = scale.predict_log_proba(of_states)
+    of_similar = log_softmax(
+        _out_of_fold(_on_similarities(), similar[rows], known, weights, folds), axis=1
     )
+    gain = _likelihood(of_states, known, weights) - weights @ np.log(share[known])
+    if gain < _LEAST_GAIN:
+        return Start(None, None, similarities._replace(share=0.5))
+    likelihood = np.array(
+        [_likelihood((1 - s) * of_similar + s * of_states, known, weights) for s in _SHARES]
+    )
+    network = round(float(softmax(likelihood) @ _SHARES), 2)
+    return Start(slope, bias, similarities._replace(share=network))
+
+
+def _on_states() -> Any:
+    return make_pipeline(LogisticRegression(C=_C, max_iter=1000))
+
+
+def _on_similarities() -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(C=_C_SIMILAR, max_iter=1000))
+
+
+def _fit(
+    model: Any, features: np.ndarray, target: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slope (n_classes, n_features) and the start (n_classes,) of a regression."""
+    model.fit(features, target, logisticregression__sample_weight=weight)
+    regression = model[-1]
     slope, start = regression.coef_, regression.intercept_
+    if len(model) > 1:
+        slope = slope / model[0].scale_
+        start = start - slope @ model[0].mean_
     if len(slope) == 1:  # Of two classes the log-odds.
         slope, start = np.concatenate([-slope, slope]) / 2, np.append(-start, start) / 2
-    with torch.no_grad():
-        module.comparison.weight.copy_(torch.from_numpy(slope))
-        module.comparison.bias.copy_(torch.from_numpy(start + np.log(share)))
+    return slope, start
+
+
+def _out_of_fold(
+    model: BaseEstimator,
+    features: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    folds: StratifiedKFold,
+) -> np.ndarray:
+    """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
+    logits: np.ndarray = cross_val_predict(
+        model,
+        features,
+        target,
+        cv=folds,
+        method="decision_function",
+        params={"logisticregression__sample_weight": weight},
+    )
+    return np.stack([-logits, logits], axis=1) / 2 if logits.ndim == 1 else logits
+
+
+def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
+    """Return the log-likelihood of the labels."""
+    rows = np.arange(len(target))
+    return float(weight @ log_softmax(logits, axis=1)[rows, target])
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:

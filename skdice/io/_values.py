@@ -12,6 +12,7 @@ import torch
 
 from ..losses import CombinedLoss, Loss
 from ..nn import is_of_peft, make_config, set_fields
+from ..text import Similarities
 
 # Of arrays; others are dates, records and complex numbers.
 _DTYPE_KINDS = "biufUO"
@@ -39,6 +40,8 @@ def to_json(value: Any, name: str) -> Any:
         return float(value) if math.isfinite(value) else {"type": "float", "value": repr(value)}
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
+    if isinstance(value, Similarities):
+        return {"type": "similarities", "fields": to_json(value._asdict(), name)}
     if isinstance(value, tuple):
         return {"type": "tuple", "values": to_json(list(value), name)}
     if isinstance(value, set | frozenset):
@@ -91,6 +94,8 @@ def from_json(value: Any) -> Any:
         name, index = from_json(value["index"])
         columns = dict(from_json(value["columns"]))
         return pd.DataFrame(columns, index=pd.Index(index, name=name))
+    if kind == "similarities":
+        return Similarities(**from_json(value["fields"]))
     parameters = {key: from_json(part) for key, part in value["parameters"].items()}
     if kind == "loss":
         return _loss_class(value["class"])(**parameters)

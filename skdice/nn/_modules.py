@@ -253,8 +253,11 @@ class PairModule(SequenceModule):
 
     To the logits of the window come those of a comparison: a linear function of |u - v| and u * v,
     where u and v are the mean states of the texts alone (Reimers & Gurevych 2019, "Sentence-BERT").
-    It needs ``frames``.
+    It needs ``frames``. All logits are multiplied by ``share``; similarities of the texts, which
+    the network does not see, give the rest.
     """
+
+    share: Tensor
 
     def _add_head(self, model: str) -> None:
         if self._frames is None:
@@ -264,7 +267,12 @@ class PairModule(SequenceModule):
         self.comparison = nn.Linear(2 * size, self._n_classes)
         nn.init.normal_(self.comparison.weight, std=0.02)
         nn.init.zeros_(self.comparison.bias)
+        self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
+
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+        logits = super()._item_logits(output, row, column)
+        return logits if self._frames is None else logits * self.share
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch with each text of each pair alone: its pieces, mask and token types."""
@@ -282,7 +290,7 @@ class PairModule(SequenceModule):
             assert attention_mask is not None
             prepared = self._texts(input_ids, attention_mask)
         logits: Tensor = self.comparison(self.dropout(self.compare(prepared)))
-        return logits.float()
+        return logits.float() * self.share
 
     def compare(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""

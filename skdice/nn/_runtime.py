@@ -60,7 +60,7 @@ def resolve_precision(precision: str, device: str) -> str:
         return precision
     kind = torch.device(device).type
     if kind == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
     return "bf16" if kind == "cpu" and _cpu_has_bf16() else "fp32"
 
 
@@ -239,8 +239,7 @@ class Ranks:
                     "own output. Start the job again."
                 ) from error
             parts = flat.split([tensor.numel() for tensor in group])
-            for tensor, part in zip(group, parts):
-                tensor.copy_(part.view(tensor.shape))
+            torch._foreach_copy_(group, [part.view(t.shape) for t, part in zip(group, parts)])
 
 
 ALONE = Ranks()
@@ -250,8 +249,8 @@ def current_ranks(device: str) -> Ranks:
     """Return the processes of the job that this one is part of, and connect them if need be.
 
     A job is what torch.distributed was initialised for or, if it was not, what the launcher says in
-    the environment. On GPUs, "cuda" becomes the one of the process's local rank. In workers of
-    joblib (``n_jobs=2``), every fit is one process's.
+    the environment. On GPUs, "cuda" becomes the one of the process's local rank; it is a ValueError
+    to name a GPU by its number. In workers of joblib (``n_jobs=2``), every fit is one process's.
     """
     index, count = _job()
     if count == 1:
@@ -260,11 +259,16 @@ def current_ranks(device: str) -> Ranks:
         raise RuntimeError(
             "This process has left its job after an error in another fit. Start the job again."
         )
-    if torch.device(device) == torch.device("cuda") and "LOCAL_RANK" in os.environ:
+    where = torch.device(device)
+    if where.type == "cuda" and where.index is not None:
+        raise ValueError(
+            f"Write device='cuda' in a job of {count} processes: each of them takes a GPU of its "
+            f"own, and with a number all would take the same. Got {device!r} instead."
+        )
+    if where.type == "cuda" and "LOCAL_RANK" in os.environ:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
     if not torch.distributed.is_initialized():
-        on_gpu = torch.device(device).type == "cuda"
-        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+        backend = "cpu:gloo,cuda:nccl" if where.type == "cuda" else "gloo"
         torch.distributed.init_process_group(backend, timeout=_TIMEOUT)
         atexit.register(_disconnect)
     return Ranks(index, count, device)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -14,7 +14,7 @@ from .._parameters import check_number, not_allowed
 from ..exceptions import TruncationWarning
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
-from ..text import EncodedDataset, Reader, active_reuse, encode_rows
+from ..text import EncodedDataset, Reader, Similarities, active_reuse, encode_rows
 from ._goal import F1, Goal, tune_thresholds
 from ._rows import Rows
 from ._targets import Labels, check_indicator, check_known_columns, check_labels, is_indicator
@@ -130,11 +130,7 @@ class Classifying(Task):
         number: np.ndarray | None = None,
     ) -> EncodedDataset:
         """Return rows as windows of pieces, each an item; a warning names those that are cut."""
-        frame = reader.frame(2 if self.reads_two_texts else 1)
-        dataset, cut = reader.once(
-            (self.name, self.truncation, rows),
-            lambda: encode_rows(rows, reader.tokenizer, frame, reader.max_length, self.truncation),
-        )
+        dataset, cut = self.windows(rows, reader)
         reuse = active_reuse()
         if len(cut) and (reuse is None or reuse.is_first(TruncationWarning)):
             n_rows, order = len(rows), ""
@@ -152,15 +148,30 @@ class Classifying(Task):
             )
         return replace(dataset, target=target, weight=weight)
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def windows(
+        self, rows: Sequence[tuple[str, ...]], reader: Reader
+    ) -> tuple[EncodedDataset, np.ndarray]:
+        """Return rows as windows of pieces, and which rows are cut."""
+        frame = reader.frame(2 if self.reads_two_texts else 1)
+        return reader.once(
+            (self.name, self.truncation, rows),
+            lambda: encode_rows(rows, reader.tokenizer, frame, reader.max_length, self.truncation),
+        )
+
+    def targets(self, rows: Rows) -> np.ndarray:
+        """Return the class index of each row; of several labels, 0 and 1 in a column of each."""
         labels = rows.y.values
         target = labels if self.is_multilabel else np.searchsorted(self.classes, labels)
-        target = target.astype(np.int64)
+        indices: np.ndarray = target.astype(np.int64)
+        return indices
+
+    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+        target = self.targets(rows)
         dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
         weight, background = dataset.text_weight, None
         if self.is_multilabel:
             counts = np.stack([weight @ (1 - target), weight @ target], axis=1)
-            group = positives_first(dataset, target.any(1))
+            group = positives_first(dataset, np.any(target, axis=1))
         else:
             counts = np.bincount(target, weight, minlength=len(self.classes))
             group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
@@ -361,7 +372,13 @@ class ClassifyingTexts(Classifying):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassifyingPairs(Classifying):
-    """A pair of texts gets a label."""
+    """A pair of texts gets a label.
+
+    Attributes
+    ----------
+    similarities : Similarities or None
+        What the texts share in characters, words and numbers, which gives a part of the logits.
+    """
 
     name = "pairs"
     row = "pair"
@@ -372,11 +389,27 @@ class ClassifyingPairs(Classifying):
         "classifies pairs of texts",
         'model.predict([("Is it cold?", "Is it warm?")])',
         None,
-        f"{SOFTMAX} transformers alone would leave out the comparison of the two texts.",
+        f"{SOFTMAX} transformers alone would leave out the comparison of the two texts, and what "
+        "they share in characters, words and numbers.",
     )
+
+    similarities: Similarities | None = None
 
     def read_X(self, X: Any) -> list[tuple[str, str]]:
         return check_pairs(X)
+
+    def encode(
+        self,
+        rows: Sequence[tuple[str, ...]],
+        reader: Reader,
+        target: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        number: np.ndarray | None = None,
+    ) -> EncodedDataset:
+        dataset = super().encode(rows, reader, target, weight, number)
+        if self.similarities is None:
+            return dataset
+        return replace(dataset, offset=self.similarities.offset(cast(list[tuple[str, str]], rows)))
 
     def measure(self, y: Any) -> str:
         return "pairs"

@@ -16,6 +16,7 @@ from ._queries import EncodedQueries, encode_queries
 from ._questions import EncodedQuestions, Span, encode_questions
 from ._ragged import Ragged, offsets_from_lengths, ranges
 from ._reuse import Reader, active_reuse, load_tokenizer, reuse_work
+from ._similarity import Similarities
 from ._splitting import (
     SPLITTERS,
     Splitter,

@@ -44,6 +44,8 @@ class EncodedDataset:
     # A row for each window with the (start, end) of each entity that lies in it, as numbers of its
     # items, (n_entities, 2). Of queries only.
     matches: Ragged | None = None
+    # What is added to the logits of a network, (n_items, n_outputs), float32. Of pairs only.
+    offset: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.text)
@@ -78,6 +80,7 @@ class EncodedDataset:
             target=None if self.target is None else self.target[items],
             weight=None if self.weight is None else self.weight[texts],
             matches=None if self.matches is None else self.matches.take(windows),
+            offset=None if self.offset is None else self.offset[items],
         )
 
     @property

@@ -1,8 +1,10 @@
 """The code of every page runs from top to bottom, as a reader pastes it."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from io import StringIO
@@ -197,3 +199,23 @@ def test_files_of_the_design():
     files = set(re.findall(r"`(\w+/_\w+\.py|_\w+\.py)`", page))
     assert len(files) > 30
     assert not [file for file in files if not (ROOT / "skdice" / file).exists()]
+
+
+def test_the_job_that_a_page_starts_trains(tiny_model, tmp_path):
+    """The first script of the page, and the first command for it."""
+    page = DOCS / "guide" / "several_machines.md"
+    code = read_blocks(page)[0].code.replace(HUB_ID, repr(tiny_model))
+    (tmp_path / "train.py").write_text(code, encoding="utf-8")
+    command = re.search(r"^\$ torchrun (.*)$", page.read_text(encoding="utf-8"), re.M)[1]
+    job = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", *command.split()],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert job.returncode == 0, job.stdout
+    assert (tmp_path / "trained" / "model.safetensors").exists()
+    assert job.stdout.count("epoch 2/2") == 1, "only the first process shows its progress"

@@ -277,10 +277,24 @@ def test_no_stream(fitted, bad):
     fails(lambda: fitted("tagger").predict_iter(bad))
 
 
-@pytest.mark.parametrize("row", [0, 5, 600])
+@pytest.mark.parametrize("row", [0, 5, 512, 600])
 def test_streams_with_junk(fitted, row):
+    """The rows before the junk are tagged."""
     stream = (["john"] if i != row else None for i in range(700))
-    fails(lambda: list(fitted("tagger").predict_iter(stream)), row)
+    tagged = []
+    fails(lambda: tagged.extend(fitted("tagger").predict_iter(stream)), row)
+    assert len(tagged) == row
+
+
+def test_stream_that_breaks(fitted):
+    def stream():
+        yield from [["john"]] * 600
+        raise ZeroDivisionError
+
+    tagged = []
+    with pytest.raises(ZeroDivisionError):
+        tagged.extend(fitted("tagger").predict_iter(stream()))
+    assert len(tagged) == 600
 
 
 @cases(0.05)

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import (
     Callback,
@@ -26,6 +27,7 @@ from skorch.callbacks import (
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
+from skdice.fitting import _network
 from skdice.io._checkpoint import DirectoryCheckpoint
 from skdice.losses import DiceLoss
 from skdice.tasks import Tagging
@@ -381,6 +383,30 @@ def test_ctrl_c_while_the_decision_is_tuned(tiny_bert, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         tagger.fit(X, y)
     assert tagger.interrupted_
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_ctrl_c_while_teachers_train(is_fitted, tiny_bert):
+    """A teacher is not the estimator, which stays as it was."""
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=1)
+    if is_fitted:
+        expected = tagger.fit(X, y).predict_proba(X)
+
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_network, "train", interrupt)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            tagger.fit(X, y, unlabeled=X)
+    assert not getattr(caught.value, "__notes__", [])
+    if not is_fitted:
+        with pytest.raises(NotFittedError):
+            tagger.predict(X)
+    else:
+        assert not tagger.interrupted_
+        for found, probabilities in zip(tagger.predict_proba(X), expected):
+            np.testing.assert_array_equal(found, probabilities)
 
 
 def test_ctrl_c_stops_a_grid_search(tiny_bert):

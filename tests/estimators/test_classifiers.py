@@ -1,6 +1,7 @@
 """DiceTextClassifier and DicePairClassifier: what they learn and give back."""
 
 import warnings
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -330,11 +331,11 @@ class TestComparisonOfPairs:
         assert pairs.score(X, y) > 0.95
 
     def test_a_weight_is_repetition_for_it(self, tiny_bert):
-        X, y = same_or_other(20)
-        weight = np.arange(20) % 3
+        X, y = same_or_other(60)
+        weight = np.arange(60) % 3
         weighted = make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=weight)
         repeated = make_pairs(tiny_bert, **STILL).fit(
-            [X[i] for i in np.repeat(range(20), weight)], np.repeat(y, weight)
+            [X[i] for i in np.repeat(range(60), weight)], np.repeat(y, weight)
         )
         heads = [one.net_.module_.comparison.weight.detach() for one in (weighted, repeated)]
         np.testing.assert_allclose(*heads, atol=1e-3)
@@ -354,9 +355,49 @@ class TestComparisonOfPairs:
         assert any(".layer.0." in name for name in same)
         assert not any(".layer.1.output.dense." in name for name in same)
 
-    def test_it_takes_few_epochs(self, tiny_bert):
-        pairs = make_pairs(tiny_bert, max_epochs="auto").fit(*easy_pairs(16))
-        assert pairs.max_epochs_ == 4
+    def test_it_takes_few_epochs_if_the_states_say_something(self, tiny_bert):
+        X, y = same_or_other(60)
+        assert make_pairs(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ == 4
+        y = np.random.default_rng(0).permutation(y)
+        assert make_pairs(tiny_bert, max_epochs="auto").fit(X, y).max_epochs_ > 4
+
+
+class TestSimilarities:
+    X = tuple((f"item{i} of acme", f"item{i + (i % 3 > 0)} of acme") for i in range(60))
+    y = np.array([int(i % 3 == 0) for i in range(60)])
+
+    def test_they_decide_where_the_encoder_knows_nothing(self, tiny_bert):
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
+        new = [("item900 of acme", "item900 of acme"), ("item900 of acme", "item777 of acme")]
+        assert pairs.predict(new).tolist() == [1, 0]
+        choices = pairs.choices_.set_index("parameter")
+        share = choices.loc["similarities", "value"]
+        assert 0 < share <= 1
+        assert pairs.net_.module_.share.item() == pytest.approx(1 - share)
+
+    def test_texts_may_change_places(self, tiny_bert):
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
+        similarities = pairs._task.similarities
+        swapped = [pair[::-1] for pair in self.X]
+        np.testing.assert_allclose(similarities.offset(self.X), similarities.offset(swapped))
+
+    def test_rows_held_out_are_not_learned_from(self, tiny_bert):
+        changed = [*self.X[:40], *[("other", "words")] * 20]
+        held_out = list(range(40, 60))
+        one, other = (
+            make_pairs(tiny_bert, **STILL).fit(X, self.y, validation=held_out)
+            for X in (self.X, changed)
+        )
+        for left, right in zip(one._task.similarities, other._task.similarities):
+            np.testing.assert_equal(left, right)
+
+    def test_three_classes_and_an_ensemble(self, tiny_bert):
+        y = np.arange(60) % 3
+        pairs = make_pairs(tiny_bert, **STILL, n_members=2).fit(self.X, y)
+        both = pairs.decision_function(self.X)
+        offset = pairs._task.similarities.offset(self.X)
+        pairs._learned_task = replace(pairs._task, similarities=None)
+        np.testing.assert_allclose(pairs.decision_function(self.X) + offset, both, atol=1e-5)
 
 
 class TestThreshold:

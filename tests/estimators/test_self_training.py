@@ -124,8 +124,12 @@ def test_pairs_of_a_table(quick_bert, seen):
     classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
     classifier.fit(pairs, LABELS, unlabeled=pairs[:3])
     assert len(seen[1]) == 2 * len(pairs) + 3
-    with pytest.raises(ValueError, match="columns of X must be those of the fit"):
-        classifier.fit(pairs, LABELS, unlabeled=pairs.rename(columns={"a": "c"}))
+    expected = classifier.predict_proba(pairs)
+    others = pairs.rename(columns={"a": "c"})
+    for wrong in ({"unlabeled": others}, {"validation": (others, LABELS)}):
+        with pytest.raises(ValueError, match="columns of X must be those of the fit"):
+            classifier.fit(pairs, LABELS, **wrong)
+        np.testing.assert_array_equal(classifier.predict_proba(pairs), expected)
 
 
 def test_with_scikit_learn(tagger):

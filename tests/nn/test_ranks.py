@@ -50,6 +50,33 @@ def test_a_broken_connection(monkeypatch):
     assert "Connection closed" in str(caught.value.__cause__)
 
 
+@pytest.mark.parametrize("is_launched", [True, False])
+def test_a_job_refuses_a_number_of_a_gpu(is_launched, monkeypatch):
+    """All processes would take the same GPU; each of them has the one of its own number."""
+    if is_launched:
+        for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
+            monkeypatch.setenv(name, value)
+    for name, value in {"is_initialized": True, "get_rank": 1, "get_world_size": 2}.items():
+        monkeypatch.setattr(torch.distributed, name, lambda value=value: value)
+    taken = []
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(
+        ValueError, match=r"Write device='cuda' in a job of 2 processes.*Got 'cuda:0' instead"
+    ):
+        current_ranks("cuda:0")
+    assert taken == []
+    assert current_ranks("cuda") == Ranks(1, 2, "cuda")
+    assert taken == [1] * is_launched
+
+
+def test_sums_come_back_to_tensors_of_all_shapes(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda flat: flat.mul_(2))
+    tensors = [torch.ones(2, 3).T, torch.ones((), dtype=torch.long), torch.ones(4)[::2]]
+    Ranks(0, 2).add_up(tensors)
+    assert [tensor.tolist() for tensor in tensors] == [[[2.0, 2.0]] * 3, 2, [2.0, 2.0]]
+
+
 @pytest.mark.parametrize(
     "environment, is_first",
     [

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,17 +85,21 @@ def test_device(monkeypatch, device, cuda, mps, expected):
 
 
 @pytest.mark.parametrize(
-    "precision, device, has_bf16, expected",
+    "precision, device, major, expected",
     [
-        ("auto", "cuda", True, "bf16"),
-        ("auto", "cuda:1", False, "fp16"),
-        ("auto", "mps", True, "fp32"),
-        ("fp16", "cpu", True, "fp16"),
-        ("bf16", "cuda", False, "bf16"),
+        ("auto", "cuda", 8, "bf16"),
+        ("auto", "cuda:1", 7, "fp16"),  # A T4 only emulates bf16.
+        ("auto", "mps", 8, "fp32"),
+        ("fp16", "cpu", 8, "fp16"),
+        ("bf16", "cuda", 7, "bf16"),
     ],
 )
-def test_precision(monkeypatch, precision, device, has_bf16, expected):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_bf16)
+def test_precision(monkeypatch, precision, device, major, expected):
+    gpu = SimpleNamespace(major=major)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
+    monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
     assert resolve_precision(precision, device) == expected
 
 

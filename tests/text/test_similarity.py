@@ -1,0 +1,65 @@
+"""Similarities of pairs: known values, symmetry, and texts of all kinds."""
+
+import numpy as np
+import pytest
+
+from skdice.text import Similarities
+from skdice.text._similarity import SIMILARITIES
+
+PAIRS = [
+    ("canon powershot sd 1100", "canon powershot sd1100 is"),
+    ("the cat sat", "a dog barked"),
+    ("", ""),
+    ("", "text"),
+    ("东京是日本的首都", "日本的首都是东京"),
+    ("same text 12", "same text 12"),
+    ("\ud800", "a lone surrogate"),
+]
+
+
+def features(pairs):
+    return Similarities.of_texts(PAIRS, 2).features(pairs)
+
+
+def test_they_are_between_0_and_1_and_do_not_depend_on_the_order():
+    found = features(PAIRS)
+    assert found.shape == (len(PAIRS), len(SIMILARITIES))
+    assert found.min() >= 0
+    assert found.max() <= 1
+    np.testing.assert_allclose(found, features([pair[::-1] for pair in PAIRS]))
+
+
+def test_a_row_does_not_depend_on_the_others():
+    alone = np.concatenate([features([pair]) for pair in PAIRS])
+    np.testing.assert_allclose(alone, features(PAIRS))
+
+
+@pytest.mark.parametrize("text", ["same text 12", "ab", "日本"])
+def test_identical_texts_are_alike_in_all(text):
+    found = dict(zip(SIMILARITIES, features([(text, text)])[0]))
+    has_number = any(character.isdigit() for character in text)
+    assert found.pop("overlap of numbers") == pytest.approx(1 if has_number else 0.5)
+    assert list(found.values()) == pytest.approx([1] * 4)
+
+
+def test_texts_without_a_common_term_are_not_alike():
+    found = features([("12 xyz", "345 klm")])[0]
+    assert found[:4] == pytest.approx([0, 0, 0, 0])
+    assert found[4] == pytest.approx(7 / 8)
+
+
+def test_a_rare_term_says_more_than_one_that_all_texts_have():
+    pairs = [(f"product name{i}", f"product word{i}") for i in range(20)]
+    known = Similarities.of_texts(pairs, 2)
+    common, rare = known.features([("product x", "product y"), ("zyx x", "zyx y")])[:, 2]
+    assert common < 0.1 < rare
+
+
+def test_nothing_is_known_without_characters_in_chinese_words():
+    found = dict(zip(SIMILARITIES, features([PAIRS[4]])[0]))
+    assert found["cosine of words"] > 0.5
+
+
+def test_no_rows():
+    assert features([]).shape == (0, 5)
+    assert Similarities.of_texts([], 2).n_texts == 0
