@@ -16,8 +16,11 @@ that counts them, or are an error.
 class DicePairClassifier(TextClassifier):
     """Classify pairs of texts with a fine-tuned transformer.
 
-    It reads both texts together and, if its tokenizer puts a token between them, each by itself.
-    The fit starts from a logistic regression on the encoder's states of the single texts.
+    The transformer reads both texts together. If its tokenizer puts a token between them, it also
+    reads each text by itself; a logistic regression on the states of these is where the fit begins.
+    What the texts share in characters, words and numbers gives a share of the log-odds, in training
+    and in prediction. The training pairs decide how large it is; ``choices_`` has it as
+    ``similarities``.
 
     X is a list, Series or object array of 2-tuples of str, a table of two columns or an (n, 2)
     object array; y has a label for each pair. ``score`` is F1: of ``pos_label`` if there are two

@@ -157,7 +157,8 @@ class SavedEstimator(SharedParameters):
 
         - tagger: ``logits`` of shape (batch, length, n_classes), of each piece; a word is tagged
           on its first one.
-        - classifiers: ``logits`` of shape (batch, n_classes).
+        - classifiers: ``logits`` of shape (batch, n_classes). To these, a pair classifier adds
+          similarities of the texts, which the file does not have.
         - extractor: ``start_logits`` and ``end_logits`` of shape (batch, length), of each piece.
         - query tagger: these, and ``match_logits`` of shape (batch, length, length). An entity goes
           from the word of piece i to that of piece j if ``start_logits[i]``, ``end_logits[j]`` and
