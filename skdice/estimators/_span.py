@@ -222,7 +222,7 @@ class DiceSpanExtractor(TextEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         owner = type(self).__name__
-        if self.loss in ("ce", "auto") or is_over_positions(self.loss):
+        if self.loss in ("ce", "auto", "cv") or is_over_positions(self.loss):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight

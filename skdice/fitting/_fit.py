@@ -4,7 +4,7 @@ import copy
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from ..losses import Loss
+from ..losses import Loss, LossName
 from ..nn import (
     Encoder,
     NotFiniteError,
@@ -47,6 +47,8 @@ from .auto import Choices, Facts
 
 # Folds in which a decision is tuned on the training rows.
 N_FOLDS = 5
+# Losses that "cv" compares.
+_CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
 # Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
 _N_TEACHERS = 3
 # Training texts that a fit looks at, at a time, for what it has found.
@@ -147,9 +149,12 @@ def fit(
     seed = _shared_seed(settings)
     rng = np.random.default_rng(seed)
     reader, encoder = read_model(task, settings)
-    choices, facts = Choices(), first_facts(task, settings, rows, reader, encoder)
-    chosen = {name: choices.choose(name, facts) for name in task.open}
-    task = replace(task, **chosen).learn(rows, reader)
+    choices = Choices()
+    if settings.loss == "cv":
+        learned, _ = _learn(task, settings, rows, reader, encoder, Choices())
+        splits = split_folds(learned, rows, N_FOLDS, seed)
+        settings = _with_best_loss(task, settings, rows, valid, unlabeled, splits, choices)
+    task, facts = _learn(task, settings, rows, reader, encoder, choices)
 
     training, held_out = rows.split(settings.validation_fraction, rng, task.strata(rows))
     given, n_rows = valid, len(training)
@@ -225,6 +230,15 @@ def fit(
     except BaseException as error:
         raise FitStopped(trained, error) from error
     return replace(trained, is_interrupted=False)
+
+
+def _learn(
+    task: Task, settings: Settings, rows: Rows, reader: Reader, encoder: Encoder, choices: Choices
+) -> tuple[Task, Facts]:
+    """Choose what a task has left open and learn its classes; return the first facts, too."""
+    facts = first_facts(task, settings, rows, reader, encoder)
+    chosen = {name: choices.choose(name, facts) for name in task.open}
+    return replace(task, **chosen).learn(rows, reader), facts
 
 
 def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
@@ -414,17 +428,11 @@ def out_of_fold_scores(
     part. Two folds at least, or a ValueError.
     """
     found: list[Any] = [None] * len(rows)
-    asked = _without_folds(task)
-    for train, test in splits or split_folds(task, rows, n_folds, _shared_seed(settings)):
-        # Callbacks collect what they see of one fit.
-        callbacks = clone(settings.callbacks, safe=False)
-        of_part = replace(settings, runtime="torch", callbacks=callbacks)
+    splits = splits or split_folds(task, rows, n_folds, _shared_seed(settings))
+    for part, logits, test in _fold_fits(task, settings, rows, valid, unlabeled, splits):
         with warnings.catch_warnings():
-            # What is wrong with rows, the fit of all rows has said.
-            warnings.simplefilter("ignore", UserWarning)
-            part = unstopped(fit, asked, of_part, rows.take(train).used(), valid, unlabeled)
-            test_rows = rows.take(test)
-            scores = part.task.scores(test_rows.X, part.reader, part.logits(of_part))
+            warnings.simplefilter("ignore", UserWarning)  # The fit of all rows says it.
+            scores = part.task.scores(rows.take(test).X, part.reader, logits)
         known, classes = part.task.class_names, task.class_names
         if task.head in ("tokens", "sequence", "pair") and known != classes:
             lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
@@ -432,6 +440,50 @@ def out_of_fold_scores(
         for i, score in zip(test, scores):
             found[i] = score
     return found
+
+
+def _fold_fits(
+    task: Task,
+    settings: Settings,
+    rows: Rows,
+    valid: Rows | None,
+    unlabeled: Rows | None,
+    splits: Splits,
+) -> Iterator[tuple[Fitted, Logits, np.ndarray]]:
+    """Fit the training rows of each split; yield the fit, its network and the test rows."""
+    asked = _without_folds(task)
+    for train, test in splits:
+        # Callbacks collect what they see of one fit.
+        callbacks = clone(settings.callbacks, safe=False)
+        of_part = replace(settings, runtime="torch", callbacks=callbacks)
+        with warnings.catch_warnings():
+            # What is wrong with rows, the fit of all rows has said.
+            warnings.simplefilter("ignore", UserWarning)
+            part = unstopped(fit, asked, of_part, rows.take(train).used(), valid, unlabeled)
+        yield part, part.logits(of_part), test
+
+
+def _with_best_loss(
+    task: Task,
+    settings: Settings,
+    rows: Rows,
+    valid: Rows | None,
+    unlabeled: Rows | None,
+    splits: Splits,
+    choices: Choices,
+) -> Settings:
+    """Return settings with the loss that has the better mean score in the folds."""
+    means = {}
+    for name in _CV_LOSSES:
+        tried = replace(settings, loss=name, checkpoint_dir=None)
+        scores = []
+        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, splits):
+            scores.append(part.task.validator(rows.take(test), part.reader)(logits))
+        means[name] = float(np.mean(scores))
+    best = max(means, key=lambda name: means[name])
+    shown = " and ".join(f"{name} has {mean:.3f}" for name, mean in means.items())
+    choices.note("loss", best, f"In {len(splits)} folds of the rows {shown} ({task.metric_name}).")
+    return replace(settings, loss=best)
 
 
 def unstopped(function: Any, *args: Any, **options: Any) -> Fitted:
