@@ -55,10 +55,6 @@ _N_TEACHERS = 3
 _CHUNK_TEXTS = 64
 # Share of the steps after which the loss of a fit must have fallen.
 _FIRST_LOOK = 0.3
-_SIMILARITIES = (
-    "Their share of the log-odds, beside the network: it is the best one for the training pairs, "
-    "out of five folds."
-)
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -171,11 +167,12 @@ def fit(
     start = None
     if isinstance(task, ClassifyingPairs) and task.compares(reader):
         start = begin_pairs(task, settings, reader, training, seed)
+        # A task that has learned already, as those of folds, has similarities of other rows.
+        task = replace(task, similarities=start.similarities if start else None)
         if start is not None:
-            task = replace(task, similarities=start.similarities)
             facts = replace(facts, compares=start.slope is not None)
             share = round(1 - start.similarities.share, 2)
-            choices.note("similarities", share, _SIMILARITIES)
+            choices.note("similarities", share, start.why)
     if unlabeled is not None:
         training = with_taught(task, settings, training, unlabeled, valid, seed)
     lesson = task.lesson(training, reader, settings.negative_ratio is not None)
@@ -321,7 +318,8 @@ def _first_look(facts: Facts, pace: Pace) -> int | None:
     A head that begins trained has little to learn in its first epochs.
     """
     epoch = math.ceil(_FIRST_LOOK * pace.max_epochs)
-    return epoch if facts.lr is None and epoch > 1 and not facts.compares else None
+    begins_trained = facts.compares or facts.has_trained_head
+    return epoch if facts.lr is None and epoch > 1 and not begins_trained else None
 
 
 def _train(
@@ -336,8 +334,11 @@ def _train(
         is_dead = isinstance(error, NotLearningError | NotFiniteError)
         if not is_dead or plan.settings.lr != "auto":
             raise
-    lr, third = plan.pace.lr, replace(plan.pace, lr=plan.pace.lr / 3, head_lr=plan.pace.head_lr / 3)
+    lr, third = plan.pace.lr, replace(plan.pace, lr=plan.pace.lr / 3)
     choices.note("lr", third.lr, f"With {lr:g} the fit learned nothing. {error}")
+    if plan.settings.head_lr is None:
+        third = replace(third, head_lr=plan.pace.head_lr / 3)
+        choices.note("head_lr", third.head_lr, "It is a third of the first choice, as lr is.")
     warnings.warn(
         f"With the learning rate {lr:g} the fit learned nothing, so it started again with "
         f"{third.lr:.2g}. {error}",
@@ -531,7 +532,8 @@ def with_taught(
 ) -> Rows:
     """Return training rows twice, and then those without labels, as three networks label them.
 
-    Each of these has the weight of its least sure label. Of the fit of these networks the progress
+    Each of these weighs as much as its least sure label is probable, times the mean weight of the
+    training rows. Of the fit of these networks the progress
     alone is shown: the fit that follows warns of the same.
     """
     teacher = replace(
@@ -550,7 +552,8 @@ def with_taught(
         fitted = unstopped(fit, asked, teacher, rows.used(), held_out, kind="teacher")
         logits = fitted.logits(teacher)
         labels, sureness = fitted.task.label(unlabeled.X, fitted.reader, logits)
-    taught = replace(unlabeled, y=labels, weight=sureness.astype(np.float32)).used()
+    weight = sureness * (1.0 if rows.weight is None else rows.weight.mean())
+    taught = replace(unlabeled, y=labels, weight=weight.astype(np.float32)).used()
     return rows.join(rows).join(taught)
 
 

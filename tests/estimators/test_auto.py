@@ -432,6 +432,23 @@ class TestNoDeadFit:
         assert tagger.lr_ == 1e-12
         assert not any("started again" in str(each.message) for each in caught)
 
+    def test_a_head_rate_that_is_given_stays(self, tiny_bert, constants):
+        constants(lr=1e-12, lowest_lr=1e-12)
+        for head_lr in (1e-9, None):
+            with pytest.warns(UserWarning, match="started again"):
+                tagger = self.tagger(tiny_bert, head_lr=head_lr).fit(*easy_corpus(16))
+            expected = 5 * tagger.lr_ if head_lr is None else head_lr
+            assert tagger.net_.head_lr == pytest.approx(expected)
+            value = tagger.choices_.set_index("parameter")["value"]
+            assert value.get("head_lr", head_lr) == tagger.net_.head_lr
+
+    def test_a_trained_head_has_little_to_learn(self, tiny_bert, tmp_path, constants):
+        self.tagger(tiny_bert, lr=1e-3).fit(*easy_corpus(16)).save_pretrained(tmp_path)
+        constants(lr=1e-12, lowest_lr=1e-12)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", ".*started again")
+            self.tagger(tmp_path).fit(*easy_corpus(16))
+
     def test_the_second_fit_is_one_with_that_rate(self, tiny_bert, constants):
         constants(lr=1e-12, lowest_lr=1e-12)
         with pytest.warns(UserWarning, match="started again"):
