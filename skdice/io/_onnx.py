@@ -161,8 +161,10 @@ def _check_installed(what: str, *packages: str) -> None:
 
 def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
     """Return a ``torch.onnx.ONNXProgram`` for any number of rows and pieces."""
+    import onnxscript.optimizer
+
     try:
-        return torch.onnx.export(
+        program = torch.onnx.export(
             graph,
             kwargs=dict(inputs),
             dynamo=True,
@@ -176,6 +178,10 @@ def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
         raise ValueError(
             f"torch {torch.__version__} cannot export the architecture {architecture} to ONNX."
         ) from error
+    # The exporter leaves weights to be transposed that several layers share, as those of pairs are,
+    # and what is not stated as a weight is not quantised. A second pass states them.
+    onnxscript.optimizer.optimize(program.model)
+    return program
 
 
 def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> dict[str, Tensor]:

@@ -118,8 +118,8 @@ def add_adapters(transformer: Any, config: Any, head: Iterable[nn.Parameter]) ->
         }
         raise ValueError(
             f"The 'peft_config' parameter does not fit {type(transformer).__name__}. peft says: "
-            f"{error} What target_modules can name are the linear layers "
-            f"{', '.join(sorted(linear))}."
+            f"{str(error).rstrip('.')}. target_modules may be 'all-linear', or name some of the "
+            f"linear layers {', '.join(sorted(linear))}."
         ) from error
     for parameter in head:
         parameter.requires_grad_(True)

@@ -307,7 +307,7 @@ class TestTogether:
         (peft.PeftConfig(), "Got a PeftConfig instead"),
         (
             peft.LoraConfig(target_modules=["q_proj"]),
-            "does not fit BertForTokenClassification.*linear layers dense, key, query, value",
+            "fit BertForTokenClassification.*'all-linear'.*linear layers dense, key, query, value",
         ),
         (peft.VeraConfig(), "Got a VeraConfig instead"),
         (peft.LoraConfig(init_lora_weights="pissa"), "take another init_lora_weights"),

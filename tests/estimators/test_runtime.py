@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from torch import nn
 
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
@@ -18,6 +19,7 @@ from skdice.io import _onnx, onnx_network
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
 from ..spies import encoded_rows
+from ..tiny_models import build_bert
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package)
@@ -108,6 +110,18 @@ def test_int8_is_close_and_smaller(estimator, case, family):
     assert found != pytest.approx(expected, abs=1e-6)
     assert int8_one._network_bytes() < onnx_one._network_bytes()
     assert onnx_one._network_bytes() > torch_one._network_bytes() * 0.9
+
+
+def test_int8_of_weights_that_read_three_texts(tmp_path):
+    """A pair classifier reads a pair and both texts, with the same weights."""
+    model = build_bert(tmp_path, hidden_size=128, num_hidden_layers=1)
+    finder, X, y = make("pairs", model, runtime="onnx-int8")
+    finder.fit(X, y).predict(X)
+    layers = finder.net_.module_.transformer.base_model.encoder.modules()
+    weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
+    saved = finder.set_params(runtime="torch")._network_bytes()
+    saved -= finder.set_params(runtime="onnx-int8")._network_bytes()
+    assert saved > 0.5 * sum(weight.nbytes for weight in weights)
 
 
 def test_windows_and_decisions(estimator):
