@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,16 +93,16 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     run = {"own": score(final)}
     if protocol.tune_threshold:
         start = time.perf_counter()
-        # The score of single texts is accuracy; the F1 of the table is what is tuned.
-        metric = partial(_f1, final) if protocol.task == "texts" else None
+        metric = None
+        if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
+
+            def metric(y_true: Any, y_pred: Any) -> float:
+                return final._task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
+
         tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
         fit_seconds += time.perf_counter() - start
         run["tuned"] = score(tuned)
     return run
-
-
-def _f1(final: TextEstimator, y_true: Any, y_pred: Any) -> float:
-    return final._task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
 
 def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
