@@ -9,7 +9,7 @@ from sklearn.metrics import precision_recall_curve
 
 from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDisplay
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
-from skdice.text._decoding import Entity
+from skdice.text import Entity
 
 from .tagged_sentences import CHUNK_TAGS, EntityTagger, corpora
 

@@ -23,7 +23,7 @@ from sklearn.model_selection import KFold
 from skdice.model_selection import _storage
 from skdice.model_selection._storage import open_storage
 
-from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search
+from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search, trials_of
 
 STORAGES = ["journal", "sqlite", "postgresql"]
 
@@ -72,10 +72,6 @@ def storage(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/study.db"
     return request.getfixturevalue("postgresql")
-
-
-def trials_of(storage, name="skdice"):
-    return optuna.load_study(study_name=name, storage=open_storage(storage)).trials
 
 
 def wait_for_fit(lines):
