@@ -161,8 +161,6 @@ def _check_installed(what: str, *packages: str) -> None:
 
 def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
     """Return a ``torch.onnx.ONNXProgram`` for any number of rows and pieces."""
-    import onnxscript.optimizer
-
     try:
         program = torch.onnx.export(
             graph,
@@ -180,7 +178,7 @@ def trace(graph: _Graph, inputs: Mapping[str, Tensor]) -> Any:
         ) from error
     # The exporter leaves weights to be transposed that several layers share, as those of pairs are,
     # and what is not stated as a weight is not quantised. A second pass states them.
-    onnxscript.optimizer.optimize(program.model)
+    program.optimize()
     return program
 
 

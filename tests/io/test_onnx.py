@@ -214,7 +214,8 @@ def quick(exported, monkeypatch):
         shutil.copy(path, new)
 
     graph = SimpleNamespace(all_nodes=list)
-    program = SimpleNamespace(model=SimpleNamespace(metadata_props={}, graph=graph), save=save)
+    model = SimpleNamespace(metadata_props={}, graph=graph)
+    program = SimpleNamespace(model=model, save=save, optimize=lambda: None)
     monkeypatch.setattr(torch.onnx, "export", lambda *args, **kwargs: program)
     return estimator, program
 
