@@ -3,7 +3,7 @@
 from ._entity_confusion import EntityConfusionDisplay
 from ._entity_curve import EntityPrecisionRecallDisplay
 from ._imbalance import imbalance_report
-from ._loss_displays import LossComparisonDisplay, LossDerivativeDisplay
+from ._loss_displays import LossComparisonDisplay, LossDerivativeDisplay, TrainingCurveDisplay
 from ._runtimes import compare_runtimes
 from ._tagging_errors import TaggingErrors
 
@@ -13,6 +13,7 @@ __all__ = [
     "LossComparisonDisplay",
     "LossDerivativeDisplay",
     "TaggingErrors",
+    "TrainingCurveDisplay",
     "compare_runtimes",
     "imbalance_report",
 ]
