@@ -3,11 +3,13 @@
 import numbers
 from collections.abc import Callable, Mapping, Sequence, Set
 from reprlib import repr as short_repr
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
+
+from ._typing import ObjectArray, T
 
 Span = tuple[int, int, str]
 _SPAN_KEYS = {"start", "end", "label"}
@@ -33,6 +35,14 @@ def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
     """Return sentences as lists of words; ``first_row`` is the number of the first in errors."""
     sentences = check_rows(X, "X", "lists of words")
     return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
+
+
+def object_array(rows: Sequence[T]) -> ObjectArray[T]:
+    """Return a 1-D object array of the rows, also if all of them have one length."""
+    array: Any = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        array[i] = row
+    return cast("ObjectArray[T]", array)
 
 
 def column_names(X: Any) -> list[Any] | None:

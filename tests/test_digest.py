@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
+from skdice._inputs import object_array
 from skdice.losses import DiceLoss
-from skdice.tasks import object_array
 
 SENTENCES = [["john", "saw"], ["oslo"], []]
 RAGGED = object_array(SENTENCES)

@@ -1,4 +1,7 @@
-"""Files are replaced as a whole or not at all; what is no file is written to directly."""
+"""Files are replaced under their names; what is no file is written to directly.
+
+That a write that fails changes nothing is in datasets/test_failed_writes.py.
+"""
 
 import os
 import subprocess
@@ -7,20 +10,6 @@ import sys
 import pytest
 
 from skdice._files import write_file
-
-from .limits import limited_file_size
-
-
-@pytest.mark.parametrize("is_new", [True, False])
-def test_a_write_that_fails_changes_nothing(tmp_path, is_new):
-    path = tmp_path / "a.txt"
-    if not is_new:
-        path.write_bytes(b"old")
-    with limited_file_size(1000), pytest.raises(OSError, match="File too large"):
-        write_file(path, b"x" * 3000)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == (
-        {} if is_new else {"a.txt": b"old"}
-    )
 
 
 def test_names_links_and_permissions(tmp_path):

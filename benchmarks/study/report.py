@@ -101,7 +101,8 @@ def primary(done: pd.DataFrame) -> pd.DataFrame:
         for encoder, part in pairs[name].groupby("encoder", sort=False):
             mean, low, high, _ = corpora_interval(part)
             line = {"the defaults to": name, "encoders": str(encoder), "pairs": str(len(part))}
-            lines.append(line | {"F1": f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]", "p (Holm)": ""})
+            interval = f"{mean:+.1f}" if np.isnan(low) else f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+            lines.append(line | {"F1": interval, "p (Holm)": ""})
     return pd.DataFrame(lines)
 
 
@@ -120,17 +121,23 @@ def cells_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
-    """Return the differences of each cell of the primary contrasts."""
-    lines = []
+    """Return the differences of each cell of the primary contrasts; a standard error in brackets.
+
+    It is that of drawing the test rows again.
+    """
+    lines: dict[tuple[str, str], dict[str, str]] = {}
     for name, is_tuned in BASELINES.items():
         pairs = differences(done, is_tuned)
         for (encoder, corpus), cell in pairs.groupby(["encoder", "corpus"], sort=False):
             error = np.mean([rows_error(pair, rows) for _, pair in cell.iterrows()])
-            line = {"encoder": encoder, "corpus": corpus, "the defaults to": name}
-            line |= {"F1": f"{cell['f1'].mean():.1f}", "took": ", ".join(set(cell["took_loss"]))}
-            line |= {"difference, over draws": draws_interval(cell["difference"])}
-            lines.append(line | {"standard error of test rows": f"{error:.1f}"})
-    return pd.DataFrame(lines)
+            line = lines.setdefault((encoder, corpus), {"encoder": encoder, "corpus": corpus})
+            line["draws"] = str(len(cell["draw"].unique()))
+            line["loss"] = ", ".join(sorted(set(cell["took_loss"]))).replace("Loss", "")
+            line["F1"] = f"{cell['f1'].mean():.1f}"
+            line["CPU s"] = f"{cell['cpu_seconds'].mean():.0f}"
+            line[f"to {name}"] = f"{draws_interval(cell['difference'])} ({error:.1f})"
+            line[f"its CPU s{' ' * is_tuned}"] = f"{cell['cpu_seconds_other'].mean():.0f}"
+    return pd.DataFrame(lines.values()).fillna("")
 
 
 def settings_table(done: pd.DataFrame) -> pd.DataFrame:
@@ -149,12 +156,12 @@ def report(done: pd.DataFrame, rows: Path) -> str:
     """Return all tables of what is finished; ``rows`` is the directory of the counts."""
     tables = {
         "The primary contrasts": primary(done),
-        "Their cells": pairs_table(done, rows),
+        "Cells of the primary contrasts": pairs_table(done, rows),
         "Tuned cross-entropy": settings_table(done),
     }
-    tables |= {part: cells_table(runs_of(done, part)) for part in PARTS if part != "first draw"}
+    tables |= {part: cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
     shown = [
-        f"## {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}"
+        f"### {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}"
         for title, table in tables.items()
         if len(table)
     ]

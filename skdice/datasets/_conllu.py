@@ -63,7 +63,15 @@ def read_conllu(path: FilePath, *, tag: str = "upos") -> tuple[list[list[str]], 
                     raise ValueError(count_columns(fields, line, "\t", "10"))
                 node, word, value = fields[0], fields[1], fields[_COLUMNS[tag]]
                 if node == str(len(words) + 1):
-                    _check_word(word, tag, value)
+                    if not word:
+                        raise ValueError("the word (column 2) is empty.")
+                    if value in ("", "_"):
+                        other = "xpos" if tag == "upos" else "upos"
+                        raise ValueError(
+                            f"the word {shorten(word)} has no {tag} tag (column "
+                            f"{_COLUMNS[tag] + 1} is {value!r}); perhaps the file has {other} "
+                            f"tags: tag={other!r}."
+                        )
                     # Words and tags recur: one object for each saves most of the memory.
                     words.append(sys.intern(word))
                     tags.append(sys.intern(value))
@@ -90,14 +98,3 @@ def _find_last_covered(node: str, n_words: int, last: int) -> int:
         f"got the ID {shorten(node)}, expected the word {following}, one multi-word token that "
         f"starts with it, or an empty node after the word before ({n_words}.1).{hint}"
     )
-
-
-def _check_word(word: str, tag: str, value: str) -> None:
-    if not word:
-        raise ValueError("the word (column 2) is empty.")
-    if value in ("", "_"):
-        other = "xpos" if tag == "upos" else "upos"
-        raise ValueError(
-            f"the word {shorten(word)} has no {tag} tag (column {_COLUMNS[tag] + 1} is {value!r}); "
-            f"perhaps the file has {other} tags: tag={other!r}."
-        )

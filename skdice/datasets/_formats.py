@@ -52,10 +52,8 @@ def find_format(path: FilePath, *, encoding: str = "utf-8") -> str | None:
 def _find_json_lines(text: str) -> str | None:
     line = first_line(text.lstrip())
     try:
-        row = json.loads(line) if line.startswith("{") else None
+        row = json.loads(line) if line.startswith("{") else {}
     except (ValueError, RecursionError):  # An object of several lines.
-        return None
-    if not isinstance(row, dict):
         return None
     if "tokens" in row:
         return "tagged json"

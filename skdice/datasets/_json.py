@@ -24,7 +24,8 @@ def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
     Objects may also stand in several lines each without a list around them.
     """
-    text = _read(path)
+    # Strings of JSON have no line ends in them, and between values all kinds are the same.
+    text = LINE_END.sub("\n", read_text(path))
     position = _skip_space(text, 0)
     is_list = text.startswith("[", position)
     position = _skip_space(text, position + is_list)
@@ -86,11 +87,6 @@ def write_objects(path: FilePath, objects: Iterable[dict[str, Any]], *, as_list:
     lines = [json.dumps(value, ensure_ascii=False) for value in objects]
     content = "[\n" + ",\n".join(lines) + "\n]\n" if as_list else "".join(f"{s}\n" for s in lines)
     write_text(path, content)
-
-
-def _read(path: FilePath) -> str:
-    # Strings of JSON have no line ends in them, and between values all kinds are the same.
-    return LINE_END.sub("\n", read_text(path))
 
 
 def _skip_space(text: str, position: int) -> int:

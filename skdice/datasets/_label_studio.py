@@ -110,7 +110,10 @@ def read_label_studio(
             elif value.get("labels", []) == []:
                 rows.leave_out("regions without a label", row)
             else:
-                found += _list_mentions(where, value)
+                shown = get_field(where, value, "text", str) if "text" in value else None
+                start, end = (get_field(where, value, side, int) for side in ("start", "end"))
+                labels = get_field(where, value, "labels", list)
+                found += [Mention(where, start, end, label, shown) for label in labels]
         if task == "entities":
             rows.add(texts[0], find_spans(texts[0], found))
         else:
@@ -218,13 +221,6 @@ def _find_text_keys(
         f"{place}: cannot tell which of the data to read. Its strings are {strings}. Say it, such "
         f"as in read_label_studio(path, task={task!r}, text={example})."
     )
-
-
-def _list_mentions(place: str, value: dict[str, Any]) -> list[Mention]:
-    shown = get_field(place, value, "text", str) if "text" in value else None
-    labels = get_field(place, value, "labels", list)
-    start, end = (get_field(place, value, side, int) for side in ("start", "end"))
-    return [Mention(place, start, end, label, shown) for label in labels]
 
 
 def write_label_studio(

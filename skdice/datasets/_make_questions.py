@@ -166,7 +166,10 @@ def _draw_facts(
     n_words = sum(len(text.split()) for text in facts)
     for relation, given in chain(plan, ((rng.choice(RELATIONS), nothing) for _ in count())):
         fact = query
-        while fact.tell() in facts or _answers(fact, query, known):
+        # No other fact may answer the question.
+        while fact.tell() in facts or (
+            fact.relation == query.relation and fact.values.items() >= known.items()
+        ):
             fact = draw_fact(rng, names, relation, given)
         n_words += len(fact.tell().split())
         # Half of the facts tell a year, in two words.
@@ -174,7 +177,3 @@ def _draw_facts(
             break
         facts[fact.tell()] = fact
     return list(facts.values())
-
-
-def _answers(fact: Fact, query: Fact, known: Mapping[str, str]) -> bool:
-    return fact.relation == query.relation and fact.values.items() >= known.items()

@@ -49,7 +49,8 @@ def read_squad(path: FilePath) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
         the file, and the line or the place, such as ``data[0]['paragraphs'][2]['qas'][1]``. A
         question that has no ``"answers"`` at all is an error, unless it is impossible to answer.
     """
-    rows, answers = [], []
+    rows: list[tuple[str | int, str, str, str]] = []
+    answers: list[SquadAnswer] = []
     for _, file, content in read_objects(path):
         for i, article in enumerate(get_field(file, content, "data", list)):
             place = f"{file}, data[{i}]"
@@ -59,7 +60,12 @@ def read_squad(path: FilePath) -> tuple[pd.DataFrame, npt.NDArray[np.object_]]:
                 for at, question in _iterate(where, paragraph, "qas"):
                     text = get_field(at, question, "question", str)
                     rows.append((get_field(at, question, "id", str, int), title, text, context))
-                    answers.append(_read_answers(at, question))
+                    key = "is_impossible"
+                    is_impossible = key in question and get_field(at, question, key, bool)
+                    gold = [] if is_impossible else list(_iterate(at, question, "answers"))
+                    texts = [get_field(here, one, "text", str) for here, one in gold]
+                    starts = [get_field(here, one, "answer_start", int) for here, one in gold]
+                    answers.append({"text": texts, "answer_start": starts})
     if not rows:
         raise ValueError(f"{os.fspath(path)}: the file has no questions.")
     return make_question_table(rows, answers)
@@ -74,17 +80,6 @@ def make_question_table(
     y = np.empty(len(answers), dtype=object)
     y[:] = answers
     return X, y
-
-
-def _read_answers(place: str, question: dict[str, Any]) -> SquadAnswer:
-    texts: list[str] = []
-    starts: list[int] = []
-    key = "is_impossible"
-    if key not in question or not get_field(place, question, key, bool):
-        for where, answer in _iterate(place, question, "answers"):
-            texts.append(get_field(where, answer, "text", str))
-            starts.append(get_field(where, answer, "answer_start", int))
-    return {"text": texts, "answer_start": starts}
 
 
 def _iterate(place: str, value: Any, key: str) -> Iterator[tuple[str, Any]]:

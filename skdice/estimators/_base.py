@@ -100,11 +100,11 @@ class TextEstimator(SavedEstimator):
             indices or a mask of rows of X.
         unlabeled : rows as those of X, or a function that returns them, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
-            these rows; then the estimator learns from both, each of these rows with the probability
-            of its least sure label as its weight. Takes about five times as long. For
-            ``DiceTokenTagger`` and the classifiers. In cross-validation of scikit-learn pass a
-            function without arguments: scikit-learn splits a list of as many rows as X has with its
-            folds, and ``fit`` cannot tell.
+            these rows; then the estimator learns from both. Each of these rows has as its weight
+            the probability of its least sure label times the mean of ``sample_weight``. Takes about
+            five times as long. For ``DiceTokenTagger`` and the classifiers. In cross-validation of
+            scikit-learn pass a function without arguments: scikit-learn splits a list of as many
+            rows as X has with its folds, and ``fit`` cannot tell.
 
         Returns
         -------

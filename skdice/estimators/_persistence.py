@@ -236,8 +236,10 @@ def _read_task(estimator: Any, manifest: Manifest) -> Task:
         if not _is_of(value, hints[name]):
             raise ValueError(f"{name!r} of the task is {value!r:.200}")
     task: Task = kind(**saved)
-    if task.open:
-        raise ValueError(f"{task.open[0]!r} of the task is missing")
+    try:
+        task.check_learned()
+    except Exception as error:  # Each type of value has errors of its own.
+        raise ValueError(f"the task cannot be of a fit: {error!r}") from error
     return task
 
 
@@ -392,7 +394,7 @@ def _load_head(module: Any, directory: Path) -> None:
             f"left over or of another shape ({len(unmatched)} in all). Save the estimator again."
         )
     module.load_state_dict(head, strict=False)
-    for name, weight in module.named_parameters():
+    for name, weight in module.state_dict().items():
         # The sum is finite as well unless it overflows, and takes a tenth of the time.
         if not (torch.isfinite(weight.sum()) or torch.isfinite(weight).all()):
             raise ValueError(

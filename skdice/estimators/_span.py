@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._inputs import column_names
+from .._inputs import column_names, object_array
 from .._parameters import check_number, number, option, parametrised
 from .._typing import Answers, ObjectArray, Questions
 from ..losses import Loss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
-from ..tasks import Answering, object_array
+from ..tasks import Answering
 from ..text import Answer
 from ._base import TextEstimator
 
@@ -222,7 +222,7 @@ class DiceSpanExtractor(TextEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         owner = type(self).__name__
-        if self.loss in ("ce", "auto") or is_over_positions(self.loss):
+        if self.loss in ("ce", "auto", "cv") or is_over_positions(self.loss):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}
             if isinstance(self.loss, Loss):
                 weights["class_weight of the loss"] = self.loss.class_weight

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._inputs import check_tags, check_token_lists
+from .._inputs import check_tags, check_token_lists, object_array
 from .._parameters import (
     Parameter,
     check_option,
@@ -16,7 +16,7 @@ from .._parameters import (
     parametrised,
 )
 from .._typing import ObjectArray, TokenLists
-from ..tasks import Tagging, object_array
+from ..tasks import Tagging
 from ..text import EncodedDataset, Entity
 from ._words import WordTagger
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from .._inputs import check_texts, check_token_lists, describe, list_some
+from .._inputs import check_texts, check_token_lists, describe, list_some, object_array
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
-from ..tasks import object_array
 from ..text import (
     Entity,
     Splitter,

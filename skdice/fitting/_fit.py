@@ -4,7 +4,7 @@ import copy
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from ..losses import Loss
+from ..losses import Loss, LossName
 from ..nn import (
     Encoder,
     NotFiniteError,
@@ -47,16 +47,14 @@ from .auto import Choices, Facts
 
 # Folds in which a decision is tuned on the training rows.
 N_FOLDS = 5
+# Losses that "cv" compares.
+_CV_LOSSES: tuple[LossName, ...] = ("ce", "dice")
 # Networks that label rows without labels (benchmarks/RESULTS.md, "Self-training").
 _N_TEACHERS = 3
 # Training texts that a fit looks at, at a time, for what it has found.
 _CHUNK_TEXTS = 64
 # Share of the steps after which the loss of a fit must have fallen.
 _FIRST_LOOK = 0.3
-_SIMILARITIES = (
-    "Their share of the log-odds, beside the network: it is the best one for the training pairs, "
-    "out of five folds."
-)
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
 
@@ -147,9 +145,12 @@ def fit(
     seed = _shared_seed(settings)
     rng = np.random.default_rng(seed)
     reader, encoder = read_model(task, settings)
-    choices, facts = Choices(), first_facts(task, settings, rows, reader, encoder)
-    chosen = {name: choices.choose(name, facts) for name in task.open}
-    task = replace(task, **chosen).learn(rows, reader)
+    choices = Choices()
+    if settings.loss == "cv":
+        learned, _ = _learn(task, settings, rows, reader, encoder, Choices())
+        splits = split_folds(learned, rows, N_FOLDS, seed)
+        settings = _with_best_loss(task, settings, rows, valid, unlabeled, splits, choices)
+    task, facts = _learn(task, settings, rows, reader, encoder, choices)
 
     training, held_out = rows.split(settings.validation_fraction, rng, task.strata(rows))
     given, n_rows = valid, len(training)
@@ -166,11 +167,12 @@ def fit(
     start = None
     if isinstance(task, ClassifyingPairs) and task.compares(reader):
         start = begin_pairs(task, settings, reader, training, seed)
+        # A task that has learned already, as those of folds, has similarities of other rows.
+        task = replace(task, similarities=start.similarities if start else None)
         if start is not None:
-            task = replace(task, similarities=start.similarities)
             facts = replace(facts, compares=start.slope is not None)
             share = round(1 - start.similarities.share, 2)
-            choices.note("similarities", share, _SIMILARITIES)
+            choices.note("similarities", share, start.why)
     if unlabeled is not None:
         training = with_taught(task, settings, training, unlabeled, valid, seed)
     lesson = task.lesson(training, reader, settings.negative_ratio is not None)
@@ -225,6 +227,15 @@ def fit(
     except BaseException as error:
         raise FitStopped(trained, error) from error
     return replace(trained, is_interrupted=False)
+
+
+def _learn(
+    task: Task, settings: Settings, rows: Rows, reader: Reader, encoder: Encoder, choices: Choices
+) -> tuple[Task, Facts]:
+    """Choose what a task has left open and learn its classes; return the first facts, too."""
+    facts = first_facts(task, settings, rows, reader, encoder)
+    chosen = {name: choices.choose(name, facts) for name in task.open}
+    return replace(task, **chosen).learn(rows, reader), facts
 
 
 def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
@@ -307,7 +318,8 @@ def _first_look(facts: Facts, pace: Pace) -> int | None:
     A head that begins trained has little to learn in its first epochs.
     """
     epoch = math.ceil(_FIRST_LOOK * pace.max_epochs)
-    return epoch if facts.lr is None and epoch > 1 and not facts.compares else None
+    begins_trained = facts.compares or facts.has_trained_head
+    return epoch if facts.lr is None and epoch > 1 and not begins_trained else None
 
 
 def _train(
@@ -322,8 +334,11 @@ def _train(
         is_dead = isinstance(error, NotLearningError | NotFiniteError)
         if not is_dead or plan.settings.lr != "auto":
             raise
-    lr, third = plan.pace.lr, replace(plan.pace, lr=plan.pace.lr / 3, head_lr=plan.pace.head_lr / 3)
+    lr, third = plan.pace.lr, replace(plan.pace, lr=plan.pace.lr / 3)
     choices.note("lr", third.lr, f"With {lr:g} the fit learned nothing. {error}")
+    if plan.settings.head_lr is None:
+        third = replace(third, head_lr=plan.pace.head_lr / 3)
+        choices.note("head_lr", third.head_lr, "It is a third of the first choice, as lr is.")
     warnings.warn(
         f"With the learning rate {lr:g} the fit learned nothing, so it started again with "
         f"{third.lr:.2g}. {error}",
@@ -414,17 +429,11 @@ def out_of_fold_scores(
     part. Two folds at least, or a ValueError.
     """
     found: list[Any] = [None] * len(rows)
-    asked = _without_folds(task)
-    for train, test in splits or split_folds(task, rows, n_folds, _shared_seed(settings)):
-        # Callbacks collect what they see of one fit.
-        callbacks = clone(settings.callbacks, safe=False)
-        of_part = replace(settings, runtime="torch", callbacks=callbacks)
+    splits = splits or split_folds(task, rows, n_folds, _shared_seed(settings))
+    for part, logits, test in _fold_fits(task, settings, rows, valid, unlabeled, splits):
         with warnings.catch_warnings():
-            # What is wrong with rows, the fit of all rows has said.
-            warnings.simplefilter("ignore", UserWarning)
-            part = unstopped(fit, asked, of_part, rows.take(train).used(), valid, unlabeled)
-            test_rows = rows.take(test)
-            scores = part.task.scores(test_rows.X, part.reader, part.logits(of_part))
+            warnings.simplefilter("ignore", UserWarning)  # The fit of all rows says it.
+            scores = part.task.scores(rows.take(test).X, part.reader, logits)
         known, classes = part.task.class_names, task.class_names
         if task.head in ("tokens", "sequence", "pair") and known != classes:
             lowest = min((float(row.min()) for row in scores if row.size), default=0.0)
@@ -432,6 +441,50 @@ def out_of_fold_scores(
         for i, score in zip(test, scores):
             found[i] = score
     return found
+
+
+def _fold_fits(
+    task: Task,
+    settings: Settings,
+    rows: Rows,
+    valid: Rows | None,
+    unlabeled: Rows | None,
+    splits: Splits,
+) -> Iterator[tuple[Fitted, Logits, np.ndarray]]:
+    """Fit the training rows of each split; yield the fit, its network and the test rows."""
+    asked = _without_folds(task)
+    for train, test in splits:
+        # Callbacks collect what they see of one fit.
+        callbacks = clone(settings.callbacks, safe=False)
+        of_part = replace(settings, runtime="torch", callbacks=callbacks)
+        with warnings.catch_warnings():
+            # What is wrong with rows, the fit of all rows has said.
+            warnings.simplefilter("ignore", UserWarning)
+            part = unstopped(fit, asked, of_part, rows.take(train).used(), valid, unlabeled)
+        yield part, part.logits(of_part), test
+
+
+def _with_best_loss(
+    task: Task,
+    settings: Settings,
+    rows: Rows,
+    valid: Rows | None,
+    unlabeled: Rows | None,
+    splits: Splits,
+    choices: Choices,
+) -> Settings:
+    """Return settings with the loss that has the better mean score in the folds."""
+    means = {}
+    for name in _CV_LOSSES:
+        tried = replace(settings, loss=name, checkpoint_dir=None)
+        scores = []
+        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, splits):
+            scores.append(part.task.validator(rows.take(test), part.reader)(logits))
+        means[name] = float(np.mean(scores))
+    best = max(means, key=lambda name: means[name])
+    shown = " and ".join(f"{name} has {mean:.3f}" for name, mean in means.items())
+    choices.note("loss", best, f"In {len(splits)} folds of the rows {shown} ({task.metric_name}).")
+    return replace(settings, loss=best)
 
 
 def unstopped(function: Any, *args: Any, **options: Any) -> Fitted:
@@ -479,7 +532,8 @@ def with_taught(
 ) -> Rows:
     """Return training rows twice, and then those without labels, as three networks label them.
 
-    Each of these has the weight of its least sure label. Of the fit of these networks the progress
+    Each of these weighs as much as its least sure label is probable, times the mean weight of the
+    training rows. Of the fit of these networks the progress
     alone is shown: the fit that follows warns of the same.
     """
     teacher = replace(
@@ -498,7 +552,8 @@ def with_taught(
         fitted = unstopped(fit, asked, teacher, rows.used(), held_out, kind="teacher")
         logits = fitted.logits(teacher)
         labels, sureness = fitted.task.label(unlabeled.X, fitted.reader, logits)
-    taught = replace(unlabeled, y=labels, weight=sureness.astype(np.float32)).used()
+    weight = sureness * (1.0 if rows.weight is None else rows.weight.mean())
+    taught = replace(unlabeled, y=labels, weight=weight.astype(np.float32)).used()
     return rows.join(rows).join(taught)
 
 

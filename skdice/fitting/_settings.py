@@ -85,12 +85,13 @@ _GAMMA = f"Set losses: smoothing. Focal loss: focusing exponent. {_OWN_DEFAULT}"
 _CE_WEIGHT = f"Weight of cross-entropy that is mixed into a set loss. {_OWN_DEFAULT}"
 _K = 'Constant of the "log" class weights, which it selects; 3 by default.'
 _LOSS = """
-"auto", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
+"auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
 (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
 tagger it is "dice" if entities are so rare that epochs are sampled (``negative_ratio``), or if the
 training data has at most 800 of them, unless the encoder has at most six layers and there are more
 than 15 words outside entities for each word inside; in a query tagger it is "dice"; otherwise it is
-"ce". ``loss_`` is the loss that was used, ``choices_`` says why.
+"ce". "cv" takes cross-entropy or dice, whichever has the better mean score in five folds of the
+rows: ten more models are fitted. ``loss_`` is the loss that was used, ``choices_`` says why.
 """
 _MEMORY = """
 About how many optimiser steps the sums of a set loss given by name are taken over
@@ -228,7 +229,7 @@ class Settings:
         None
     )
     loss: Annotated[
-        Literal["auto"] | LossName | Loss,
+        Literal["auto", "cv"] | LossName | Loss,
         Parameter("str or skdice.losses.Loss", _LOSS, on_card=False),
     ] = "auto"
     class_weight: Annotated[

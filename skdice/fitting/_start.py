@@ -23,6 +23,10 @@ _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
 # States say something if they raise the log-likelihood of the labels by as much: the two parameters
 # that scale their scores gain one by chance.
 _LEAST_GAIN = 2.0
+# Why the similarities have their share of the log-odds.
+_IS_BEST = "It is the best share of the log-odds for the training pairs, out of five folds."
+_IS_HALF = "The encoder says nothing of the pairs before training, so both have the same share."
+_IS_ZERO = "A class has a single training pair, so no fold shows what similarities are worth."
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +41,14 @@ class Start:
     bias : ndarray or None
     similarities : Similarities
         With their regression, and the share of the network.
+    why : str
+        Why the network has this share.
     """
 
     slope: np.ndarray | None
     bias: np.ndarray | None
     similarities: Similarities
+    why: str
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
@@ -76,7 +83,8 @@ def start_pairs(
     target : ndarray of shape (n_pairs,)
         Class indices.
     weight : ndarray of shape (n_pairs,)
-        Pairs with weight 0 count for nothing.
+        Pairs with weight 0 count for nothing. Weights whose mean is less than 1 are scaled: else
+        all pairs together would say less than a few do.
     n_classes : int
 
     Returns
@@ -84,6 +92,7 @@ def start_pairs(
     Start or None
         None if a class is missing or the states are not finite: training says so.
     """
+    weight = weight / min(1.0, weight[weight > 0].mean())
     order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
     by_class = [order[target[order] == c][:_MOST_ROWS] for c in range(n_classes)]
     rows = np.sort(np.concatenate(by_class))
@@ -103,7 +112,7 @@ def start_pairs(
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
     if fewest < 2:
-        return Start(slope, bias, similarities)
+        return Start(slope, bias, similarities, _IS_ZERO)
     folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
     of_states = _out_of_fold(_on_states(), states, known, balanced, folds)
     scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, known, weights)
@@ -113,12 +122,12 @@ def start_pairs(
     )
     gain = _likelihood(of_states, known, weights) - weights @ np.log(share[known])
     if gain < _LEAST_GAIN:
-        return Start(None, None, similarities._replace(share=0.5))
+        return Start(None, None, similarities._replace(share=0.5), _IS_HALF)
     likelihood = np.array(
         [_likelihood((1 - s) * of_similar + s * of_states, known, weights) for s in _SHARES]
     )
     network = round(float(softmax(likelihood) @ _SHARES), 2)
-    return Start(slope, bias, similarities._replace(share=network))
+    return Start(slope, bias, similarities._replace(share=network), _IS_BEST)
 
 
 def _on_states() -> Any:

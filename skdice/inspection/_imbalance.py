@@ -1,6 +1,5 @@
 """Counts of negatives and positives, over all of a data set and for each of its classes."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,7 +18,6 @@ from ..text import are_chunk_tags
 _HAN = "\u3400-\u9fff"
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _CHARACTER_TOKEN = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+|[^\\w\\s]")
-_Row = tuple[int, int | None, int | None, float]  # count, negatives, positives, ratio
 
 
 def imbalance_report(
@@ -100,11 +98,7 @@ def imbalance_report(
     counts = _count_items(rows, has_tags)
     n_items = counts.total()
     negatives = _count_negatives(counts, has_tags)
-    if negatives is None:
-        summary: _Row = (n_items, None, None, max(counts.values()) / min(counts.values()))
-    else:
-        summary = _row(n_items, negatives)
-    return _make_frame(summary, list(counts.items()), n_items)
+    return _make_frame(n_items, negatives, list(counts.items()), n_items)
 
 
 def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
@@ -171,8 +165,8 @@ def _report_indicator(matrix: np.ndarray, names: Sequence[Hashable]) -> pd.DataF
             f"only 0 and 1."
         )
     positives = matrix.astype(np.int64).sum(axis=0).tolist()
-    summary = _row(matrix.size, matrix.size - sum(positives))
-    return _make_frame(summary, list(zip(names, positives)), len(matrix))
+    n_zeros = matrix.size - sum(positives)
+    return _make_frame(matrix.size, n_zeros, list(zip(names, positives)), len(matrix))
 
 
 def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
@@ -218,7 +212,7 @@ def _report_answers(rows: Sequence[object], contexts: Sequence[str]) -> pd.DataF
         negatives += max(_count_tokens(context) - 2 * has_answer, 0)
     classes = [("start", n_answerable), ("end", n_answerable), ("other", negatives)]
     n_tokens = negatives + 2 * n_answerable
-    return _make_frame(_row(n_tokens, negatives), classes, n_tokens)
+    return _make_frame(n_tokens, negatives, classes, n_tokens)
 
 
 def _count_tokens(context: str) -> int:
@@ -228,21 +222,21 @@ def _count_tokens(context: str) -> int:
     return n_words
 
 
-def _row(count: int, negatives: int) -> _Row:
-    positives = count - negatives
-    return count, negatives, positives, negatives / positives if positives else math.inf
-
-
-def _make_frame(summary: _Row, classes: Sequence[tuple[Any, int]], n_items: int) -> pd.DataFrame:
-    """Put the summary above the one-versus-rest rows of the classes."""
+def _make_frame(
+    count: int, negatives: int | None, classes: list[tuple[Any, int]], n_items: int
+) -> pd.DataFrame:
+    """Put the whole, with its negatives if it has two sides, above one row for each class."""
     try:
-        classes = sorted(classes, key=lambda item: (-item[1], item[0]))
+        classes.sort(key=lambda item: (-item[1], item[0]))
     except TypeError:  # names of several types
-        classes = sorted(classes, key=lambda item: (-item[1], str(item[0])))
-    rows = [summary, *((n, *_row(n_items, n_items - n)[1:]) for _, n in classes)]
+        classes.sort(key=lambda item: (-item[1], str(item[0])))
+    positives = None if negatives is None else count - negatives
+    rows = [(count, negatives, positives), *((n, n_items - n, n) for _, n in classes)]
     # An object index keeps names as they are: 1 beside "all".
-    index = pd.Index(["all"] + [name for name, _ in classes], dtype=object, name="class")
-    frame = pd.DataFrame(rows, columns=["count", "negatives", "positives", "ratio"], index=index)
-    return frame.astype(
-        {"count": "int64", "negatives": "Int64", "positives": "Int64", "ratio": "float64"}
-    )
+    index = pd.Index(["all", *(name for name, _ in classes)], dtype=object, name="class")
+    frame = pd.DataFrame(rows, columns=["count", "negatives", "positives"], index=index)
+    frame = frame.astype({"count": "int64", "negatives": "Int64", "positives": "Int64"})
+    frame["ratio"] = (frame["negatives"] / frame["positives"]).astype("float64")
+    if negatives is None:
+        frame.iloc[0, 3] = classes[0][1] / classes[-1][1]
+    return frame

@@ -37,50 +37,9 @@ _PAGES = Environment(
 )
 
 
-def join_words(words: Sequence[str]) -> str:
-    """Join words by spaces, but in scripts that are written without them by nothing."""
-    gaps = ["", *(_gap(left, right) for left, right in pairwise(words))]
-    return "".join(gap + word for gap, word in zip(gaps, words))
-
-
 def _gap(left: str, right: str) -> str:
+    """Return what stands between two words: a space, nothing in scripts written without them."""
     return "" if _UNSPACED.match(left[-1:]) and _UNSPACED.match(right[:1]) else " "
-
-
-def render_page(
-    sentences: Sequence[Sequence[str]],
-    pairs: Sequence[Sequence[EntityPair]],
-    summary: pd.DataFrame,
-    rows: Sequence[int],
-    title: str,
-) -> str:
-    """Return the page of a `TaggingErrors`: the sentences `rows`, counts and scores of all.
-
-    A ``<mark>`` is a run of words with the same gold and predicted entity, of class ``gold``,
-    ``predicted`` or both. ``<sup>`` is the gold label, ``<sub>`` the predicted one; a correct
-    entity has the latter only.
-    """
-    totals, wrong = Counter[str](), Counter[str]()
-    for pair in (pair for row_pairs in pairs for pair in row_pairs):
-        labels = {span.label for span in pair.spans}
-        totals.update(labels)
-        wrong.update(labels if pair.kind != "correct" else ())
-    kinds = summary.iloc[0].to_dict()
-    n_pairs = sum(kinds.values())
-    shown, first_entity = [], 0
-    for row in rows:
-        shown.append((row, list(_mark(sentences[row], pairs[row], first_entity))))
-        first_entity += len(pairs[row])
-    page = _PAGES.get_template("_error_page.html").render(
-        title=title,
-        kinds=kinds,
-        n_gold=n_pairs - kinds.get("spurious", 0),
-        n_predicted=n_pairs - kinds.get("missed", 0),
-        labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
-        n_sentences=len(sentences),
-        sentences=shown,
-    )
-    return f"{page}\n"
 
 
 def _mark(
@@ -270,9 +229,31 @@ class TaggingErrors:
         is_right = [all(pair.kind == "correct" for pair in row) for row in self.pairs]
         wrong_first = sorted(range(len(is_right)), key=is_right.__getitem__)
         rows = sorted(wrong_first[:max_sentences])
-        page = render_page(self.sentences, self.pairs, self.summary(), rows, title)
+        totals, wrong = Counter[str](), Counter[str]()
+        for pair in (pair for row_pairs in self.pairs for pair in row_pairs):
+            labels = {span.label for span in pair.spans}
+            totals.update(labels)
+            wrong.update(labels if pair.kind != "correct" else ())
+        kinds = self.summary().iloc[0].to_dict()
+        n_pairs = sum(kinds.values())
+        shown, first_entity = [], 0
+        for row in rows:
+            marked = _mark(self.sentences[row], self.pairs[row], first_entity)
+            shown.append((row, list(marked)))
+            first_entity += len(self.pairs[row])
+        # A <mark> is a run of words with the same gold and predicted entity, <sup> the gold label,
+        # <sub> the predicted one; a correct entity has the latter only.
+        page = _PAGES.get_template("_error_page.html").render(
+            title=title,
+            kinds=kinds,
+            n_gold=n_pairs - kinds.get("spurious", 0),
+            n_predicted=n_pairs - kinds.get("missed", 0),
+            labels=[(label, wrong[label], total) for label, total in sorted(totals.items())],
+            n_sentences=len(self.sentences),
+            sentences=shown,
+        )
         # Lone surrogates cannot be encoded; a browser shows the reference as a replacement mark.
-        encoded = page.encode("utf-8", errors="xmlcharrefreplace")
+        encoded = f"{page}\n".encode("utf-8", errors="xmlcharrefreplace")
         if path is not None:
             Path(path).write_bytes(encoded)
         return encoded.decode("utf-8")
@@ -302,7 +283,9 @@ def _make_frame(
     records = []
     for row, (words, row_pairs) in enumerate(zip(sentences, pairs)):
         for pair in row_pairs:
-            text = join_words(words[pair.start : max(span.end for span in pair.spans)])
+            text = words[pair.start]
+            for before, word in pairwise(words[pair.start : max(span.end for span in pair.spans)]):
+                text += _gap(before, word) + word
             sides = (*(pair.gold or nothing), *(pair.predicted or nothing))
             records.append((row, pair.kind, *sides, text))
     names = [f"{side}_{what}" for side in ("gold", "predicted") for what in EntitySpan._fields]

@@ -50,7 +50,7 @@ LOSS_PARAMETERS = ("alpha", "beta", "gamma", "memory", "ce_weight")
 def loss_parameters(name: str) -> tuple[str, ...]:
     """Return which of alpha, beta, gamma, memory and ce_weight the named loss takes.
 
-    "auto" has none: an estimator chooses the loss from its training rows.
+    "auto" and "cv" have none: an estimator chooses the loss from its training rows.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def loss_parameters(name: str) -> tuple[str, ...]:
     >>> loss_parameters("tversky")
     ('alpha', 'beta', 'gamma', 'memory', 'ce_weight')
     """
-    if isinstance(name, str) and name == "auto":
+    if isinstance(name, str) and name in ("auto", "cv"):
         return ()
     if not isinstance(name, str) or name not in _CLASSES:
-        allowed = ", ".join(repr(known) for known in ("auto", *LOSS_NAMES))
+        allowed = ", ".join(repr(known) for known in ("auto", "cv", *LOSS_NAMES))
         raise ValueError(
             f"The 'loss' parameter must be one of {{{allowed}}} or a skdice.losses.Loss object. "
             f"Got {name!r} instead."
@@ -127,8 +127,8 @@ def make_loss(name: str, *, binary: bool = False, **parameters: Any) -> Loss:
     SelfAdjustingDiceLoss(alpha=1.0, average='macro', background=None,
                           level='example', memory=0.0, square_denominator=False)
     """
-    if name == "auto":
-        raise ValueError("loss='auto' is chosen by an estimator, from its training rows.")
+    if name in ("auto", "cv"):
+        raise ValueError(f"loss={name!r} is chosen by an estimator, from its training rows.")
     loss_parameters(name)
     preset = _PRESETS.get(name, {})
     if name == "dsc-official" and not binary:

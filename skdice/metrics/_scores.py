@@ -181,7 +181,11 @@ def entity_classification_report(
     labels, counts = _count_all(rows)
     report = _tabulate(labels, counts, zero_division)
     if confidence_level is not None:
-        lows, highs = _f1_intervals(rows, labels, zero_division, confidence_level)
+        of_rows = count_by_label(rows, labels).reshape(len(rows), -1)
+        sums = resampled_sums(of_rows, _N_RESAMPLES, 0).astype(np.int64)
+        drawn = (_tabulate(labels, sum_.reshape(3, -1), zero_division) for sum_ in sums)
+        f1 = [[row["f1-score"] for row in table.values()] for table in drawn]
+        lows, highs = interval(np.array(f1), confidence_level)
         for name, low, high in zip(report, lows.tolist(), highs.tolist()):
             report[name] |= {"f1-score low": low, "f1-score high": high}
     if output_dict:
@@ -333,17 +337,6 @@ def _tabulate(
         rows[f"{average} avg"] = _average(counts, average, zero_division)
     header = ("precision", "recall", "f1-score", "support")
     return {name: dict(zip(header, row)) for name, row in rows.items()}
-
-
-def _f1_intervals(
-    rows: list[_Row], labels: list[str], zero_division: float, confidence_level: float
-) -> NDArray[np.float64]:
-    """Return the ends of the intervals of F1 of each type and average, (2, n_names)."""
-    counts = count_by_label(rows, labels).reshape(len(rows), -1)
-    sums = resampled_sums(counts, _N_RESAMPLES, 0).astype(np.int64)
-    tables = (_tabulate(labels, sum_, zero_division) for sum_ in sums.reshape(len(sums), 3, -1))
-    scores = [[row["f1-score"] for row in table.values()] for table in tables]
-    return interval(np.array(scores), confidence_level)
 
 
 def interval(scores: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:

@@ -1,6 +1,5 @@
 """Fair comparison of losses: the same rows, budget and seeds for all of them."""
 
-import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import indexable_rows
+from .._parameters import check_number, check_option
 from ..estimators import TextEstimator
 from ..losses import Loss
 from ..metrics import read_answers
@@ -222,10 +222,7 @@ def _check_losses(losses: Any, suffixes: Sequence[str], baseline: str) -> dict[s
             raise TypeError(f"{expected}; got {label!r} among them.{hint}")
     labels = [f"{label}{suffix}" for label, _ in entries for suffix in suffixes]
     _check_unique("losses", labels)
-    if baseline not in labels:
-        raise ValueError(
-            f"baseline must be one of {{{', '.join(map(repr, labels))}}}; got {baseline!r}."
-        )
+    check_option("compare_losses", "baseline", baseline, labels)
     return {label: _check_entry(label, entry) for label, entry in entries}
 
 
@@ -254,8 +251,7 @@ def _check_seeds(seeds: Any) -> list[int]:
     if not seeds:
         raise ValueError("seeds must have at least one int; got none.")
     for seed in seeds:
-        if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or seed < 0:
-            raise ValueError(f"seeds must be ints of at least 0; got {seed!r}.")
+        check_number("compare_losses", "seeds", seed, low=0, integer=True)
     _check_unique("seeds", seeds)
     return [int(seed) for seed in seeds]
 

@@ -10,11 +10,10 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_sample_weight, indexable_rows, list_some
+from .._inputs import check_sample_weight, indexable_rows, list_some, object_array
 from .._pipeline import weight_parameter
 from ..estimators import check_partition
 from ..fitting import in_columns
-from ..tasks import object_array
 
 
 def cross_val_predict_proba(

@@ -177,8 +177,7 @@ class LossComparison:
         # A style sheet, with ids that change, would get lost where HTML is pasted.
         return styler.to_html(exclude_styles=True, table_attributes='style="text-align: right"')
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
     def plot(self, ax: Any = None, *, metric: str = "f1") -> Any:
         """Draw the means with their intervals and the single seeds.

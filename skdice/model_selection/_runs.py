@@ -6,9 +6,8 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -29,15 +28,8 @@ from ._space import switch_loss
 HELD_OUT_FRACTION = 0.15
 
 
-class Scored(NamedTuple):
-    """A decision of a fitted estimator: the seconds that it took, and its counts."""
-
-    fit_seconds: float
-    counts: RowCounts
-
-
-# With its "own" decision and, if asked for, with a "tuned" one.
-LossRun = dict[str, Scored]
+# The seconds of the fit and the counts: with its "own" decision and, if asked for, a "tuned" one.
+LossRun = dict[str, tuple[float, RowCounts]]
 
 
 @dataclass(frozen=True)
@@ -86,24 +78,23 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     final = text_estimator(estimator)
     X_test = _transform(estimator, protocol.X_test)
 
-    def score(decided: Any) -> Scored:
+    def count(decided: Any) -> RowCounts:
         predicted = decided.predict(X_test)
-        counts = decided._task.count_rows(protocol.task, protocol.y_test, predicted)
-        return Scored(fit_seconds, counts)
+        return decided._task.count_rows(protocol.task, protocol.y_test, predicted)
 
-    run = {"own": score(final)}
+    run = {"own": (fit_seconds, count(final))}
     if protocol.tune_threshold:
         start = time.perf_counter()
-        # The score of single texts is accuracy; the F1 of the table is what is tuned.
-        metric = partial(_f1, final) if protocol.task == "texts" else None
+        metric = None
+        if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
+
+            def metric(y_true: Any, y_pred: Any) -> float:
+                return final._task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
+
         tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
         fit_seconds += time.perf_counter() - start
-        run["tuned"] = score(tuned)
+        run["tuned"] = fit_seconds, count(tuned)
     return run
-
-
-def _f1(final: TextEstimator, y_true: Any, y_pred: Any) -> float:
-    return final._task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
 
 def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
@@ -176,21 +167,19 @@ class RunCache:
         with np.load(path, allow_pickle=False) as file:
             known = json.loads(str(file["known"]))
             run = {
-                part: Scored(float(seconds), RowCounts(known["task"], file[part]))
+                part: (float(seconds), RowCounts(known["task"], file[part]))
                 for part, seconds in known["fit_seconds"].items()
             }
-        for scored in run.values():
-            scored.counts.of_all_rows()
-            if len(scored.counts.counts) != self.n_rows:
+        for _, counts in run.values():
+            counts.of_all_rows()
+            if len(counts.counts) != self.n_rows:
                 raise ValueError(f"expected the counts of {self.n_rows} rows")
         return run
 
     def save(self, key: tuple[str, int], run: LossRun) -> None:
         """Write a finished run; nobody ever sees half of it."""
-        known = {
-            "task": run["own"].counts.task,
-            "fit_seconds": {part: scored.fit_seconds for part, scored in run.items()},
-        }
-        arrays: dict[str, Any] = {part: scored.counts.counts for part, scored in run.items()}
+        seconds = {part: fit_seconds for part, (fit_seconds, _) in run.items()}
+        known = {"task": run["own"][1].task, "fit_seconds": seconds}
+        arrays: dict[str, Any] = {part: counts.counts for part, (_, counts) in run.items()}
         with replacing_file(self.paths[key]) as new, open(new, "wb") as file:
             np.savez_compressed(file, known=np.array(json.dumps(known)), **arrays)

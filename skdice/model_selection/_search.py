@@ -235,9 +235,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         from ._trials import Objective
 
         check_consistent_length(X, y, sample_weight, groups)
-        space, first = self.space, None
-        if space is None:
-            space, first = default_space(self.estimator)
+        space, first = (self.space, None) if self.space else default_space(self.estimator)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         fit_parameters = {}
         if sample_weight is not None:
@@ -331,8 +329,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     @available_if(_best_estimator_has("fit"))
     def score(self, X: Any, y: Any = None) -> float:
         """Score the best estimator by ``scoring``, or by its own ``score``."""
-        fitted = self._fitted()
-        return float(self.scorer_(fitted, X, y))
+        return float(self.scorer_(self._fitted(), X, y))
 
     @property
     def classes_(self) -> Any:
@@ -361,9 +358,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
+            setattr(tags, name, deepcopy(getattr(inner, name)))
         tags.input_tags = deepcopy(inner.input_tags)
         return tags

@@ -1,10 +1,8 @@
 """Cross-validation folds that share rare tags among them."""
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -116,8 +114,10 @@ class StratifiedTagKFold(KFold):
         return BaseCrossValidator.split(self, X, sentences, unit)
 
     def _iter_test_masks(self, X: Any, y: list[list[str]], groups: Any) -> Iterator[np.ndarray]:
+        if are_chunk_tags(list({tag for tags in y for tag in tags})):
+            y = [[tag[2:] for tag in tags if tag != "O"] for tags in y]
         rows: list[Counter[str]] = [Counter() for _ in range(groups.max() + 1)]
-        for unit, labels in zip(groups, _count_labels(y)):
+        for unit, labels in zip(groups, y):
             rows[unit].update(labels)
         order = np.arange(len(rows))
         if self.shuffle:
@@ -128,17 +128,31 @@ class StratifiedTagKFold(KFold):
 
     def _assign(self, rows: Sequence[Counter[str]], order: np.ndarray) -> np.ndarray:
         """Return the fold of each sentence, (n_sentences,); ties are broken by `order`."""
-        n_sentences = Counter(label for row in rows for label in row)
-        self._warn_about_rare(n_sentences)
-        labels = sorted(n_sentences, key=lambda label: (n_sentences[label], label))
-        rank = {label: i for i, label in enumerate(labels)}
-        ranked = [sorted((rank[label], count) for label, count in row.items()) for row in rows]
-        folds = _Folds(self.n_splits, len(labels), ranked)
-        for i in sorted(order.tolist(), key=lambda i: _placement(ranked[i])):
-            folds.place(i)
-        for label in range(len(labels)):
-            folds.spread(label)
-        return np.array(folds.assigned)
+        occurrences = Counter(label for row in rows for label in row)
+        self._warn_about_rare(occurrences)
+        labels = sorted(occurrences, key=lambda label: (occurrences[label], label))
+        # (n_sentences, n_labels + 1), the rarest label first; a last one, which all have, counts
+        # the sentences of a fold.
+        words = np.array([[*(row[label] for label in labels), 1] for row in rows], dtype=np.int32)
+        has = words > 0
+        rarest = has.argmax(axis=1)
+        in_turn = order[np.lexsort((-words[order, rarest[order]], rarest[order]))]
+        n_sentences = np.zeros((self.n_splits, len(labels) + 1), dtype=int)
+        n_words = np.zeros_like(n_sentences)
+        folds = np.empty(len(rows), dtype=int)
+        smallest, n_larger = divmod(len(rows), self.n_splits)
+        for i in in_turn:
+            sizes = n_sentences[:, -1]
+            is_full = sizes >= smallest + ((sizes > smallest).sum() < n_larger)
+            # Sizes before words: folds that drift apart fill up before the last labels are placed.
+            keys = n_words[:, rarest[i]], *n_sentences[:, has[i]].T[::-1], is_full
+            folds[i] = fold = np.lexsort(keys)[0]
+            n_sentences[fold] += has[i]
+            n_words[fold] += words[i]
+        for label, fold in np.ndindex(len(labels), self.n_splits):
+            if not n_sentences[fold, label] and n_sentences[:, label].max() > 1:
+                _supply(folds, n_sentences, has, fold, label)
+        return folds
 
     def _warn_about_rare(self, n_sentences: Counter[str]) -> None:
         rare = sorted(label for label, n in n_sentences.items() if n < self.n_splits)
@@ -153,89 +167,18 @@ class StratifiedTagKFold(KFold):
         )
 
 
-class _Folds:
-    """Folds that are being filled with sentences, `rows` of (label, number of words), rarest first.
-
-    Labels are numbers.
-    """
-
-    def __init__(
-        self, n_folds: int, n_labels: int, rows: Sequence[Sequence[tuple[int, int]]]
-    ) -> None:
-        self.rows = rows
-        self.assigned = [-1] * len(rows)
-        self.sizes = [0] * n_folds
-        self.smallest, self.n_larger = divmod(len(rows), n_folds)
-        self.sentences = [[0] * n_folds for _ in range(n_labels)]
-        self.words = [[0] * n_folds for _ in range(n_labels)]
-
-    def place(self, i: int) -> None:
-        """Put a sentence into the fold that lacks its labels most."""
-        has_room = self.smallest + (self.n_larger > 0)
-        open_folds = [fold for fold, size in enumerate(self.sizes) if size < has_room]
-        fold = min(open_folds, key=lambda fold: self._content(fold, self.rows[i]))
-        self.n_larger -= self.sizes[fold] == self.smallest
-        self.sizes[fold] += 1
-        self._move(i, fold)
-
-    def spread(self, label: int) -> None:
-        """Swap sentences until no fold lacks the label that could have it."""
-        for fold, n_sentences in enumerate(self.sentences[label]):
-            if not n_sentences and max(self.sentences[label]) > 1:
-                self._supply(fold, label)
-
-    def _content(self, fold: int, row: Sequence[tuple[int, int]]) -> tuple[list[int], int, int]:
-        """Return what a fold already has of a sentence's labels, the most important first."""
-        n_words = self.words[row[0][0]][fold] if row else 0
-        # Sizes before words: folds that drift apart fill up before the last labels are placed.
-        return [self.sentences[label][fold] for label, _ in row], self.sizes[fold], n_words
-
-    def _move(self, i: int, fold: int) -> None:
-        before, self.assigned[i] = self.assigned[i], fold
-        for label, n_words in self.rows[i]:
-            self.sentences[label][fold] += 1
-            self.words[label][fold] += n_words
-            if before >= 0:
-                self.sentences[label][before] -= 1
-                self.words[label][before] -= n_words
-
-    def _supply(self, fold: int, label: int) -> None:
-        """Swap a sentence with the label into the fold, if that makes labels be in more folds."""
-        with_label = [i for i, row in enumerate(self.rows) if any(label == own for own, _ in row)]
-        in_fold = [i for i, other in enumerate(self.assigned) if other == fold]
-        for i, j in product(with_label, in_fold):
-            if self._gain(i, j) + self._gain(j, i) > 0:
-                giver = self.assigned[i]
-                self._move(i, fold)
-                self._move(j, giver)
-                return
-
-    def _gain(self, i: int, j: int) -> int:
-        """Return in how many more folds the labels that only i has are if i and j are swapped."""
-        before, after = self.assigned[i], self.assigned[j]
-        common = {label for label, _ in self.rows[j]}
-        changed = [self.sentences[label] for label, _ in self.rows[i] if label not in common]
-        return sum((counts[after] == 0) - (counts[before] == 1) for counts in changed)
-
-
-def _placement(row: Sequence[tuple[int, int]]) -> tuple[float, int]:
-    """Return the sort key of a sentence: rarest label first, then most words with it."""
-    if not row:
-        return math.inf, 0
-    label, n_words = row[0]
-    return label, -n_words
-
-
-def _count_labels(sentences: Sequence[Sequence[str]]) -> list[Counter[str]]:
-    """Return how many words of each sentence have each label."""
-    rows = [Counter(tags) for tags in sentences]
-    tags = {tag for row in rows for tag in row}
-    if not are_chunk_tags(list(tags)):
-        return rows
-    types: list[Counter[str]] = []
-    for row in rows:
-        types.append(Counter())
-        for tag, n_words in row.items():
-            if tag != "O":
-                types[-1][tag[2:]] += n_words
-    return types
+def _supply(
+    folds: np.ndarray, n_sentences: np.ndarray, has: np.ndarray, fold: int, label: int
+) -> None:
+    """Swap a sentence with the label into the fold, if labels then are in more folds in all."""
+    inside = np.flatnonzero(folds == fold)
+    for i in np.flatnonzero(has[:, label]):
+        both = [folds[i], fold]
+        moved = has[i].astype(int) - has[inside]
+        after = n_sentences[both] + np.stack([-moved, moved], axis=1)  # For each swap of i.
+        gains = (after > 0).sum(axis=(1, 2)) > (n_sentences[both] > 0).sum()
+        if gains.any():
+            first = gains.argmax()
+            folds[[inside[first], i]] = both
+            n_sentences[both] = after[first]
+            return

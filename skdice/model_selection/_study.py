@@ -26,7 +26,6 @@ from .._digest import base_model_digests, digest, relevant_parameters
 from .._parameters import not_allowed
 from .._random_state import make_rng
 from ..text import active_reuse, reuse_work
-from ._costs import describe_cost
 from ._storage import only_search, open_storage, quiet_optuna, try_again
 from ._trials import ERROR, FOLDS, Objective, make_cv_results
 
@@ -191,7 +190,7 @@ def _progress(study: Study, n_trials: int, n_splits: int, n_jobs: int) -> Iterat
             folds = [t.user_attrs[FOLDS] for t in study.get_trials(False) if FOLDS in t.user_attrs]
             if folds and n_fits > 0:
                 seconds = folds[-1]["fit_time"][0] + folds[-1]["score_time"][0]
-                bar.write(describe_cost(n_fits, seconds, n_jobs), file=sys.stderr)
+                bar.write(_describe_cost(n_fits, seconds, n_jobs), file=sys.stderr)
                 n_fits = 0
             scores = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
             if scores:
@@ -212,6 +211,18 @@ def _progress(study: Study, n_trials: int, n_splits: int, n_jobs: int) -> Iterat
             show()
 
 
+def _describe_cost(n_fits: int, seconds: float, n_jobs: int) -> str:
+    """Say how long fits will take in all, from the seconds of one."""
+    total = n_fits * seconds / n_jobs
+    at_once = f", {n_jobs} at a time" if n_jobs > 1 else ""
+    return f"{n_fits} fits of about {_time(seconds)} each{at_once}: about {_time(total)} in all"
+
+
+def _time(seconds: float) -> str:
+    unit, size = next((u for u in (("h", 3600), ("min", 60)) if seconds >= 2 * u[1]), ("s", 1))
+    return f"{seconds / size:.1f} {unit}"
+
+
 def _to_memory(study: Study, storage: str) -> Study:
     """Return a copy of a study that needs no file."""
     name, memory = study.study_name, InMemoryStorage()
@@ -225,12 +236,11 @@ def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
     """Return ``cv_results_``; a failed fold is a FitFailedWarning, no score at all a ValueError."""
     counted = counted_trials(study)
     n_splits = len(objective.splits)
-    n_failed = {trial.number: trial.user_attrs[FOLDS]["n_failed"] for trial in counted}
-    failed = [trial for trial in counted if n_failed[trial.number]]
+    failed = [trial for trial in counted if trial.user_attrs[FOLDS]["n_failed"]]
     first = f" The first error: {failed[0].user_attrs[ERROR]}" if failed else ""
     trials = [trial for trial in counted if trial.state in _SCORED]
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if not any(n_failed[trial.number] < n_splits for trial in complete):
+    if all(trial.user_attrs[FOLDS]["n_failed"] == n_splits for trial in complete):
         raise ValueError(
             f"No trial was completed, so there are no best parameters: of {len(counted)} trials, "
             f"{len(failed)} failed and {len(trials) - len(complete)} were pruned.{first}"
@@ -283,13 +293,9 @@ class _MeanPruner(BasePruner):
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         fold = trial.last_step
         complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        others = [
-            other.intermediate_values[fold]
-            for other in complete
-            if fold in other.intermediate_values
-        ]
-        if fold is None or len(others) < _N_COMPLETE:
+        if fold is None or len(complete) < _N_COMPLETE:
             return False
+        others = [other.intermediate_values[fold] for other in complete]
         return trial.intermediate_values[fold] < float(np.median(others))
 
 

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,16 +144,21 @@ def make_cv_results(
     Folds not run are NaN, and so are mean and standard deviation of a candidate without all of its
     folds, which has the last rank: the mean of those that it ran would mislead.
     """
+
+    def table(name: str) -> np.ndarray:
+        columns = zip_longest(*(each[name] for each in folds), fillvalue=np.nan)
+        return np.array(list(columns), dtype=np.float64).T
+
     results: dict[str, Any] = {}
     for name in ("fit_time", "score_time"):
-        times = _table(folds, name, n_splits)
+        times = table(name)
         results[f"mean_{name}"] = np.nanmean(times, axis=1)
         results[f"std_{name}"] = np.nanstd(times, axis=1)
     for name in dict.fromkeys(name for each in parameters for name in each):
         results[f"param_{name}"] = _parameter_column(parameters, name)
     results["params"] = [dict(each) for each in parameters]
 
-    scores = _table(folds, "score", n_splits)
+    scores = table("score")
     for split in range(n_splits):
         results[f"split{split}_test_score"] = scores[:, split]
     results["mean_test_score"] = mean = scores.mean(axis=1)
@@ -162,20 +168,13 @@ def make_cv_results(
     return results
 
 
-def _table(folds: Sequence[Mapping[str, Sequence[float]]], name: str, n_splits: int) -> np.ndarray:
-    table = np.full((len(folds), n_splits), np.nan)
-    for row, each in zip(table, folds):
-        row[: len(each[name])] = each[name]
-    return table
-
-
 def _parameter_column(parameters: Sequence[Mapping[str, Any]], name: str) -> np.ma.MaskedArray:
     """Return the values of a parameter, masked where a candidate does not have it."""
-    values = {row: each[name] for row, each in enumerate(parameters) if name in each}
-    given = [*values.values()]
+    given = [each[name] for each in parameters if name in each]
     are_numbers = all(isinstance(value, int | float | np.number | np.bool_) for value in given)
     dtype = np.array(given).dtype if are_numbers else object
     column = np.ma.MaskedArray(np.empty(len(parameters), dtype=dtype), mask=True)
-    for row, value in values.items():
-        column[row] = value
+    for row, each in enumerate(parameters):
+        if name in each:
+            column[row] = each[name]
     return column

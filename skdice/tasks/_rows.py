@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
-from .._typing import ObjectArray, T
 
 
 @dataclass(frozen=True)
@@ -72,14 +71,6 @@ class Rows:
 
 def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
     return [rows[i] for i in index]
-
-
-def object_array(rows: Sequence[T]) -> ObjectArray[T]:
-    """Return a 1-D object array of the rows, also if all of them have one length."""
-    array: Any = np.empty(len(rows), dtype=object)
-    for i, row in enumerate(rows):
-        array[i] = row
-    return cast("ObjectArray[T]", array)
 
 
 def split_rows(

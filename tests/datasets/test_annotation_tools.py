@@ -19,7 +19,7 @@ from skdice.datasets import (
     write_label_studio,
     write_spacy_json,
 )
-from skdice.text._decoding import Entity
+from skdice.text import Entity
 
 TEXTS = [
     "Anna smiles.",

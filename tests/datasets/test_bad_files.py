@@ -6,6 +6,7 @@ import lzma
 import pytest
 
 from skdice.datasets import (
+    find_format,
     read_brat,
     read_conll,
     read_conllu,
@@ -18,8 +19,6 @@ from skdice.datasets import (
     read_squad,
     read_tagged_json,
 )
-from skdice.datasets._formats import find_format
-from skdice.datasets._json import read_objects
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 QUORA = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
@@ -266,26 +265,15 @@ def test_brat_names_file_and_line(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content, expected",
+    "form, n_rows",
     [
-        ("", []),
-        (" \n", []),
-        (" [ ] \n", []),
-        ('[{"a": 1},\n {"b": [2]}]', [{"a": 1}, {"b": [2]}]),
-        ('{"a": 1}', [{"a": 1}]),
-        ('{"a": 1}\r\n\r\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
-        ('{\n"a": 1\n}\n{\n"a": 2}', [{"a": 1}, {"a": 2}]),
-        ('\ufeff[{"a": 1}]', [{"a": 1}]),
-        ('{"a": "\u2028\x85 \U0001f600"}', [{"a": "\u2028\x85 \U0001f600"}]),
+        (" [{0},\n {0}] ", 2),
+        ("{0}", 1),
+        ("{0}\r\n\r\n{0}\n", 2),
+        ('{{\n"text": "a",\n"label": "x"\n}}\n{0}', 2),
+        ("\ufeff[{0}]", 1),
     ],
 )
-def test_json_lists_and_lines(write, content, expected):
-    assert [value for _, _, value in read_objects(write(content))] == expected
-
-
-def test_json_rows_and_places(write):
-    path = write('[\n{"a": 1}, {"a": 2},\n{"a":\n3}, {}]')
-    lines = [2, 2, 3, 4]
-    assert [(row, place) for row, place, _ in read_objects(path)] == [
-        (row, f"{path}, line {number}, row {row}") for row, number in enumerate(lines)
-    ]
+def test_json_lists_and_lines(write, form, n_rows):
+    path = write(form.format('{"text": "a", "label": "x"}'))
+    assert read_labeled_json(path)[0] == ["a"] * n_rows

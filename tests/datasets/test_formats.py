@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from skdice.datasets._formats import find_format
+from skdice.datasets import find_format
 
 CONLLU = "# text = Hi\n1\tHi\t_\tINTJ\tUH\t_\t_\t_\t_\t_\n\n"
 SQUAD = """{"data": [{"paragraphs": [{"context": "Anna.", "qas": [

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from skdice.datasets import (
+    find_format,
     read_brat,
     read_conll,
     read_conllu,
@@ -21,7 +22,6 @@ from skdice.datasets import (
     read_squad,
     read_tagged_json,
 )
-from skdice.datasets._formats import find_format
 
 CONLLU = "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tX" + "\t_" * 6 + "\n"
 SQUAD = {"data": [{"paragraphs": [{"context": "Anna.", "qas": [

@@ -1,6 +1,6 @@
 """make_tagging(nested=True): entities inside others, which no flat tagger can all give."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import combinations
 
 import pytest
@@ -75,18 +75,10 @@ def test_the_best_flat_choice_falls_short(parameters, low, high):
         assert low < best_flat_f1(y) < high
 
 
-def test_kinds_of_nests():
-    X, y = make_tagging(3000, nested=True, random_state=0)
-    nests = list(list_nests(X, y))
-    assert any(outer[0] == inner[0] for _, outer, inner in nests), "same first word"
-    assert any(outer[1] == inner[1] for _, outer, inner in nests), "same last word"
-    assert any(outer[2] == inner[2] == "LOC" for _, outer, inner in nests)
-    assert any((outer[2], inner[2]) == ("ORG", "LOC") for _, outer, inner in nests)
-    assert any((outer[2], inner[2]) == ("ORG", "PER") for _, outer, inner in nests)
+def test_levels():
+    _, y = make_tagging(3000, nested=True, random_state=0)
     depths = {sum(holds(outer, span) for outer in spans) for spans in y for span in spans}
     assert depths == {0, 1, 2, 3}
-    lengths = Counter(end - start for spans in y for start, end, _ in spans)
-    assert set(lengths) == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("n_types", [1, 2, 3, 7])

@@ -3,8 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from skdice.datasets import read_pairs
-from skdice.datasets._formats import find_format
+from skdice.datasets import find_format, read_pairs
 
 from .test_bad_files import GLUE, MRPC, QUORA
 

@@ -1,14 +1,19 @@
 """A cluster of two processes: prediction, joblib's backend and searches, and workers that die."""
 
+import multiprocessing
 import os
 import signal
+from unittest import mock
 
+import dask
 import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger, compare_losses
@@ -17,7 +22,6 @@ from skdice.distributed._part import Part
 
 from ..corpora import easy_corpus
 from ..model_selection.searched import Peak, X, Y, make_search
-from .clusters import local_cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -27,8 +31,23 @@ ARGUMENTS = {"columns": "words", "keep": "id", "verbose": 0}
 
 @pytest.fixture(scope="module")
 def client():
-    with local_cluster() as client:
-        yield client
+    """A cluster of two processes of one thread, without a dashboard."""
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0}
+    settings = {
+        "distributed.worker.multiprocessing-method": method,
+        # A busy machine takes longer than the usual 15 seconds to start a killed worker again.
+        "distributed.deploy.lost-worker-timeout": "120s",
+    }
+    with mock.patch.dict(os.environ, OMP_NUM_THREADS="1"), dask.config.set(settings):
+        if method == "forkserver":
+            # Imported once, not by every worker that starts anew.
+            get_mp_context().set_forkserver_preload(["distributed", "skdice.distributed"])
+        with (
+            LocalCluster(**options, dashboard_address=None, silence_logs=50) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
 
 
 @pytest.fixture(scope="module")

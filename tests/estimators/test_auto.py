@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_score
 
 from skdice import (
     DicePairClassifier,
@@ -14,7 +16,7 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice.fitting import CONSTANTS, RULES, Facts
-from skdice.losses import DiceLoss, TverskyLoss
+from skdice.losses import CrossEntropyLoss, DiceLoss, TverskyLoss
 from skdice.model_selection import DiceSearchCV, compare_losses
 from skdice.nn import Encoder
 
@@ -375,6 +377,39 @@ def test_choices_are_what_was_left_open(tiny_models, case):
     assert not open_ & set(left)
 
 
+class TestLossOutOfFold:
+    def test_it_is_the_one_with_the_better_mean_in_the_folds(self, tiny_models):
+        X, y = easy_corpus(40)
+        fast = {**FAST, "max_epochs": 4, "negative_ratio": None}
+        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **fast).fit(X, y)
+        folds = KFold(5, shuffle=True, random_state=0)
+        mean = {
+            name: cross_val_score(clone(tagger).set_params(loss=name), X, y, cv=folds).mean()
+            for name in ("ce", "dice")
+        }
+        best = max(mean, key=lambda name: mean[name])
+        assert mean["ce"] != mean["dice"]
+        assert tagger.choices_.set_index("parameter")["value"]["loss"] == best
+        why = why_of(tagger, "loss")
+        assert f"ce has {mean['ce']:.3f} and dice has {mean['dice']:.3f} (F1)" in why
+        same = clone(tagger).set_params(loss=best).fit(X, y)
+        assert list(map(list, same.predict(X))) == list(map(list, tagger.predict(X)))
+        assert tagger.get_params()["loss"] == "cv"
+
+    @pytest.mark.parametrize("case", CASES)
+    def test_every_estimator_takes_it(self, tiny_models, tmp_path, case):
+        estimator, X, y = make(case, tiny_models("bert"), loss="cv")
+        estimator.fit(X, y)
+        assert isinstance(estimator.loss_, CrossEntropyLoss | DiceLoss)
+        estimator.save_pretrained(tmp_path)
+        assert type(estimator).from_pretrained(tmp_path).get_params()["loss"] == "cv"
+
+    def test_values_of_a_loss_are_not_for_it(self, tiny_models):
+        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", gamma=2.0, **FAST)
+        with pytest.raises(ValueError, match="gamma"):
+            tagger.fit(*easy_corpus(10))
+
+
 class TestNoDeadFit:
     """A fit with an open rate whose loss does not fall starts again once with a third of it."""
 
@@ -396,6 +431,23 @@ class TestNoDeadFit:
             tagger = self.tagger(tiny_bert, lr=1e-12).fit(*easy_corpus(16))
         assert tagger.lr_ == 1e-12
         assert not any("started again" in str(each.message) for each in caught)
+
+    def test_a_head_rate_that_is_given_stays(self, tiny_bert, constants):
+        constants(lr=1e-12, lowest_lr=1e-12)
+        for head_lr in (1e-9, None):
+            with pytest.warns(UserWarning, match="started again"):
+                tagger = self.tagger(tiny_bert, head_lr=head_lr).fit(*easy_corpus(16))
+            expected = 5 * tagger.lr_ if head_lr is None else head_lr
+            assert tagger.net_.head_lr == pytest.approx(expected)
+            value = tagger.choices_.set_index("parameter")["value"]
+            assert value.get("head_lr", head_lr) == tagger.net_.head_lr
+
+    def test_a_trained_head_has_little_to_learn(self, tiny_bert, tmp_path, constants):
+        self.tagger(tiny_bert, lr=1e-3).fit(*easy_corpus(16)).save_pretrained(tmp_path)
+        constants(lr=1e-12, lowest_lr=1e-12)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", ".*started again")
+            self.tagger(tmp_path).fit(*easy_corpus(16))
 
     def test_the_second_fit_is_one_with_that_rate(self, tiny_bert, constants):
         constants(lr=1e-12, lowest_lr=1e-12)

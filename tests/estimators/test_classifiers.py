@@ -375,6 +375,25 @@ class TestSimilarities:
         assert 0 < share <= 1
         assert pairs.net_.module_.share.item() == pytest.approx(1 - share)
 
+    @pytest.mark.parametrize(
+        "X, y, why",
+        [
+            (*same_or_other(60), "best share"),
+            ([("same", "same")] * 60, y, "says nothing"),
+            (X, [0] * 59 + [1], "single training pair"),
+        ],
+    )
+    def test_choices_say_what_decided_their_share(self, X, y, why, tiny_bert):
+        choices = make_pairs(tiny_bert, **STILL).fit(X, y).choices_.set_index("parameter")
+        assert why in choices.loc["similarities", "why"]
+
+    def test_a_fold_has_none_of_the_fit_of_all_rows(self, tiny_bert):
+        """Here a fold trains on one of three groups, and has none of its own."""
+        groups = np.arange(60) % 3
+        y = self.y + 2 * groups
+        pairs = make_pairs(tiny_bert, **STILL, validation_fraction=0.5).fit(self.X, y)
+        tune_decision(pairs, self.X, y, cv=3, groups=groups)
+
     def test_texts_may_change_places(self, tiny_bert):
         pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
         similarities = pairs._task.similarities

@@ -112,7 +112,7 @@ def test_the_first_member_is_the_fit_of_that_seed(joined):
 
 def test_fits_repeat_also_side_by_side(joined, tmp_path):
     estimator, X, y = joined("texts")
-    with parallel_config("multiprocessing", n_jobs=2):
+    with parallel_config("loky", n_jobs=2):
         same = clone(estimator).fit(X, y)
     np.testing.assert_allclose(logits(same, X), logits(estimator, X), atol=1e-6)
     assert not same.interrupted_

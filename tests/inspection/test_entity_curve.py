@@ -1,5 +1,7 @@
 """EntityPrecisionRecallDisplay: curves by hand, against scikit-learn and the metrics."""
 
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -7,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_curve
 
+from skdice import DiceTokenTagger
 from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDisplay
 from skdice.metrics import entity_precision_recall_fscore_support, get_entities
-from skdice.text._decoding import Entity
+from skdice.text import Entity
 
-from .tagged_sentences import CHUNK_TAGS, EntityTagger, corpora
+from .tagged_sentences import CHUNK_TAGS, corpora
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC", "O"], []]
 SPANS = [[(0, 2, "PER"), (3, 4, "LOC")], [(1, 2, "LOC")], []]
@@ -20,6 +23,7 @@ FOUND = [
     [Entity(0, 1, "LOC", 0.6), Entity(2, 3, "ORG", 0.7)],
     [],
 ]
+TAGGER = SimpleNamespace(predict_spans=lambda X: FOUND)
 draw = EntityPrecisionRecallDisplay.from_predictions
 
 
@@ -163,7 +167,7 @@ def test_from_estimator():
     X = [["w"] * len(tags) for tags in TAGS]
     _, ax = plt.subplots()
     options = {"ax": ax, "labels": ["PER"]}
-    display = EntityPrecisionRecallDisplay.from_estimator(EntityTagger(FOUND), X, TAGS, **options)
+    display = EntityPrecisionRecallDisplay.from_estimator(TAGGER, X, TAGS, **options)
     assert display.ax_ is ax
     assert list(display.lines_) == ["PER"]
     assert display.micro.chosen == draw(TAGS, FOUND).micro.chosen
@@ -172,9 +176,9 @@ def test_from_estimator():
 @pytest.mark.parametrize(
     "estimator, y, error, message",
     [
-        (EntityTagger(FOUND), TAGS[1:], ValueError, "y must have one row for each sentence"),
-        (EntityTagger(FOUND), [["O"], *TAGS[1:]], ValueError, "row 0 of y"),
-        (EntityTagger, TAGS, TypeError, "predict_spans"),
+        (TAGGER, TAGS[1:], ValueError, "y must have one row for each sentence"),
+        (TAGGER, [["O"], *TAGS[1:]], ValueError, "row 0 of y"),
+        (DiceTokenTagger, TAGS, TypeError, "predict_spans"),
     ],
 )
 def test_bad_input_of_from_estimator(estimator, y, error, message):

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, settings
 
+from skdice import DiceTokenTagger
 from skdice.inspection import TaggingErrors
 from skdice.metrics import (
     entity_precision_recall_fscore_support,
@@ -126,13 +129,9 @@ def test_bad_max_sentences(max_sentences):
         compare(MIXED).to_html(max_sentences=max_sentences)
 
 
-class Tagger:
-    def predict(self, X):
-        return [["B-PER"] * len(words) for words in X]
-
-
 def test_from_estimator():
-    errors = TaggingErrors.from_estimator(Tagger(), X, TAGS)
+    tagger = SimpleNamespace(predict=lambda X: [["B-PER"] * len(words) for words in X])
+    errors = TaggingErrors.from_estimator(tagger, X, TAGS)
     assert errors.frame["kind"].tolist() == ["correct", "spurious", "spurious", "spurious"]
     with pytest.raises(TypeError, match="method predict"):
-        TaggingErrors.from_estimator(Tagger, X, TAGS)
+        TaggingErrors.from_estimator(DiceTokenTagger, X, TAGS)

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -272,6 +273,56 @@ def test_damaged_heads(damage, fitted, tmp_path):
     save_file(head, tmp_path / "saved" / "head.safetensors")
     sign(tmp_path / "saved")
     with pytest.raises(ValueError, match=r"The weights in .*saved' are not"):
+        load_pretrained(tmp_path / "saved")
+
+
+def array(values, dtype="<f8"):
+    return {"type": "array", "dtype": dtype, "shape": list(np.shape(values)), "values": values}
+
+
+def table(buckets, counts, dtype="<i4"):
+    """Frequencies of characters in place of those that were saved."""
+    pair = {"type": "tuple", "values": [array(buckets, dtype), array(counts, "<i4")]}
+    return lambda saved: {**saved, "items": [["characters", pair], *saved["items"][1:]]}
+
+
+NAN = {"type": "float", "value": "nan"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("slope", {**array([1.0] * 5), "shape": [5, 1]}),
+        ("start", array([1.0])),
+        ("start", array([0.0, NAN])),
+        ("start", "x"),
+        ("share", 7.0),
+        ("share", NAN),
+        ("n_texts", "x"),
+        ("n_texts", 1),
+        ("frequencies", lambda saved: {**saved, "items": saved["items"][1:]}),
+        ("frequencies", table([1, 2, 3], [2, 2])),
+        ("frequencies", table([1, 2, 3], [2])),
+        ("frequencies", table([1, 1], [2, 2])),
+        ("frequencies", table([-1], [2])),
+        ("frequencies", table([2**18], [2])),
+        ("frequencies", table([1.0], [2], "<f8")),
+        ("frequencies", table([1], [-9])),
+        (None, {"cut": array([0.0, 0.0])}),
+        (None, {"cut": NAN}),
+    ],
+)
+def test_what_a_pair_classifier_decides_with(name, value, fitted, tmp_path):
+    fitted("pairs")[0].save_pretrained(tmp_path / "saved")
+    items = content_of(tmp_path / "saved")["state"]["_learned_task"]["items"]
+    similarities = dict(items)["similarities"]
+    if name is not None:
+        saved = dict(similarities["fields"]["items"])
+        saved[name] = value(saved[name]) if callable(value) else value
+        similarities["fields"]["items"] = list(saved.items())
+        value = {"similarities": similarities}
+    with_task(**value)(tmp_path / "saved")
+    with pytest.raises(ValueError, match=r"saved' is damaged: what it says of the fit cannot be"):
         load_pretrained(tmp_path / "saved")
 
 

@@ -192,6 +192,7 @@ def test_unknown_name(function, name):
         function(name)
 
 
-def test_auto_is_of_estimators():
-    with raises(["chosen by an estimator"]):
-        make_loss("auto")
+@pytest.mark.parametrize("name", ["auto", "cv"])
+def test_some_names_are_of_estimators(name):
+    with raises([f"loss={name!r}", "chosen by an estimator"]):
+        make_loss(name)

@@ -7,34 +7,9 @@ import pytest
 from hypothesis import given
 
 from skdice.metrics import EntitySpan, get_entities
+from skdice.text import write_tags
 
 SCHEMES = ["IOB1", "IOB2", "IOBES", "BIOES", "BMES", "BILOU"]
-
-# Prefixes of a one-word entity and of the first, inner and last word of a longer one.
-PREFIXES = {
-    "IOB2": ("B", "B", "I", "I"),
-    "IOBES": ("S", "B", "I", "E"),
-    "BIOES": ("S", "B", "I", "E"),
-    "BMES": ("S", "B", "M", "E"),
-    "BILOU": ("U", "B", "I", "L"),
-}
-
-
-def write_tags(spans, n_words, scheme):
-    """Tag `n_words` words with `spans`, which must not overlap."""
-    tags = ["O"] * n_words
-    before = None
-    for start, end, label in spans:
-        if scheme == "IOB1":
-            touches = before is not None and before.end == start and before.label == label
-            prefixes = ["B" if touches else "I"] + ["I"] * (end - start - 1)
-        else:
-            single, first, inner, last = PREFIXES[scheme]
-            n_inner = end - start - 2
-            prefixes = [single] if n_inner < 0 else [first, *[inner] * n_inner, last]
-        tags[start:end] = [f"{prefix}-{label}" for prefix in prefixes]
-        before = EntitySpan(start, end, label)
-    return tags
 
 
 @st.composite

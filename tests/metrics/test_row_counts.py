@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
 from skdice.metrics import (
+    RowCounts,
+    count_rows,
     entity_precision_recall_fscore_support,
     squad_exact_match,
     squad_f1_score,
     tag_f1_score,
 )
-from skdice.metrics._row_counts import RowCounts, count_rows
 
 from .test_interval import noisy
 

@@ -7,9 +7,11 @@ import time
 import traceback
 
 import numpy as np
+import optuna
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skdice.model_selection import DiceSearchCV
+from skdice.model_selection._storage import open_storage
 
 X = np.arange(12.0).reshape(-1, 1)
 Y = np.arange(12) % 2
@@ -84,16 +86,14 @@ def make_search(storage=None, **parameters):
     )
 
 
+def trials_of(storage, name="skdice"):
+    return optuna.load_study(study_name=name, storage=open_storage(storage)).trials
+
+
 def start_search(conduct, storage, **parameters):
-    """Run :func:`make_search` in a new process.
+    """Run :func:`make_search` in a new process; return it and a file of the lines that it prints.
 
-    It prints a line for each fit, and the number of its rows at the end.
-
-    Returns
-    -------
-    process : multiprocessing.Process
-    lines : text file
-        What it prints, and its error if it fails.
+    These are one for each fit, and the number of its rows at the end, or its error.
     """
     reader, writer = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(target=_search, args=(conduct, storage, parameters, writer))

@@ -399,9 +399,9 @@ def test_progress(guess, pairs, capfd):
         ({"losses": {"ce": {"loss": "ce", "alpha": 1}}}, ValueError, "alpha=1 cannot be used"),
         ({"seeds": ()}, ValueError, "seeds must have at least one int"),
         ({"seeds": (0, 1, 0)}, ValueError, "seeds must be different from each other; got 0 twice"),
-        ({"seeds": (0, -1)}, ValueError, "ints of at least 0; got -1"),
+        ({"seeds": (0, -1)}, ValueError, r"'seeds' .* an int in the range \[0, inf\). Got -1"),
         ({"seeds": 3}, TypeError, "seeds must be a sequence of int; got 3"),
-        ({"baseline": "dsc"}, ValueError, "baseline must be one of {'ce', 'dice'}; got 'dsc'"),
+        ({"baseline": "dsc"}, ValueError, "'baseline' .* {'ce', 'dice'}. Got 'dsc'"),
         (
             {"losses": {"ce": "ce", "ce+threshold": "dice"}, "tune_threshold": True},
             ValueError,

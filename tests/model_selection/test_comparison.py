@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from skdice.metrics._row_counts import RowCounts, count_labels
+from skdice.metrics import RowCounts, count_rows
 from skdice.model_selection import LossComparison
 from skdice.model_selection._loss_comparison import ScoredRun
 
@@ -20,8 +20,7 @@ def make_comparison(labels=LABELS, seeds=(0, 1, 2), error_rates=(0.4, 0.3, 0.2),
     for label, rate in zip(labels, error_rates):
         for seed in seeds:
             y_pred = y_true ^ (rng.random(150) < rate)
-            counts = RowCounts("pairs", count_labels(y_true, y_pred, 1))
-            runs.append(ScoredRun(label, seed, 1.5, counts))
+            runs.append(ScoredRun(label, seed, 1.5, count_rows("pairs", y_true, y_pred, 1)))
     options = {"baseline": labels[0], "n_train": 1200, "n_epochs": 3} | options
     return LossComparison(runs, **options)
 

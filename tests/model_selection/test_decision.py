@@ -95,11 +95,14 @@ def test_weights_of_sentences(tiny_bert, cls):
 def test_more_classes_have_shares_as_thresholds(tiny_bert):
     X, y = easy_texts(60, seed=1, n_classes=3)
     classifier = fit(DiceTextClassifier, tiny_bert, easy_texts(40, n_classes=3), loss="ce")
+    np.testing.assert_allclose(classifier.threshold_, 1 / 3)
     tuned = tune_decision(classifier, X, y, metric=macro_f1)
+    assert tuned.threshold_.shape == (3,)
     assert tuned.threshold_.sum() == pytest.approx(1)
     best = (tuned.predict_proba(X) / tuned.threshold_).argmax(axis=1)
     assert tuned.predict(X).tolist() == tuned.classes_[best].tolist()
-    np.testing.assert_allclose(classifier.threshold_, 1 / 3)
+    assert macro_f1(y, tuned.predict(X)) > macro_f1(y, classifier.predict(X))
+    assert tune_decision(classifier, X, y).score(X, y) >= classifier.score(X, y)
 
 
 def test_a_new_fit_forgets_the_threshold(tiny_bert):
@@ -107,15 +110,6 @@ def test_a_new_fit_forgets_the_threshold(tiny_bert):
     classifier = tune_decision(fit(DicePairClassifier, tiny_bert, (X, y), loss="ce"), X, y)
     assert classifier.threshold_ != 0.5
     assert classifier.fit(X, y).threshold_ == 0.5
-
-
-def test_more_classes(tiny_bert):
-    X, y = easy_texts(60, seed=1, n_classes=3)
-    classifier = fit(DiceTextClassifier, tiny_bert, easy_texts(40, n_classes=3), loss="ce")
-    tuned = tune_decision(classifier, X, y, metric=macro_f1)
-    assert tuned.threshold_.shape == (3,)
-    assert macro_f1(y, tuned.predict(X)) > macro_f1(y, classifier.predict(X))
-    assert tune_decision(classifier, X, y).score(X, y) >= classifier.score(X, y)
 
 
 def test_several_labels(tiny_bert):

@@ -30,12 +30,11 @@ from skdice.fitting import open_rates
 from skdice.losses import DiceLoss
 from skdice.model_selection import DiceSearchCV
 from skdice.model_selection._space import default_space, draw_parameters
-from skdice.model_selection._storage import open_storage
 from skdice.nn import describe_encoder
 
 from ..corpora import easy_corpus, easy_pairs
 from ..tiny_models import change_weights
-from .searched import Act, Peak, X, Y, make_search
+from .searched import Act, Peak, X, Y, make_search, trials_of
 
 matplotlib.use("Agg")
 
@@ -323,8 +322,7 @@ class TestErrorsInFit:
         with pytest.raises(RuntimeError, match="no luck") as caught:
             search.fit(X, Y)
         assert "In trial 0, with the parameters {'x': " in caught.value.__notes__[0]
-        study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
-        (trial,) = study.trials
+        (trial,) = trials_of(storage)
         assert trial.state == optuna.trial.TrialState.FAIL
         assert trial.user_attrs["error"].startswith("RuntimeError: no luck with x=")
         assert "in act" in trial.user_attrs["traceback"]
@@ -375,8 +373,7 @@ class TestErrorsInFit:
         interrupted = make_search(storage, estimator=Peak(act=Act(interrupt)), error_score=np.nan)
         with pytest.raises(KeyboardInterrupt):
             interrupted.fit(X, Y)
-        study = optuna.load_study(study_name="skdice", storage=open_storage(storage))
-        states = [trial.state.name for trial in study.trials]
+        states = [trial.state.name for trial in trials_of(storage)]
         assert states == ["COMPLETE", "COMPLETE", "FAIL"]
         assert len(interrupted.fit(X, Y).cv_results_["params"]) == 6
 

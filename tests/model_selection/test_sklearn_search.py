@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingGridSearchCV,
-    validation_curve,
-)
+from sklearn.model_selection import GridSearchCV, validation_curve
 
 from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 
 from ..io.conftest import make
 
-LOSSES = [
-    {"loss": ["ce"]},
-    {"loss": ["wce"], "K": [1.0, 5.0]},
-    {"loss": ["focal"], "gamma": [1.0]},
-]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Short trainings may collapse.
 
 
@@ -37,23 +27,6 @@ def test_grid_over_a_loss_object(tiny_bert, loss, grid):
         assert search.best_estimator_.get_params()[name] == value
     # The given object was searched over in copies.
     assert loss.get_params() == type(loss)().get_params()
-
-
-def test_halving_over_epochs(tiny_bert):
-    estimator, X, y = make("pairs", tiny_bert)
-    search = HalvingGridSearchCV(
-        estimator,
-        LOSSES,
-        cv=2,
-        factor=3,
-        resource="max_epochs",
-        min_resources=1,
-        max_resources=3,
-        random_state=0,
-    )
-    search.fit(X, y)
-    assert search.n_resources_ == [1, 3]
-    assert search.best_estimator_.max_epochs == 3
 
 
 def test_validation_curve_of_tversky(tiny_bert):
