@@ -71,9 +71,9 @@ def _check_directory(owner: str, name: str, value: Any) -> None:
 
 _MODEL = """
 Hub id, or directory with a model that transformers can load. The default has 22 million parameters,
-reads English and ignores case. Others are "answerdotai/ModernBERT-base" for large data and long
-texts (windows of 8,192 pieces), and for other languages
-"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".
+reads English and ignores case. "sentence-transformers/all-mpnet-base-v2" is better and takes four
+times as long, "intfloat/multilingual-e5-small" reads a hundred languages, and
+"answerdotai/ModernBERT-base" long texts. The guide's page "Which encoder?" compares them.
 """
 _OWN_DEFAULT = "None takes the default of the named loss."
 _ALPHA = f"""
