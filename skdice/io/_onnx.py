@@ -28,6 +28,9 @@ _TOLERANCE = 1e-4
 # The number of rows and the length of the batch that is traced, and of those that are compared.
 _TRACED = (2, 8)
 _COMPARED = ((1, 3), (2, 8), (5, 33))
+# A layer stays in fp32 if one of its inputs is so many times as large as their root mean square: in
+# int8 the others would be rounded to a few steps. MPNet has such layers, MiniLM has none.
+_OUTLIER = 150
 # These fused kernels take longer than what they replace: a quarter of a prediction in int8.
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
 # What runtimes run: all logits of a piece or row as one output.
@@ -304,12 +307,35 @@ def _make(place: Path, module: TextModule, runtime: str, max_length: int) -> Onn
     _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
     path = place / _FILES["onnx"]
     session = _write(path, module, _LOGITS, max_length, {})
-    return OnnxNetwork(path, session) if runtime == "onnx" else OnnxNetwork(_quantise(path))
+    if runtime == "onnx":
+        return OnnxNetwork(path, session)
+    batch = _make_batch(module, _COMPARED[-1], max_length)
+    return OnnxNetwork(_quantise(path, {name: value.numpy() for name, value in batch.items()}))
+
+
+def _find_outliers(path: Path, inputs: Mapping[str, np.ndarray]) -> list[str]:
+    """Return the names of the layers of a network that int8 makes too inexact."""
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    weights = {weight.name for weight in model.graph.initializer}
+    layers = [node for node in model.graph.node if node.op_type == "MatMul"]
+    reads = {layer.name: layer.input[0] for layer in layers if layer.input[1] in weights}
+    names = list(dict.fromkeys(reads.values()))
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
+    probe = path.with_name("probe.onnx")
+    onnx.save(model, probe)
+    values = dict(zip(names, open_session(probe).run(names, dict(inputs))))
+    sizes = {name: np.abs(x).max() / np.sqrt(np.square(x).mean()) for name, x in values.items()}
+    return [layer for layer, name in reads.items() if sizes[name] > _OUTLIER]
 
 
 @_silent()
-def _quantise(path: Path) -> Path:
-    """Write a network in int8, each column of a weight with a scale of its own."""
+def _quantise(path: Path, inputs: Mapping[str, np.ndarray]) -> Path:
+    """Write a network in int8, each column of a weight with a scale of its own.
+
+    A batch of inputs shows which layers would lose too much.
+    """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -326,6 +352,7 @@ def _quantise(path: Path) -> Path:
         # Without the instructions for int8, the sums of an x86 CPU would overflow.
         reduce_range=True,
         weight_type=QuantType.QInt8,
+        nodes_to_exclude=_find_outliers(path, inputs),
         extra_options={"MatMulConstBOnly": True},
     )
     return new

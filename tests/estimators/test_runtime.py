@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 from torch import nn
 
@@ -122,6 +123,19 @@ def test_int8_of_weights_that_read_three_texts(tmp_path):
     saved = finder.set_params(runtime="torch")._network_bytes()
     saved -= finder.set_params(runtime="onnx-int8")._network_bytes()
     assert saved > 0.5 * sum(weight.nbytes for weight in weights)
+
+
+def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
+    """A large input without effect leaves nothing of the others in int8, so the layer is left."""
+    monkeypatch.setattr(_onnx, "_OUTLIER", 10)
+    tagger, X, y = make("tagger", build_bert(tmp_path, intermediate_size=256, num_hidden_layers=1))
+    layer = tagger.fit(X, y).net_.module_.transformer.base_model.encoder.layer[0]
+    with torch.no_grad():
+        layer.intermediate.dense.bias[0] = 1e5
+        layer.output.dense.weight[:, 0] = 0
+    expected = flat(tagger.predict_proba(X))
+    found = flat(tagger.set_params(runtime="onnx-int8").predict_proba(X))
+    assert found == pytest.approx(expected, abs=0.01)
 
 
 def test_windows_and_decisions(estimator):
