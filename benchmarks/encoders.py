@@ -1,10 +1,10 @@
-"""Encoders side by side on four tasks, and fits that begin from a model of the same task.
+"""Encoders side by side, fits that begin from a model of the same task, and losses on Chinese.
 
     python -m benchmarks.encoders --data path/to/corpora --encoders path/to/encoders
 
-Every fit has the defaults, 250 rows and one draw. Seconds are those of the processor, on one
-thread. A finished run is a row of a CSV file and is not run again. The directory of encoders has
-the folders "base" and "multilingual".
+Every fit has the defaults but for the loss that is named. Seconds are those of the processor, on
+one thread. A finished run is a row of a CSV file and is not run again. The directory of encoders
+has the folders "base" and "multilingual".
 """
 
 import argparse
@@ -18,7 +18,7 @@ import torch
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTextClassifier, DiceTokenTagger
 from skdice.datasets import read_squad
-from skdice.metrics import entity_f1_score
+from skdice.metrics import entity_f1_score, squad_f1_score
 from skdice.nn import RUNTIMES
 
 from ._runs import finish
@@ -26,8 +26,7 @@ from .peers.comparison import to_iob2
 from .study.corpora import Part, draw
 from .study.runs import encoder_path
 
-DRAW = 510
-KEY = ("task", "encoder", "before")
+KEY = ("task", "encoder", "before", "loss", "draw")
 
 
 class Task(NamedTuple):
@@ -53,6 +52,7 @@ class Task(NamedTuple):
 
 SQUAD, SQUAD_DEV = "mrc/squad_v1.1/train_subset.json.xz", "mrc/squad_v1.1/dev.json.xz"
 QUOREF, QUOREF_TEST = "mrc/quoref/dev_part_train.json.xz", "mrc/quoref/dev_part_test.json.xz"
+CMRC, CMRC_DEV = "mrc/cmrc2018_zh/trial.json.xz", "mrc/cmrc2018_zh/dev.json.xz"
 TASKS = {
     "CoNLL03": Task(DiceTokenTagger, "CoNLL03"),
     "SST-2": Task(DiceTextClassifier, "SST-2"),
@@ -62,27 +62,41 @@ TASKS = {
     "Quoref": Task(DiceSpanExtractor, QUOREF, QUOREF_TEST, n_test=195, n_words=300),
     "CoNLL03, 1,000": Task(DiceTokenTagger, "CoNLL03", n_train=1000),
     "WikiGold": Task(DiceTokenTagger, "WikiGold"),
+    "MSRA": Task(DiceTokenTagger, "MSRA"),
+    "Weibo": Task(DiceTokenTagger, "Weibo"),
+    "UD Chinese": Task(DiceTokenTagger, "UD Chinese"),
+    "CMRC": Task(DiceSpanExtractor, CMRC, CMRC_DEV, n_test=300),
 }
 SIDE_BY_SIDE = ("CoNLL03", "SST-2", "Amazon-Google", "SQuAD")
 # A task, and the one whose model it begins from.
 CONTINUED = {"Quoref": "SQuAD, 2,000", "WikiGold": "CoNLL03, 1,000"}
-# Tasks with an encoder, and the task that it was trained on before.
+# Of each run: the task, the encoder, the task that it was trained on before, the loss, the draw.
 PARTS = {
-    "encoders": [(task, e, "none") for task in SIDE_BY_SIDE for e in ("MiniLM", "E5", "MPNet")],
+    "encoders": [
+        (task, encoder, "none", "auto", 510)
+        for task in SIDE_BY_SIDE
+        for encoder in ("MiniLM", "E5", "MPNet")
+    ],
     "continued": [
-        key
+        (*key, "auto", 510)
         for task, before in CONTINUED.items()
         for key in ((before, "MiniLM", "none"), (task, "MiniLM", before), (task, "MiniLM", "none"))
+    ],
+    "chinese": [
+        (task, "E5", "none", loss, draw)
+        for draw in (510, 511, 512)
+        for task in ("Weibo", "UD Chinese", "MSRA", "CMRC")
+        for loss in ("ce", "dice", "dsc")
     ],
 }
 
 
-def read(task: Task, data: Path) -> tuple[Part, Part]:
+def read(task: Task, seed: int, data: Path) -> tuple[Part, Part]:
     """Return the training rows and the scored rows of a task."""
     if task.test:
-        train = _questions(data / task.train, task.n_train, task.n_words)
-        return train, _questions(data / task.test, task.n_test, task.n_words)
-    parts = draw(task.train, str(task.n_train), DRAW, data)
+        train = _questions(data / task.train, task.n_train, task.n_words, seed)
+        return train, _questions(data / task.test, task.n_test, task.n_words, seed)
+    parts = draw(task.train, str(task.n_train), seed, data)
     if task.estimator is not DiceTokenTagger:
         return parts.train, parts.test.take(np.arange(task.n_test))
     # With IOB2 tags the classes of CoNLL03 and WikiGold are the same.
@@ -90,31 +104,32 @@ def read(task: Task, data: Path) -> tuple[Part, Part]:
     return train, test
 
 
-def _questions(path: Path, n: int, n_words: int) -> Part:
-    """Return questions whose contexts are short."""
+def _questions(path: Path, n: int, n_words: int, seed: int) -> Part:
+    """Return questions whose contexts have at most so many words, or any, if that is 0."""
     table, answers = read_squad(path)
-    is_short = (table["context"].str.split().str.len() <= n_words).to_numpy()
-    rows = np.random.default_rng(DRAW).permutation(np.flatnonzero(is_short))[:n]
+    is_short = (table["context"].str.split().str.len() <= (n_words or np.inf)).to_numpy()
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(is_short))[:n]
     pairs = table[["question", "context"]].itertuples(index=False, name=None)
     return Part(list(pairs), list(answers)).take(rows)
 
 
-def run(key: tuple[str, str, str], data: Path, encoders: Path, models: Path) -> dict[str, Any]:
+def run(key: tuple[Any, ...], data: Path, encoders: Path, models: Path) -> dict[str, Any]:
     """Fit and score, and return a row of the file.
 
     Returns
     -------
     dict
-        ``fit_seconds``, ``score`` (what the estimator's ``score`` gives, in percent), and of a
-        tagger that is no continued one, for each runtime, its score, words of the test rows per
-        second of ``predict``, and the megabytes of the network.
+        ``fit_seconds``, ``score`` (what the estimator's ``score`` gives, in percent; of Chinese
+        answers F1 over characters), and on CoNLL03, for each runtime, its score, words of the test
+        rows per second of ``predict``, and the megabytes of the network.
     """
     torch.set_num_threads(1)
-    name, encoder, before = key
+    name, encoder, before, loss, seed = key
     task = TASKS[name]
-    train, test = read(task, data)
+    train, test = read(task, seed, data)
     model = encoder_path(encoder, encoders) if before == "none" else str(models / before)
-    estimator = task.estimator(model, precision="bf16", random_state=DRAW, verbose=0)
+    settings = {"loss": loss, "precision": "bf16", "random_state": seed, "verbose": 0}
+    estimator = task.estimator(model, **settings)
     start = time.process_time()
     estimator.fit(train.X, train.y)
     row = dict(zip(KEY, key)) | {
@@ -126,6 +141,10 @@ def run(key: tuple[str, str, str], data: Path, encoders: Path, models: Path) -> 
     }
     if name in CONTINUED.values():
         estimator.save_pretrained(models / name)
+    if name == "CMRC":
+        predicted = [" ".join(answer) for answer in estimator.predict(test.X)]
+        gold = [[" ".join(text) for text in answer["text"]] for answer in test.y]
+        return row | {"score": 100 * squad_f1_score(gold, predicted)}
     if name != "CoNLL03":
         return row | {"score": 100 * estimator.score(test.X, test.y)}
     n_words = sum(map(len, test.X))

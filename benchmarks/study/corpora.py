@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdice.datasets import read_conll, read_labeled_text, read_pairs
+from skdice.datasets import (
+    read_conll,
+    read_conllu,
+    read_labeled_text,
+    read_pairs,
+    split_into_characters,
+)
 
 N_DEV = 500
 N_UNLABELED = 2000
@@ -248,6 +254,12 @@ def _files(directory: str, suffix: str) -> tuple[str, str, str]:
     return train, dev, test
 
 
+def _read_weibo(path: Path) -> Any:
+    """Read characters without the digit that says where in its word each of them stands."""
+    characters, tags = read_conll(path)
+    return [[character[:1] for character in row] for row in characters], tags
+
+
 CORPORA = {
     "NCBI-disease": Corpus(
         "entities", partial(_official, read_conll, _files("ner/ncbi_disease", "tsv"))
@@ -264,6 +276,18 @@ CORPORA = {
         "entities",
         partial(
             _dev_from_train, read_conll, ("ner/msra_zh/train.bio.xz", "ner/msra_zh/test.bio.xz")
+        ),
+    ),
+    "Weibo": Corpus(
+        "entities",
+        partial(_official, _read_weibo, _files("ner/weibo_zh", "conll")),
+    ),
+    "UD Chinese": Corpus(
+        "entities",
+        partial(
+            _official,
+            lambda path: split_into_characters(*read_conllu(path)),
+            _files("pos/ud_chinese_1.4", "conllu"),
         ),
     ),
     "Amazon-Google": Corpus(
