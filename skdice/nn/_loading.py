@@ -23,7 +23,6 @@ class Size(NamedTuple):
     + 1`` on.
     """
 
-    n_parameters: int
     n_layers: int | None
     n_positions: int | None
     has_token_types: bool
@@ -145,7 +144,6 @@ def _size(auto_class: str, config_class: Any, settings: str) -> Size:
             padding = getattr(part, "padding_idx", None)
             limits.append(len(weight) - (0 if padding is None else padding + 1))
     return Size(
-        sum(parameter.numel() for parameter in network.parameters()),
         getattr(config, "num_hidden_layers", None),
         min((n for n in limits if isinstance(n, int) and n > 0), default=None),
         len(_tables_of_token_types(network)) == 1,
