@@ -101,10 +101,12 @@ class TextEstimator(SavedEstimator):
         unlabeled : rows as those of X, or a function that returns them, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
             these rows; then the estimator learns from both. Each of these rows has as its weight
-            the probability of its least sure label times the mean of ``sample_weight``. Takes about
-            five times as long. For ``DiceTokenTagger`` and the classifiers. In cross-validation of
-            scikit-learn pass a function without arguments: scikit-learn splits a list of as many
-            rows as X has with its folds, and ``fit`` cannot tell.
+            the probability of its label times the mean of ``sample_weight``: of a sentence, that of
+            its least sure tag. A classifier learns it with every label that has a probability of
+            0.03 or more. Takes at least five times as long. For ``DiceTokenTagger`` and the
+            classifiers. In cross-validation of scikit-learn pass a function without arguments:
+            scikit-learn splits a list of as many rows as X has with its folds, and ``fit`` cannot
+            tell.
 
         Returns
         -------

@@ -532,9 +532,8 @@ def with_taught(
 ) -> Rows:
     """Return training rows twice, and then those without labels, as three networks label them.
 
-    Each of these weighs as much as its least sure label is probable, times the mean weight of the
-    training rows. Of the fit of these networks the progress
-    alone is shown: the fit that follows warns of the same.
+    These weigh as much as their labels are probable, times the mean weight of the training rows. Of
+    the fit of these networks the progress alone is shown: the fit that follows warns of the same.
     """
     teacher = replace(
         settings,
@@ -551,10 +550,13 @@ def with_taught(
         asked = _without_folds(task)
         fitted = unstopped(fit, asked, teacher, rows.used(), held_out, kind="teacher")
         logits = fitted.logits(teacher)
-        labels, sureness = fitted.task.label(unlabeled.X, fitted.reader, logits)
-    weight = sureness * (1.0 if rows.weight is None else rows.weight.mean())
-    taught = replace(unlabeled, y=labels, weight=weight.astype(np.float32)).used()
-    return rows.join(rows).join(taught)
+        labelled = fitted.task.label(unlabeled.X, fitted.reader, logits)
+    mean = 1.0 if rows.weight is None else rows.weight.mean()
+    taught = rows.join(rows)
+    for labels, p in labelled:
+        weight = (p * mean).astype(np.float32)
+        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
+    return taught
 
 
 def _without_folds(task: Task) -> Task:

@@ -29,6 +29,9 @@ from ._task import (
     positives_first,
 )
 
+# Rows without labels are not learned as classes that are less probable.
+_UNLIKELY = 0.03
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classifying(Task):
@@ -302,13 +305,16 @@ class Classifying(Task):
 
     def label(
         self, rows: Sequence[Any], reader: Reader, logits: Logits
-    ) -> tuple[Labels, np.ndarray]:
+    ) -> list[tuple[Labels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
         if self.is_multilabel:
             sure = expit(np.abs(found)).min(axis=1)
-            return Labels((found > 0).astype(np.int64), self.classes), sure
-        best = found.argmax(axis=1)
-        return Labels(self.classes[best], None), softmax(found, axis=1).max(axis=1)
+            return [(Labels((found > 0).astype(np.int64), self.classes), sure)]
+        # The likeliest class alone would make a rare class rarer than it is.
+        p = softmax(found, axis=1)
+        p[p < _UNLIKELY] = 0
+        names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
+        return [(Labels(name, None), of_class) for name, of_class in zip(names, p.T)]
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         labels = self.known(self.read_y(y_true, y_pred))

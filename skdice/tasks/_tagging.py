@@ -316,13 +316,13 @@ class Tagging(WordTask):
 
     def label(
         self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
-    ) -> tuple[list[list[str]], np.ndarray]:
+    ) -> list[tuple[list[list[str]], np.ndarray]]:
         dataset, decoder = self.encode(rows, reader), self.decoder
         found = logits(dataset)
         p = decoder.probabilities(found, dataset.item_offsets)
         # A sentence without words says nothing.
         sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
-        return decoder.tags(found, dataset.item_offsets), sure
+        return [(decoder.tags(found, dataset.item_offsets), sure)]
 
     @property
     def decision(self) -> dict[str, Any]:

@@ -359,8 +359,13 @@ class Task(ABC):
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         """Return what is never predicted, in words, or None."""
 
-    def label(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> tuple[Any, np.ndarray]:
-        """Return labels of rows, and the probability of the least sure label of each row."""
+    def label(
+        self, rows: Sequence[Any], reader: Reader, logits: Logits
+    ) -> list[tuple[Any, np.ndarray]]:
+        """Return labels of all rows with the probability of each row's, once or several times.
+
+        A row with several labels has the probability of the least sure one.
+        """
         raise NotImplementedError
 
     @abstractmethod

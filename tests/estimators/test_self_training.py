@@ -94,9 +94,22 @@ def test_texts(quick_bert, seen):
     teacher = clone(classifier).set_params(n_members=3).fit(TEXTS, LABELS)
     p = teacher.predict_proba(["anna met peter", "oslo is new"])
     taught = seen[1]
-    assert taught.X[-2:] == [("anna met peter",), ("oslo is new",)]
-    assert taught.y.values[-2:].tolist() == teacher.classes_[p.argmax(1)].tolist()
-    np.testing.assert_allclose(taught.weight[-2:], p.max(1), rtol=1e-5)
+    assert ((p > 0.03) & (p < 0.97)).all()
+    assert taught.X[-4:] == [("anna met peter",), ("oslo is new",)] * 2
+    assert taught.y.values[-4:].tolist() == np.repeat(teacher.classes_, 2).tolist()
+    np.testing.assert_allclose(taught.weight[-4:], p.T.ravel(), rtol=1e-5)
+
+
+def test_a_rare_class_stays_as_frequent_as_it_is_probable(quick_bert, seen):
+    """Rows that are never most probably of it count for it as well."""
+    labels = (["person"] + ["city"] * 7) * 2
+    classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+    classifier.fit(TEXTS, labels, unlabeled=TEXTS)
+    teacher = clone(classifier).set_params(n_members=3).fit(TEXTS, labels)
+    taught = seen[1].y.values[2 * len(TEXTS) :], seen[1].weight[2 * len(TEXTS) :]
+    share = taught[1][taught[0] == "person"].sum() / taught[1].sum()
+    assert share == pytest.approx(teacher.predict_proba(TEXTS)[:, 1].mean(), rel=1e-4)
+    assert share > 0.03
 
 
 def test_rows_that_are_cut_are_named_once(quick_bert):
@@ -125,7 +138,7 @@ def test_pairs_of_a_table(quick_bert, seen):
     pairs = pd.DataFrame({"a": TEXTS, "b": TEXTS[::-1]})
     classifier = DicePairClassifier(quick_bert, max_epochs=1, **PARAMETERS)
     classifier.fit(pairs, LABELS, unlabeled=pairs[:3])
-    assert len(seen[1]) == 2 * len(pairs) + 3
+    assert len(seen[1]) == 2 * len(pairs) + 2 * 3
     expected = classifier.predict_proba(pairs)
     others = pairs.rename(columns={"a": "c"})
     for wrong in ({"unlabeled": others}, {"validation": (others, LABELS)}):
