@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from ._inputs import column_names, list_items
 from ._parameters import parameters_of
@@ -61,7 +62,7 @@ def weights_digest(named: Iterable[tuple[str, Any]]) -> str:
     return blake.hexdigest()
 
 
-def relevant_parameters(estimator: Any, without: Sequence[str] = ()) -> dict[str, Any]:
+def relevant_parameters(estimator: BaseEstimator, without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the parameters that decide what an estimator learns, or the part of each that does."""
     parameters, kind = estimator.get_params(deep=False), type(estimator)
     stated = parameters_of(kind) if dataclasses.is_dataclass(kind) else {}

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 
-def final_step(estimator: Any) -> tuple[str, Any]:
+def final_step(estimator: BaseEstimator) -> tuple[str, Any]:
     """Return the last step of a pipeline after the prefix of its parameters.
 
     What is no pipeline is its own last step, with an empty prefix.
@@ -20,19 +20,19 @@ def final_step(estimator: Any) -> tuple[str, Any]:
     return prefix, estimator
 
 
-def weight_parameter(estimator: Any) -> str:
+def weight_parameter(estimator: BaseEstimator) -> str:
     """Return by which name ``fit`` takes the weights of the last step."""
     prefix = "" if get_config()["enable_metadata_routing"] else final_step(estimator)[0]
     return f"{prefix}sample_weight"
 
 
-def with_parameters(estimator: Any, parameters: Mapping[str, Any]) -> Any:
+def with_parameters(estimator: BaseEstimator, parameters: Mapping[str, Any]) -> Any:
     """Return an unfitted copy with other parameters."""
     # Parameters that are estimators themselves, such as losses, must not be shared by fits.
     return clone(estimator).set_params(**clone(dict(parameters), safe=False))
 
 
-def silenced(estimator: Any) -> Any:
+def silenced(estimator: BaseEstimator) -> Any:
     """Return an unfitted copy of which no step shows anything."""
     quiet = {
         name: type(value)(0)  # Some take a bool only, others an int.

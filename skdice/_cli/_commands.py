@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sklearn.base import BaseEstimator
+
 
 class Task(NamedTuple):
     """What its rows are called, its estimator, and the formats of its files (if told, else)."""
@@ -116,7 +118,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 
 def _find_predictor(
-    arguments: argparse.Namespace, estimator: Any
+    arguments: argparse.Namespace, estimator: BaseEstimator
 ) -> tuple[tuple[str, ...], Callable[..., list[list[tuple[Any, ...]]]]]:
     """Return the columns of predictions, and what returns a list of them for each of some lines."""
     options = given(arguments, "threshold", "splitter")
@@ -159,7 +161,7 @@ def _tag_words(
 
 
 def _predict_rows(
-    estimator: Any, texts: Sequence[str], n_before: int = 0
+    estimator: BaseEstimator, texts: Sequence[str], n_before: int = 0
 ) -> list[list[tuple[Any, ...]]]:
     """Return the label and score, or the answer, of each line; two texts have a TAB between."""
     rows: list[Any] = list(texts)

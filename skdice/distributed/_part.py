@@ -95,7 +95,7 @@ class Part:
             f"part {self.name!r} as it is now. Delete it, or give another destination."
         )
 
-    def predict(self, estimator: Any, job: Job) -> Report:
+    def predict(self, estimator: BaseEstimator, job: Job) -> Report:
         """Write the predictions, in flat memory, unless they are there."""
         start, made_of = time.perf_counter(), self.made_of(job)
         # Another worker may have written the part and been lost before it could say so.
@@ -103,7 +103,7 @@ class Part:
             self._write(estimator, job, made_of)
         return Report(self.name, time.perf_counter() - start, made_of)
 
-    def _write(self, estimator: Any, job: Job, made_of: bytes) -> None:
+    def _write(self, estimator: BaseEstimator, job: Job, made_of: bytes) -> None:
         self.destination.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as file, replacing_file(self.destination) as new:
             kept = [file.schema_arrow.field(name) for name in job.keep]
@@ -119,7 +119,7 @@ class Part:
             self.is_finished(made_of)  # It raises if another call has written there.
 
     def _predicted(
-        self, estimator: Any, job: Job, file: pq.ParquetFile, schema: pa.Schema
+        self, estimator: BaseEstimator, job: Job, file: pq.ParquetFile, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the output, some at a time."""
         first_row, names = 0, list(dict.fromkeys((*job.columns, *job.keep)))
@@ -158,7 +158,7 @@ class Part:
             ) from error
 
 
-def estimator_fingerprint(estimator: Any) -> str:
+def estimator_fingerprint(estimator: BaseEstimator) -> str:
     """Return a digest of everything that predictions depend on, the same in every process."""
     return digest(_content(estimator))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +31,7 @@ _SECONDS_TO_APPEAR = 60
 
 
 def predict_parquet(
-    estimator: Any,
+    estimator: BaseEstimator,
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     *,
@@ -143,7 +144,7 @@ def _check_client(client: Any) -> None:
         raise TypeError(f"client must be a distributed.Client, not asynchronous; got {client!r}.")
 
 
-def _make_job(estimator: Any, columns: Any, keep: Any, output: Any) -> Job:
+def _make_job(estimator: BaseEstimator, columns: Any, keep: Any, output: Any) -> Job:
     final = _final(estimator)
     check_is_fitted(estimator)
     columns, keep = _names("columns", columns), _names("keep", keep)
@@ -157,7 +158,7 @@ def _make_job(estimator: Any, columns: Any, keep: Any, output: Any) -> Job:
     return Job(columns, keep, output, kind, estimator_fingerprint(estimator))
 
 
-def _final(estimator: Any) -> Any:
+def _final(estimator: BaseEstimator) -> Any:
     """Return the estimator of this library inside pipelines and meta-estimators."""
     inner = estimator
     while not isinstance(inner, TextEstimator):
@@ -185,7 +186,7 @@ def _names(parameter: str, names: Any) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _output_type(estimator: Any, final: Any) -> pa.DataType:
+def _output_type(estimator: BaseEstimator, final: Any) -> pa.DataType:
     if final._task.row == "sentence":
         return pa.list_(pa.string())
     if not final._task.is_classifier:
@@ -272,7 +273,7 @@ def _wait_for_file(part: Part, made_of: bytes) -> None:
 
 
 def _predict_on_cluster(
-    estimator: Any, job: Job, parts: Sequence[Part], client: Any
+    estimator: BaseEstimator, job: Job, parts: Sequence[Part], client: Any
 ) -> Generator[Report, None, None]:
     """Yield the reports of parts in the order in which they are finished."""
     import cloudpickle
@@ -293,7 +294,7 @@ def _predict_on_cluster(
         client.cancel(futures)
 
 
-def _predict_on_worker(part: Part, *, estimator: Any, job: Job) -> Report:
+def _predict_on_worker(part: Part, *, estimator: BaseEstimator, job: Job) -> Report:
     import torch
     from distributed import get_worker
 

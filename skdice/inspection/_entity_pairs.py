@@ -5,6 +5,8 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from sklearn.base import BaseEstimator
+
 from .._inputs import check_rows, check_span, check_token_lists, describe, list_items
 from .._typing import Spans, TagSequences, TokenLists
 from ..metrics import EntitySpan, check_tags, get_entities
@@ -105,7 +107,9 @@ class EntityDisplay:
     from_predictions: ClassVar[Callable[..., Any]]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: TokenLists, y: EntityRows, **options: Any) -> Any:
+    def from_estimator(
+        cls, estimator: BaseEstimator, X: TokenLists, y: EntityRows, **options: Any
+    ) -> Any:
         """Plot the entities that a fitted tagger finds.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._extras import axes_or_new
@@ -165,7 +166,9 @@ class TrainingCurveDisplay:
         self.best_epoch = best_epoch
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None) -> "TrainingCurveDisplay":
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: "Axes | None" = None
+    ) -> "TrainingCurveDisplay":
         """Plot the curves of a fitted estimator.
 
         Parameters

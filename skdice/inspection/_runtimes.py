@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..nn import RUNTIMES
@@ -13,7 +14,7 @@ from ..nn import RUNTIMES
 _ROUNDS = 3
 
 
-def compare_runtimes(estimator: Any, X: Any, y: Any) -> pd.DataFrame:
+def compare_runtimes(estimator: BaseEstimator, X: Any, y: Any) -> pd.DataFrame:
     """Compare the score, the speed and the size of a fitted estimator by its ``runtime``.
 
     Parameters

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
@@ -26,7 +27,7 @@ _Results = dict[tuple[str, int], LossRun]
 
 
 def compare_losses(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Any,
     y: Any,
     X_test: Any,
@@ -136,7 +137,7 @@ def compare_losses(
     )
 
 
-def _prepare(estimator: Any, label: str, parameters: dict[str, Any], seed: int) -> Any:
+def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], seed: int) -> Any:
     """Return an estimator to fit, checked."""
     try:
         prepared = with_loss(estimator, parameters, seed)
@@ -177,7 +178,7 @@ def _run_all(
     return results
 
 
-def _run(key: tuple[str, int], estimator: Any, protocol: Protocol) -> tuple[Any, LossRun]:
+def _run(key: tuple[str, int], estimator: BaseEstimator, protocol: Protocol) -> tuple[Any, LossRun]:
     try:
         return key, run_loss(estimator, protocol)
     except Exception as error:

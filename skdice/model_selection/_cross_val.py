@@ -4,7 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -17,7 +17,7 @@ from ..fitting import in_columns
 
 
 def cross_val_predict_proba(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Any,
     y: Any,
     *,
@@ -113,7 +113,12 @@ def cross_val_predict_proba(
 
 
 def _fit_and_predict(
-    estimator: Any, X: Any, y: Any, train: np.ndarray, test: np.ndarray, weights: dict[str, Any]
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    train: np.ndarray,
+    test: np.ndarray,
+    weights: dict[str, Any],
 ) -> tuple[list[Any], np.ndarray]:
     """Return the classes and the probabilities of the test part of a fold."""
     weights = {name: weight[train] for name, weight in weights.items()}

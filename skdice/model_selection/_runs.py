@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
@@ -44,7 +44,7 @@ class Protocol:
     tune_threshold: bool
 
 
-def text_estimator(estimator: Any) -> TextEstimator:
+def text_estimator(estimator: BaseEstimator) -> TextEstimator:
     """Return the estimator at the end of a Pipeline; raise a TypeError if it is not of skdice."""
     _, final = final_step(estimator)
     if not isinstance(final, TextEstimator):
@@ -55,7 +55,7 @@ def text_estimator(estimator: Any) -> TextEstimator:
     return final
 
 
-def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
+def with_loss(estimator: BaseEstimator, parameters: dict[str, Any], seed: int) -> Any:
     """Return a quiet copy with a seed and a loss; loss parameters not given become None."""
     prefix, _ = final_step(estimator)
     settings = switch_loss(parameters) | {"random_state": seed}
@@ -63,7 +63,7 @@ def with_loss(estimator: Any, parameters: dict[str, Any], seed: int) -> Any:
     return with_parameters(silenced(estimator), named)
 
 
-def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
+def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
     """Fit a copy of an estimator and count on the test rows."""
     estimator = clone(estimator)
     X, y = protocol.X, protocol.y
@@ -97,7 +97,7 @@ def run_loss(estimator: Any, protocol: Protocol) -> LossRun:
     return run
 
 
-def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
+def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to train on and those to tune the decision on, by the seed.
 
     Classes have equal shares in both parts, and questions about one context stay together.
@@ -113,7 +113,7 @@ def hold_out(estimator: Any, protocol: Protocol) -> tuple[np.ndarray, np.ndarray
     return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)
 
 
-def _transform(estimator: Any, X: Any) -> Any:
+def _transform(estimator: BaseEstimator, X: Any) -> Any:
     """Return rows as the last step of a Pipeline gets them when it predicts."""
     while isinstance(estimator, Pipeline):
         *steps, (_, last) = estimator.steps

@@ -146,7 +146,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         space: Any = None,
         *,
         n_trials: int = 20,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sklearn.base import BaseEstimator
+
 from .._inputs import describe
 from .._pipeline import final_step, with_parameters
 from ..fitting import open_rates
@@ -134,7 +136,7 @@ def _suggest_parameters(
     return parameters
 
 
-def default_space(estimator: Any) -> tuple[Space, dict[str, Any]]:
+def default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
     """Return loss and learning rate as a space, and its first trial: cross-entropy as it is.
 
     They are those of the last step of a pipeline; a ValueError says that it has none.
@@ -172,7 +174,7 @@ def _suggest_loss_and_lr(
     return suggest_loss(trial, losses, prefix=prefix) | rates
 
 
-def draw_parameters(space: Space, trial: BaseTrial, estimator: Any) -> dict[str, Any]:
+def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) -> dict[str, Any]:
     """Return the parameters that a trial is to set on the estimator, checked.
 
     Where the space switches a loss, the loss parameters that it does not give are reset to None. A

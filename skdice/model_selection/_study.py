@@ -19,6 +19,7 @@ from optuna.samplers import TPESampler
 from optuna.storages import InMemoryStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -141,7 +142,7 @@ def counted_trials(study: Study) -> list[FrozenTrial]:
     ]
 
 
-def search_fingerprint(estimator: Any, **data: Any) -> dict[str, str]:
+def search_fingerprint(estimator: BaseEstimator, **data: Any) -> dict[str, str]:
     """Return a digest of each part that decides what a trial scores."""
     kind = type(estimator)
     parts = {"the estimator's class": f"{kind.__module__}.{kind.__qualname__}"}

@@ -15,6 +15,7 @@ import numpy as np
 from optuna.exceptions import TrialPruned
 from optuna.trial import FixedTrial, FrozenTrial, Trial
 from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from .._digest import digest
@@ -44,7 +45,7 @@ class Objective:
     go to ``fit``.
     """
 
-    estimator: Any
+    estimator: BaseEstimator
     X: Any
     y: Any
     splits: Sequence[tuple[np.ndarray, np.ndarray]]
