@@ -392,7 +392,8 @@ class TestSimilarities:
         groups = np.arange(60) % 3
         y = self.y + 2 * groups
         pairs = make_pairs(tiny_bert, **STILL, validation_fraction=0.5).fit(self.X, y)
-        tune_decision(pairs, self.X, y, cv=3, groups=groups)
+        tuned = tune_decision(pairs, self.X, y, cv=3, groups=groups)
+        assert tuned.threshold_.shape == (len(np.unique(y)),)
 
     def test_texts_may_change_places(self, tiny_bert):
         pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
