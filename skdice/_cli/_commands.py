@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sklearn.base import BaseEstimator
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Task(NamedTuple):
@@ -118,7 +119,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 
 def _find_predictor(
-    arguments: argparse.Namespace, estimator: BaseEstimator
+    arguments: argparse.Namespace, estimator: "BaseEstimator"
 ) -> tuple[tuple[str, ...], Callable[..., list[list[tuple[Any, ...]]]]]:
     """Return the columns of predictions, and what returns a list of them for each of some lines."""
     options = given(arguments, "threshold", "splitter")
@@ -161,7 +162,7 @@ def _tag_words(
 
 
 def _predict_rows(
-    estimator: BaseEstimator, texts: Sequence[str], n_before: int = 0
+    estimator: "BaseEstimator", texts: Sequence[str], n_before: int = 0
 ) -> list[list[tuple[Any, ...]]]:
     """Return the label and score, or the answer, of each line; two texts have a TAB between."""
     rows: list[Any] = list(texts)
