@@ -59,17 +59,23 @@ TASKS = {
     "Amazon-Google": Task(DicePairClassifier, "Amazon-Google", n_test=500),
     "SQuAD": Task(DiceSpanExtractor, SQUAD, SQUAD_DEV, n_test=300, n_words=50),
     "SQuAD, 2,000": Task(DiceSpanExtractor, SQUAD, SQUAD_DEV, 2000, 300, n_words=100),
+    "SQuAD, all": Task(DiceSpanExtractor, SQUAD, SQUAD_DEV, 14348, 300),
     "Quoref": Task(DiceSpanExtractor, QUOREF, QUOREF_TEST, n_test=195, n_words=300),
     "CoNLL03, 1,000": Task(DiceTokenTagger, "CoNLL03", n_train=1000),
     "WikiGold": Task(DiceTokenTagger, "WikiGold"),
+    "BC5CDR": Task(DiceTokenTagger, "BC5CDR"),
     "MSRA": Task(DiceTokenTagger, "MSRA"),
     "Weibo": Task(DiceTokenTagger, "Weibo"),
     "UD Chinese": Task(DiceTokenTagger, "UD Chinese"),
     "CMRC": Task(DiceSpanExtractor, CMRC, CMRC_DEV, n_test=300),
 }
 SIDE_BY_SIDE = ("CoNLL03", "SST-2", "Amazon-Google", "SQuAD")
-# A task, and the one whose model it begins from.
-CONTINUED = {"Quoref": "SQuAD, 2,000", "WikiGold": "CoNLL03, 1,000"}
+# A task, the encoder, and the tasks whose models it begins from.
+CONTINUED = [
+    ("Quoref", "MiniLM", "SQuAD, 2,000"),
+    ("WikiGold", "MiniLM", "CoNLL03, 1,000"),
+    ("Quoref", "MPNet", "SQuAD, all"),
+]
 # Of each run: the task, the encoder, the task that it was trained on before, the loss, the draw.
 PARTS = {
     "encoders": [
@@ -79,8 +85,15 @@ PARTS = {
     ],
     "continued": [
         (*key, "auto", 510)
-        for task, before in CONTINUED.items()
-        for key in ((before, "MiniLM", "none"), (task, "MiniLM", before), (task, "MiniLM", "none"))
+        for task, encoder, before in CONTINUED
+        for key in ((before, encoder, "none"), (task, encoder, before), (task, encoder, "none"))
+    ],
+    "losses": [
+        (task, encoder, "none", loss, draw)
+        for draw in (510, 511, 512)
+        for task in ("WikiGold", "BC5CDR")
+        for encoder in ("MiniLM", "E5")
+        for loss in ("ce", "dice", "cv")
     ],
     "chinese": [
         (task, "E5", "none", loss, draw)
@@ -139,7 +152,7 @@ def run(key: tuple[Any, ...], data: Path, encoders: Path, models: Path) -> dict[
         "head_lr": estimator.net_.head_lr,
         "epochs": estimator.max_epochs_,
     }
-    if name in CONTINUED.values():
+    if name in {before for _, _, before in CONTINUED}:
         estimator.save_pretrained(models / name)
     if name == "CMRC":
         predicted = [" ".join(answer) for answer in estimator.predict(test.X)]

@@ -7,14 +7,14 @@ does in CUDA. This module has to be imported before torch, and needs g++.
 # ruff: noqa: E402
 import ctypes
 import importlib.util
-import os
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
+
+from .real_gpu import line_of_skdice
 
 # What makes torch believe that there is a GPU whose streams are always done.
 SOURCE = """
@@ -137,7 +137,7 @@ def _run(func, args, kwargs):
     if on_gpu and name not in COPIES:
         _check_one_device(name, args, [x for x in tensors if not isinstance(x, OnGpu)])
     if (on_gpu or is_gpu) and (reason := _why_waited_for(name, args, kwargs, is_gpu)):
-        waits[f"{reason} at {_line()}"] += 1
+        waits[f"{reason} at {line_of_skdice()}"] += 1
     if is_gpu and not func.is_view and "empty" not in name:
         operators[name] += 1
     held, options = tree_map_only(OnGpu, lambda x: x.held, (args, kwargs))
@@ -156,7 +156,7 @@ def _check_one_device(name, args, on_cpu):
     if name in INDEXING and isinstance(args[0], OnGpu):
         return
     if any(x.dim() for x in on_cpu):
-        raise RuntimeError(f"Expected all tensors of {name} to be on cuda:0, at {_line()}")
+        raise RuntimeError(f"Expected all tensors of {name} to be on cuda:0, at {line_of_skdice()}")
 
 
 def _why_waited_for(name, args, kwargs, is_gpu):
@@ -181,17 +181,6 @@ def _why_waited_for(name, args, kwargs, is_gpu):
     return None if is_ready else f"a copy to the {'GPU' if is_gpu else 'CPU'}"
 
 
-def _line():
-    """Return the line of skdice that asked for an operator."""
-    frame = sys._getframe(1)
-    while frame and f"{os.sep}skdice{os.sep}" not in frame.f_code.co_filename:
-        frame = frame.f_back
-    if frame is None:
-        return "elsewhere"
-    name = frame.f_code.co_filename.rpartition(f"{os.sep}skdice{os.sep}")[2]
-    return f"skdice/{name}:{frame.f_lineno}"
-
-
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, scale=None, **options):
     """Compute what the fused kernel does, which takes no tensor of another class."""
     logits = query @ key.transpose(-1, -2) * (scale or query.shape[-1] ** -0.5)
@@ -209,7 +198,7 @@ def _pinned(tensor):
 
 
 @contextmanager
-def pretended_gpu():
+def gpu():
     """Let torch say inside the block that there is one GPU."""
     of_cuda = {
         "_lazy_init": lambda: None,
@@ -222,7 +211,7 @@ def pretended_gpu():
         "is_current_stream_capturing": lambda: False,
         "is_initialized": lambda: True,
         "set_rng_state": lambda state, device=0: torch.set_rng_state(state),
-        "synchronize": lambda device=None: waits.update([f"synchronize at {_line()}"]),
+        "synchronize": lambda device=None: waits.update([f"synchronize at {line_of_skdice()}"]),
     }
     patches = [
         *(mock.patch.object(torch.cuda, name, value) for name, value in of_cuda.items()),

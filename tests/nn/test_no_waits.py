@@ -22,14 +22,16 @@ MOST_MORE = {"ce": 30, "dice": 30, "cross_entropy of torch": 45}
 
 @pytest.fixture(scope="module")
 def job(tiny_bert, tmp_path_factory):
-    """What a job found that ran fits and predictions on a pretended GPU."""
-    if shutil.which("g++") is None:
+    """What a job found that ran fits and predictions on a GPU, a pretended one if there is none."""
+    is_real = torch.cuda.is_available()
+    if not is_real and shutil.which("g++") is None:
         pytest.skip("needs g++ to pretend that there is a GPU")
-    if torch.version.cuda or torch.version.hip:
-        pytest.skip("needs the CPU build of torch to pretend that there is a GPU")
+    if not is_real and (torch.version.cuda or torch.version.hip):
+        pytest.skip("needs a GPU, or the CPU build of torch to pretend that there is one")
     file = tmp_path_factory.mktemp("waits") / "waits.json"
+    args = ["real" if is_real else "pretended", tiny_bert, str(file)]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.nn.wait_job", tiny_bert, str(file)],
+        [sys.executable, "-m", "tests.nn.wait_job", *args],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
@@ -48,17 +50,19 @@ def test_no_line_waits_for_the_gpu_or_mixes_devices(job):
 
 def test_a_planted_wait_is_found(job):
     """In each of five steps, and in each batch of a prediction but the first."""
-    found = {re.sub(r":\d+$", "", line): n for line, n in job["looks"].items()}
-    assert found.pop("_local_scalar_dense at skdice/nn/_train.py") == 5
-    assert found.pop("_local_scalar_dense at skdice/nn/_net.py") > 1
+    found = {re.sub(r".* at |:\d+$", "", line): n for line, n in job["looks"].items()}
+    assert found.pop("skdice/nn/_train.py") == 5
+    assert found.pop("skdice/nn/_net.py") > 1
     assert found == {}
 
 
 def test_a_planted_mix_of_devices_is_found(job):
     (error,) = job["mixes"]
-    assert re.fullmatch(r"Expected all tensors of add to be on cuda:0, at skdice/nn/.*", error)
+    assert re.match(r"Expected all tensors (of add )?to be on (cuda:0|the same device)", error)
 
 
 @pytest.mark.parametrize("loss", MOST_MORE)
 def test_a_step_has_few_operators_more_than_a_bare_loop(loss, job):
+    if "more operators" not in job:
+        pytest.skip("operators are counted on a pretended GPU only")
     assert 0 < job["more operators"][loss] <= MOST_MORE[loss]

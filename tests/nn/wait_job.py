@@ -1,14 +1,18 @@
-"""Fits and predictions on a pretended GPU: python -m tests.nn.wait_job <model> <file of results>.
+"""Fits and predictions on a GPU: python -m tests.nn.wait_job <pretended or real> <model> <file>.
 
 The file has, as JSON, how often the GPU is waited for in each case and by which line, and how many
-operators a step has more than that of a loop of plain torch.
+operators a step has more than that of a loop of plain torch, which is not counted on a real GPU.
 """
 
-from .pretended_gpu import operators, pretended_gpu, waits  # isort: skip  # Before torch.
+import sys  # isort: skip
+
+if sys.argv[1] == "real":
+    from .real_gpu import gpu, operators, waits
+else:
+    from .pretended_gpu import gpu, operators, waits  # Before torch.
 
 import json
 import os
-import sys
 import warnings
 from collections import Counter
 from contextlib import contextmanager
@@ -83,7 +87,7 @@ def ends_of_steps(counter):
     counter.clear()
     hook = register_optimizer_step_post_hook(lambda *_: seen.append(Counter(counter)))
     try:
-        with pretended_gpu():
+        with gpu():
             yield seen
     finally:
         hook.remove()
@@ -155,16 +159,17 @@ def more_operators(model, name, loss):
     return totals["ours"] - totals["bare"]
 
 
-def main(model, file):
+def main(kind, model, file):
     warnings.simplefilter("ignore")
     _batching._GPU_PIECES = 64  # So that predictions have several batches.
     found = {
         "waits": {name: waits_of(model, *case) for name, case in CASES.items()},
-        "more operators": {
+    }
+    if kind == "pretended":
+        found["more operators"] = {
             **{name: more_operators(model, name, make_loss(name)) for name in ("ce", "dice")},
             "cross_entropy of torch": more_operators(model, "ce", cross_entropy),
-        },
-    }
+        }
     send = TextNet.send
     for fault in (looks, mixes):
         TextNet.send = lambda net, batch, fault=fault: fault(send, net, batch)
