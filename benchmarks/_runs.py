@@ -1,6 +1,7 @@
 """Runs in several processes, each a row of a CSV file; finished ones are not run again."""
 
 import json
+import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -40,7 +41,8 @@ def finish(
         else pd.DataFrame(columns=list(names))
     )
     finished = set(done[list(names)].itertuples(index=False, name=None))
-    with ProcessPoolExecutor(jobs) as pool:
+    # A forked process cannot use a GPU that its parent has looked for.
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(run, key, data) for key in keys if key not in finished]
         for future in as_completed(futures):
             row = future.result()

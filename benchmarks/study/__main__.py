@@ -8,6 +8,7 @@ any time. The directory of encoders has the folders "base" and "multilingual".
 """
 
 import argparse
+import multiprocessing
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
@@ -35,7 +36,7 @@ def carry_out(
     end = time.monotonic() + 60 * minutes
     done = read(file)
     running: dict[Future, Run] = {}
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         while True:
             # Asked again after every run: what comes next may depend on it.
             left = [run for run in pending(done, parts) if run not in running.values()]

@@ -22,7 +22,10 @@ def runs_of(done: pd.DataFrame, part: str) -> pd.DataFrame:
 
 
 def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
-    """Return the F1 of the defaults less that of cross-entropy, a row for each pair of fits."""
+    """Return the F1 of the defaults less that of cross-entropy, a row for each pair of fits.
+
+    Both fits of a pair ran on the same device.
+    """
     cell = done[(done["regime"] == "250") & done["draw"].ge(700)]
     ours = cell[(cell["contender"] == "auto") & (cell["lr"] == 0)]
     settings = {encoder: best_setting(done, encoder) for encoder in ENCODERS}
@@ -35,17 +38,19 @@ def differences(done: pd.DataFrame, is_tuned: bool) -> pd.DataFrame:
     else:
         wanted = (cell["lr"] == 0) & (cell["epochs"] == 0)
     theirs = cell[(cell["contender"] == "ce") & wanted]
-    pairs = ours.merge(theirs, on=["encoder", "corpus", "draw"], suffixes=("", "_other"))
+    shared = ["encoder", "corpus", "draw", "device"]
+    pairs = ours.merge(theirs, on=shared, suffixes=("", "_other"))
     return pairs.assign(difference=pairs["f1"] - pairs["f1_other"])
 
 
 def corpora_interval(pairs: pd.DataFrame) -> tuple[float, float, float, float]:
     """Return the mean over corpora, its t interval, and the two-sided p value; nan of one corpus.
 
-    A corpus has the mean of its cells, which are encoders with a mean over draws.
+    A corpus has the mean of its encoders, an encoder that of its draws, a draw that of its devices.
     """
-    cells = pairs.groupby(["corpus", "encoder"])["difference"].mean()
-    means = cells.groupby("corpus").mean()
+    means = pairs.set_index(["corpus", "encoder", "draw"])["difference"]
+    for levels in (["corpus", "encoder", "draw"], ["corpus", "encoder"], ["corpus"]):
+        means = means.groupby(level=levels).mean()
     if len(means) < 2:
         return float(means.mean()), float("nan"), float("nan"), float("nan")
     error, degrees = stats.sem(means), len(means) - 1
@@ -67,7 +72,8 @@ def rows_error(pair: pd.Series, rows: Path) -> float:
     """Return the standard error of a difference of F1 when the test rows are drawn again."""
     fields = list(Run._fields)
     other = {**pair, "contender": "ce", "lr": pair["lr_other"], "epochs": pair["epochs_other"]}
-    files = [rows / file_name(Run(*(run[name] for name in fields))) for run in (pair, other)]
+    runs = [Run(*(run[name] for name in fields)) for run in (pair, other)]
+    files = [rows / file_name(run, pair["device"]) for run in runs]
     counts = [np.load(file)["counts"].astype(float) for file in files]
     rng, n = np.random.default_rng(0), len(counts[0])
     found = []
@@ -107,9 +113,10 @@ def primary(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the F1 and the seconds of each fit of a part, means over draws."""
+    """Return the F1 and the seconds of each fit of a part on a CPU, means over draws."""
     lines = []
     keys = ["encoder", "corpus", "regime", "contender", "lr", "epochs"]
+    runs = runs[runs["device"] == "cpu"]
     for (encoder, corpus, regime, name, lr, epochs), fits in runs.groupby(keys, sort=False):
         how = f", lr {lr:g}, {epochs} epochs" if lr else f", {epochs} epochs" if epochs else ""
         line = {"encoder": encoder, "corpus": f"{corpus}, {regime}", "fit": f"{name}{how}"}
@@ -130,14 +137,37 @@ def pairs_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
         pairs = differences(done, is_tuned)
         for (encoder, corpus), cell in pairs.groupby(["encoder", "corpus"], sort=False):
             error = np.mean([rows_error(pair, rows) for _, pair in cell.iterrows()])
-            line = lines.setdefault((encoder, corpus), {"encoder": encoder, "corpus": corpus})
-            line["draws"] = str(len(cell["draw"].unique()))
-            line["loss"] = ", ".join(sorted(set(cell["took_loss"]))).replace("Loss", "")
-            line["F1"] = f"{cell['f1'].mean():.1f}"
-            line["CPU s"] = f"{cell['cpu_seconds'].mean():.0f}"
-            line[f"to {name}"] = f"{draws_interval(cell['difference'])} ({error:.1f})"
-            line[f"its CPU s{' ' * is_tuned}"] = f"{cell['cpu_seconds_other'].mean():.0f}"
+            by_draw = cell.groupby("draw")[["f1", "difference"]].mean()
+            on_cpu = cell.loc[cell["device"] == "cpu", ["cpu_seconds", "cpu_seconds_other"]].mean()
+            ours, theirs = on_cpu.map(lambda seconds: "" if np.isnan(seconds) else f"{seconds:.0f}")
+            first = {
+                "encoder": encoder,
+                "corpus": corpus,
+                "draws": str(len(by_draw)),
+                "F1": f"{by_draw['f1'].mean():.1f}",
+                "CPU s": ours,
+            }
+            line = lines.setdefault((encoder, corpus), first)
+            line[f"to {name}"] = f"{draws_interval(by_draw['difference'])} ({error:.1f})"
+            line[f"its CPU s{' ' * is_tuned}"] = theirs
     return pd.DataFrame(lines.values()).fillna("")
+
+
+def devices_table(done: pd.DataFrame) -> pd.DataFrame:
+    """Return how the F1 of a run on a GPU differs from that of the same run on a CPU."""
+    on = {device: done[done["device"] == device] for device in ("cuda", "cpu")}
+    pairs = on["cuda"].merge(on["cpu"], on=list(Run._fields), suffixes=("", "_cpu"))
+    lines = [
+        {
+            "encoder": encoder,
+            "runs": str(len(runs)),
+            "F1, GPU less CPU": draws_interval(runs["f1"] - runs["f1_cpu"]),
+            "standard deviation": f"{(runs['f1'] - runs['f1_cpu']).std():.1f}",
+        }
+        for encoder, runs in [("all", pairs), *pairs.groupby("encoder", sort=False)]
+        if len(runs)
+    ]
+    return pd.DataFrame(lines)
 
 
 def settings_table(done: pd.DataFrame) -> pd.DataFrame:
@@ -158,6 +188,7 @@ def report(done: pd.DataFrame, rows: Path) -> str:
         "The primary contrasts": primary(done),
         "Cells of the primary contrasts": pairs_table(done, rows),
         "Tuned cross-entropy": settings_table(done),
+        "The same runs on two devices": devices_table(done),
     }
     tables |= {part: cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
     shown = [
@@ -165,5 +196,7 @@ def report(done: pd.DataFrame, rows: Path) -> str:
         for title, table in tables.items()
         if len(table)
     ]
-    hours = done["cpu_seconds"].sum() / 3600
-    return "\n\n".join([*shown, f"{len(done)} runs, {hours:.1f} hours of a core."])
+    is_cpu = done["device"] == "cpu"
+    hours = done.loc[is_cpu, "cpu_seconds"].sum() / 3600
+    total = f"{len(done)} runs: {is_cpu.sum()} on a CPU in {hours:.1f} hours of a core"
+    return "\n\n".join([*shown, f"{total}, {(~is_cpu).sum()} on a GPU."])

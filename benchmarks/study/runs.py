@@ -86,7 +86,7 @@ def read(file: Path) -> pd.DataFrame:
     """Read finished runs."""
     if file.exists():
         return pd.read_csv(file, dtype={"regime": str})
-    return pd.DataFrame(columns=[*Run._fields, "f1"])
+    return pd.DataFrame(columns=[*Run._fields, "device", "f1"])
 
 
 def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The fields of the run, ``cpu_seconds`` of the fit, ``predict_seconds`` (of a core as well),
-        ``n_test``, what the fit took (``took_loss``, ``took_lr``, ``took_epochs``, ``crf``,
-        ``word_shapes``, ``n_steps``), and ``f1`` in percent. Where a ratio makes entities rare,
-        ``f1_as_rare`` is of test rows weighted so that they are as rare. Draws that choose settings
-        are scored on dev rows, the others on test rows. What each scored row has (see
-        :func:`count`) is written to the directory ``rows``.
+        The fields of the run, the ``device`` ("cpu" or "cuda"), ``cpu_seconds`` of the fit,
+        ``predict_seconds`` (of a core as well), ``n_test``, what the fit took (``took_loss``,
+        ``took_lr``, ``took_epochs``, ``crf``, ``word_shapes``, ``n_steps``), and ``f1`` in percent.
+        Where a ratio makes entities rare, ``f1_as_rare`` is of test rows weighted so that they are
+        as rare. Draws that choose settings are scored on dev rows, the others on test rows. What
+        each scored row has (see :func:`count`) is written to the directory ``rows``.
     """
     torch.set_num_threads(1)
     corpus = CORPORA[run.corpus]
@@ -129,8 +129,10 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     predicted = list(estimator.predict(scored.X))
     counts = count(corpus, scored.y, predicted)
     rows.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(rows / file_name(run), counts=counts)
+    device = torch.device(estimator.net_.device).type
+    np.savez_compressed(rows / file_name(run, device), counts=counts)
     row = run._asdict() | {
+        "device": device,
         "cpu_seconds": round(fitted - cpu, 1),
         "predict_seconds": round(time.process_time() - fitted, 1),
         "n_test": len(scored.y),
@@ -148,9 +150,10 @@ def execute(run: Run, data: Path, encoders: Path, rows: Path) -> dict[str, Any]:
     return row
 
 
-def file_name(run: Run) -> str:
+def file_name(run: Run, device: str) -> str:
     """Return the name of the file with the counts of a run."""
-    return "_".join(map(str, run)).replace(" ", "") + ".npz"
+    name = "_".join(map(str, run)).replace(" ", "")
+    return f"{name}.npz" if device == "cpu" else f"{name}_{device}.npz"
 
 
 def score(

@@ -20,7 +20,9 @@ from ..tiny_models import build_bert
 from .rank_cases import EXACT, N_ROWS, run_exact
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+# On a CPU, since every process of a job takes a GPU of its own.
+OFFLINE = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+ENVIRONMENT = {**os.environ, **OFFLINE, "CUDA_VISIBLE_DEVICES": ""}
 SECONDS = 600
 JOB = "tests.nn.rank_job"
 HAS_ACCELERATE = importlib.util.find_spec("accelerate") is not None
