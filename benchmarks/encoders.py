@@ -91,8 +91,8 @@ PARTS = {
     "losses": [
         (task, encoder, "none", loss, draw)
         for draw in (510, 511, 512)
-        for task in ("WikiGold", "BC5CDR")
         for encoder in ("MiniLM", "E5")
+        for task in ("WikiGold", "BC5CDR")
         for loss in ("ce", "dice", "cv")
     ],
     "chinese": [
