@@ -11,6 +11,7 @@ from .runs import Run, f1_of, file_name
 
 LEVEL = 0.95
 _N_RESAMPLED = 500
+FACTORIAL = ("dice", "ce", "dice, plain", "ce, plain")
 # What the defaults are compared with in the primary contrasts.
 BASELINES = {"loss='ce', else equal": False, "tuned cross-entropy": True}
 
@@ -153,6 +154,33 @@ def pairs_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
     return pd.DataFrame(lines.values()).fillna("")
 
 
+def effects_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the main effects of the factorial and their interaction, over cells and draws."""
+    keys = ["encoder", "corpus", "draw", "contender"]
+    runs = runs[(runs["device"] == "cpu") & (runs["lr"] == 0)]
+    f1 = runs.groupby(keys)["f1"].mean().unstack().reindex(columns=list(FACTORIAL)).dropna()
+    if f1.empty:
+        return pd.DataFrame()
+    dice, ce, plain_dice, plain_ce = (f1[name] for name in FACTORIAL)
+    effects = {
+        "dice, without shapes and CRF": plain_dice - plain_ce,
+        "dice, with them": dice - ce,
+        "dice, mean of both": (plain_dice - plain_ce + dice - ce) / 2,
+        "shapes or CRF, with cross-entropy": ce - plain_ce,
+        "shapes or CRF, with dice": dice - plain_dice,
+    }
+    columns: dict[str, pd.Series] = {"all": pd.Series(True, index=f1.index)}
+    of_encoder = f1.index.get_level_values("encoder")
+    columns |= {e: pd.Series(of_encoder == e, index=f1.index) for e in of_encoder.unique()}
+    lines = [
+        {"gain of": name, **{kind: draws_interval(effect[on]) for kind, on in columns.items()}}
+        for name, effect in effects.items()
+    ]
+    return pd.DataFrame(
+        [*lines, {"gain of": "cells", **{k: str(on.sum()) for k, on in columns.items()}}]
+    )
+
+
 def devices_table(done: pd.DataFrame) -> pd.DataFrame:
     """Return how the F1 of a run on a GPU differs from that of the same run on a CPU."""
     on = {device: done[done["device"] == device] for device in ("cuda", "cpu")}
@@ -191,6 +219,8 @@ def report(done: pd.DataFrame, rows: Path) -> str:
         "The same runs on two devices": devices_table(done),
     }
     tables |= {part: cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
+    both = pd.concat([runs_of(done, "factorial"), runs_of(done, "250 sentences")])
+    tables["Effects in the factorial"] = effects_table(both)
     shown = [
         f"### {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}"
         for title, table in tables.items()

@@ -327,7 +327,8 @@ from tests.io.conftest import make
 
 torch.set_num_threads(1)
 model, directory = sys.argv[1:]
-tagger, X, y = make("tagger", model, max_epochs=12, precision="fp32", checkpoint_dir=directory)
+parameters = {"max_epochs": 12, "precision": "fp32", "device": "cpu"}
+tagger, X, y = make("tagger", model, checkpoint_dir=directory, **parameters)
 print(weight_sum(tagger.fit(X, y)))
 """
 
@@ -340,7 +341,8 @@ def weight_sum(estimator):
 
 def test_killed_by_the_system(tiny_bert, tmp_path):
     """A fit that SIGKILL ended goes on in a process of another origin."""
-    plain, X, y = make("tagger", tiny_bert, max_epochs=12, precision="fp32")
+    # A fork of this process cannot use a GPU.
+    plain, X, y = make("tagger", tiny_bert, max_epochs=12, precision="fp32", device="cpu")
 
     def die_after_the_first_epoch():
         while not list(tmp_path.glob("[!.]*")):
@@ -360,7 +362,9 @@ def test_killed_by_the_system(tiny_bert, tmp_path):
 
 def test_a_full_disk(tiny_bert, tmp_path):
     """The last checkpoint is intact, and the estimator can be used."""
-    tagger, X, y = make("tagger", tiny_bert, checkpoint_dir=tmp_path, max_epochs=3)
+    # A fork of this process cannot use a GPU.
+    saved = {"checkpoint_dir": tmp_path, "device": "cpu"}
+    tagger, X, y = make("tagger", tiny_bert, max_epochs=3, **saved)
     killed(tagger, X, y, epoch=2)
 
     def fit():

@@ -142,7 +142,7 @@ def test_fits_are_the_same(family, tiny_models, monkeypatch):
     X, y = easy_corpus(12)
     tagger = DiceTokenTagger(
         tiny_models(family), max_epochs=2, lr=1e-3, weight_decay=0, batch_size=4, random_state=0,
-        validation_fraction=0.25, verbose=0,
+        validation_fraction=0.25, precision="fp32", verbose=0,
     )  # fmt: skip
     compact = tagger.fit(X, y).predict_proba(X)
     sizes = []
