@@ -198,6 +198,34 @@ def devices_table(done: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def draw(done: pd.DataFrame, file: Path) -> None:
+    """Draw the differences of each cell of the primary contrasts, with intervals over draws."""
+    from matplotlib import pyplot as plt
+
+    pairs = [differences(done, is_tuned) for is_tuned in BASELINES.values()]
+    found = {*zip(pairs[0]["encoder"], pairs[0]["corpus"])}
+    # The first one is drawn at the top.
+    cells = sorted(found, key=lambda cell: (ENCODERS.index(cell[0]), cell[1]), reverse=True)
+    _, ax = plt.subplots(figsize=(8, 6), layout="constrained")
+    for offset, color, marker, name, part in zip(
+        (0.14, -0.14), ("tab:orange", "tab:blue"), "os", BASELINES, pairs
+    ):
+        by_draw = part.groupby(["encoder", "corpus", "draw"])["difference"].mean()
+        for row, cell in enumerate(cells):
+            if cell not in by_draw.index.droplevel("draw"):
+                continue
+            values = by_draw.loc[cell]
+            half = stats.sem(values) * stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)
+            options = {"fmt": marker, "color": color, "label": name if row == 0 else None}
+            ax.errorbar(values.mean(), row + offset, xerr=half, **options)
+    ax.axvline(0, color="gray", lw=1)
+    ax.set_yticks(range(len(cells)), [", ".join(cell) for cell in cells])
+    ax.set_xlabel("F1 of the defaults less that of cross-entropy, 95 % interval over draws")
+    ax.legend(title="Cross-entropy", loc="lower right")
+    plt.savefig(file, dpi=110)
+    plt.close()
+
+
 def settings_table(done: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of the settings of cross-entropy; the chosen one is bold."""
     lines = []
