@@ -226,6 +226,22 @@ def draw(done: pd.DataFrame, file: Path) -> None:
     plt.close()
 
 
+def encoders_table(done: pd.DataFrame) -> pd.DataFrame:
+    """Return the F1 of the defaults with each encoder, over draws and devices that all have."""
+    cell = done[(done["regime"] == "250") & (done["contender"] == "auto") & (done["lr"] == 0)]
+    f1 = cell.set_index(["corpus", "draw", "device", "encoder"])["f1"].unstack()
+    f1 = f1.reindex(columns=list(ENCODERS)).dropna().groupby(level=["corpus", "draw"]).mean()
+    lines = []
+    for corpus, draws in f1.groupby(level="corpus"):
+        line = {"corpus": str(corpus), "draws": str(len(draws))}
+        line |= {encoder: f"{draws[encoder].mean():.1f}" for encoder in ENCODERS}
+        for encoder in ENCODERS[1:]:
+            difference = draws[encoder] - draws[ENCODERS[0]]
+            line[f"{encoder} to {ENCODERS[0]}"] = draws_interval(difference)
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
 def settings_table(done: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of the settings of cross-entropy; the chosen one is bold."""
     lines = []
@@ -243,6 +259,7 @@ def report(done: pd.DataFrame, rows: Path) -> str:
     tables = {
         "The primary contrasts": primary(done),
         "Cells of the primary contrasts": pairs_table(done, rows),
+        "The defaults with each encoder": encoders_table(done),
         "Tuned cross-entropy": settings_table(done),
         "The same runs on two devices": devices_table(done),
     }

@@ -106,8 +106,8 @@ that do not occur in the training data, as may happen in a fold, are ignored.
 _MAX_EPOCHS = """
 Passes over the training rows with positives (``negative_ratio``). "auto" makes 3 to 30 passes: it
 shows texts with positives about 1,200 times and takes at least about 200 optimiser steps (150 in
-tiny sets). It makes four passes over pairs of texts, and eight over entities that are not rare if
-the loss is cross-entropy and these take at most 512 steps. ``max_epochs_`` is the number used.
+tiny sets). It makes four passes over pairs of texts. Over entities that are not rare it makes at
+least eight with cross-entropy, or as many as 512 steps allow. ``max_epochs_`` is the number used.
 """
 _NEGATIVE_RATIO = """
 How many texts without a positive an epoch has for each text with one; they are drawn at random in
@@ -180,7 +180,7 @@ What computes predictions; it can be set on a fitted estimator, too. "onnx" and 
 Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
 The first prediction exports the network, which takes some seconds, and ``save_pretrained`` keeps
 what was exported; for models that torch cannot export (XLNet) it raises a ValueError. "onnx" gives
-the scores of "torch" within 1e-4. "onnx-int8" is about 4 times as fast as "torch" on a CPU; its
+the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2 times as fast as "torch" on a CPU; its
 scores are less exact, and depend slightly on the other texts in the batch:
 :func:`skdice.inspection.compare_runtimes` shows by how much. ``fit``, with its validation and
 tuning, always uses torch, and so do predictions after an interrupted fit.

@@ -43,7 +43,8 @@ def compare_losses(
 ) -> LossComparison:
     """Fit an estimator with several losses and seeds and compare what they reach on test rows.
 
-    Every loss gets the same budget: the same rows, parameters, epochs and seeds.
+    Every loss gets the same rows, parameters and seeds. ``max_epochs="auto"`` may make more epochs
+    with cross-entropy than with other losses; a number is the same for all.
 
     Parameters
     ----------
