@@ -11,6 +11,11 @@ from .runs import Run, f1_of, file_name
 
 LEVEL = 0.95
 _N_RESAMPLED = 500
+RARE = [
+    ("dice to ce, both sampled", "dice, sampled", "ce, sampled"),
+    ("ce sampled to ce on all rows, as many steps", "ce, sampled", "ce, all rows"),
+]
+SCORED = ("f1", "f1_as_rare")
 FACTORIAL = ("dice", "ce", "dice, plain", "ce, plain")
 # What the defaults are compared with in the primary contrasts.
 BASELINES = {"loss='ce', else equal": False, "tuned cross-entropy": True}
@@ -69,12 +74,9 @@ def draws_interval(values: pd.Series) -> str:
     return text
 
 
-def rows_error(pair: pd.Series, rows: Path) -> float:
+def rows_error(runs: tuple[Run, Run], device: str, rows: Path) -> float:
     """Return the standard error of a difference of F1 when the test rows are drawn again."""
-    fields = list(Run._fields)
-    other = {**pair, "contender": "ce", "lr": pair["lr_other"], "epochs": pair["epochs_other"]}
-    runs = [Run(*(run[name] for name in fields)) for run in (pair, other)]
-    files = [rows / file_name(run, pair["device"]) for run in runs]
+    files = [rows / file_name(run, device) for run in runs]
     counts = [np.load(file)["counts"].astype(float) for file in files]
     rng, n = np.random.default_rng(0), len(counts[0])
     found = []
@@ -128,6 +130,12 @@ def cells_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).fillna("")
 
 
+def _runs(pair: pd.Series) -> tuple[Run, Run]:
+    """Return the two runs of a row of :func:`differences`."""
+    ours = Run(*(pair[name] for name in Run._fields))
+    return ours, ours._replace(contender="ce", lr=pair["lr_other"], epochs=pair["epochs_other"])
+
+
 def pairs_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
     """Return the differences of each cell of the primary contrasts; a standard error in brackets.
 
@@ -137,7 +145,9 @@ def pairs_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
     for name, is_tuned in BASELINES.items():
         pairs = differences(done, is_tuned)
         for (encoder, corpus), cell in pairs.groupby(["encoder", "corpus"], sort=False):
-            error = np.mean([rows_error(pair, rows) for _, pair in cell.iterrows()])
+            error = np.mean(
+                [rows_error(_runs(pair), pair["device"], rows) for _, pair in cell.iterrows()]
+            )
             by_draw = cell.groupby("draw")[["f1", "difference"]].mean()
             on_cpu = cell.loc[cell["device"] == "cpu", ["cpu_seconds", "cpu_seconds_other"]].mean()
             ours, theirs = on_cpu.map(lambda seconds: "" if np.isnan(seconds) else f"{seconds:.0f}")
@@ -226,6 +236,26 @@ def draw(done: pd.DataFrame, file: Path) -> None:
     plt.close()
 
 
+def rare_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
+    """Return what the loss gains with rare entities, and what sampled epochs gain.
+
+    In brackets is the standard error of drawing the test rows again, which are as they are.
+    """
+    runs = runs_of(done, "rare").query("device == 'cpu'").set_index("contender")
+    lines = []
+    for (encoder, regime, draw), fits in runs.groupby(["encoder", "regime", "draw"], sort=False):
+        line = {"encoder": encoder, "regime": regime, "draw": str(draw)}
+        for name, first, second in RARE:
+            if first in fits.index and second in fits.index:
+                pair = fits.loc[[first, second]]
+                keys = pair.reset_index()[list(Run._fields)].itertuples(index=False, name=None)
+                error = rows_error(tuple(Run(*key) for key in keys), "cpu", rows)
+                f1, as_rare = (pair[column].iloc[0] - pair[column].iloc[1] for column in SCORED)
+                line[name] = f"{f1:+.1f} ({error:.1f}), as rare {as_rare:+.1f}"
+        lines.append(line)
+    return pd.DataFrame(lines).fillna("")
+
+
 def encoders_table(done: pd.DataFrame) -> pd.DataFrame:
     """Return the F1 of the defaults with each encoder, over draws and devices that all have."""
     cell = done[(done["regime"] == "250") & (done["contender"] == "auto") & (done["lr"] == 0)]
@@ -266,6 +296,7 @@ def report(done: pd.DataFrame, rows: Path) -> str:
     tables |= {part: cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
     both = pd.concat([runs_of(done, "factorial"), runs_of(done, "250 sentences")])
     tables["Effects in the factorial"] = effects_table(both)
+    tables["Rare entities, what does what"] = rare_table(done, rows)
     shown = [
         f"### {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}"
         for title, table in tables.items()
