@@ -293,7 +293,7 @@ def report(done: pd.DataFrame, rows: Path) -> str:
         "Tuned cross-entropy": settings_table(done),
         "The same runs on two devices": devices_table(done),
     }
-    tables |= {part: cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
+    tables |= {f"Part: {part}": cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
     both = pd.concat([runs_of(done, "factorial"), runs_of(done, "250 sentences")])
     tables["Effects in the factorial"] = effects_table(both)
     tables["Rare entities, what does what"] = rare_table(done, rows)
