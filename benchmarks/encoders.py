@@ -70,7 +70,7 @@ TASKS = {
     "CMRC": Task(DiceSpanExtractor, CMRC, CMRC_DEV, n_test=300),
 }
 SIDE_BY_SIDE = ("CoNLL03", "SST-2", "Amazon-Google", "SQuAD")
-# A task, the encoder, and the tasks whose models it begins from.
+# A task, an encoder, and the task whose model it begins from.
 CONTINUED = [
     ("Quoref", "MiniLM", "SQuAD, 2,000"),
     ("WikiGold", "MiniLM", "CoNLL03, 1,000"),
