@@ -66,26 +66,22 @@ class Regime(NamedTuple):
 
     Attributes
     ----------
-    n_rows : int or None
-        Training rows; None is all of them.
-    epochs : int
+    n_rows : int
+        Training rows.
     ratio : float or None
         Negatives to a positive, made by leaving positives out. Dev and test rows stay as they are,
         and all test rows are used.
     """
 
-    n_rows: int | None
-    epochs: int
+    n_rows: int
     ratio: float | None = None
 
 
 REGIMES = {
-    "250": Regime(250, 12),
-    "350": Regime(350, 12),
-    "1000": Regime(1000, 5),
-    "ratio-80": Regime(2000, 4, ratio=80),
-    "ratio-160": Regime(2000, 4, ratio=160),
-    "all": Regime(None, 3),
+    "250": Regime(250),
+    "1000": Regime(1000),
+    "ratio-80": Regime(2000, ratio=80),
+    "ratio-160": Regime(2000, ratio=160),
 }
 
 
@@ -111,17 +107,16 @@ def draw(corpus: str, regime: str, seed: int, data: Path) -> Parts:
     order = rng.permutation(len(pools.train.y))
     if how.ratio is not None:
         positives, negatives = count_positives(CORPORA[corpus], pools.train.y)
-        order = rows_with_ratio(positives, negatives, order, how.n_rows or len(order), how.ratio)
+        order = rows_with_ratio(positives, negatives, order, how.n_rows, how.ratio)
     dev = rng.permutation(len(pools.dev.y))
     test = fixed.permutation(len(pools.test.y))
     if how.ratio is None:  # Rare positives need all that there are.
         test = test[:n_test]
-    n_rows = len(order) if how.n_rows is None else how.n_rows
     return Parts(
-        pools.train.take(np.sort(order[:n_rows])),
+        pools.train.take(np.sort(order[: how.n_rows])),
         pools.dev.take(np.sort(dev[:N_DEV])),
         pools.test.take(np.sort(test)),
-        pools.train.take(np.sort(order[n_rows : n_rows + N_UNLABELED])).X,
+        pools.train.take(np.sort(order[how.n_rows :][:N_UNLABELED])).X,
     )
 
 

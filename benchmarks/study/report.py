@@ -11,11 +11,18 @@ from .runs import Run, f1_of, file_name
 
 LEVEL = 0.95
 _N_RESAMPLED = 500
-RARE = [
-    ("dice to ce, both sampled", "dice, sampled", "ce, sampled"),
-    ("ce sampled to ce on all rows, as many steps", "ce, sampled", "ce, all rows"),
-]
-SCORED = ("f1", "f1_as_rare")
+# Which fits of a part are compared.
+CONTRASTS = {
+    "factorial": [("dice", "ce"), ("dice, plain", "ce, plain")],
+    "rare": [("dice, sampled", "ce, sampled"), ("ce, sampled", "ce, all rows")],
+    "1,000 sentences": [("dice", "ce")],
+    "passes": [("dice", "ce")],
+    "without labels": [
+        ("auto, ensemble", "auto"),
+        ("auto, unlabeled", "auto"),
+        ("auto, unlabeled", "auto, ensemble"),
+    ],
+}
 FACTORIAL = ("dice", "ce", "dice, plain", "ce, plain")
 # What the defaults are compared with in the primary contrasts.
 BASELINES = {"loss='ce', else equal": False, "tuned cross-entropy": True}
@@ -115,25 +122,43 @@ def primary(done: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def cells_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the F1 and the seconds of each fit of a part on a CPU, means over draws."""
+def contrasts_table(done: pd.DataFrame, part: str, rows: Path) -> pd.DataFrame:
+    """Return the fits of a part side by side, from a CPU, means over draws.
+
+    The difference has its interval over draws if there are several, and in brackets the standard
+    error of drawing the test rows again. Seconds are those of a core.
+    """
+    done = done[done["device"] == "cpu"]
+    # Fits whose epochs were given, not chosen, are compared at the same number.
+    done = done.assign(at=done["epochs"].where(done["lr"] > 0, 0))
+    keys = ["encoder", "corpus", "regime", "at", "lr"]
     lines = []
-    keys = ["encoder", "corpus", "regime", "contender", "lr", "epochs"]
-    runs = runs[runs["device"] == "cpu"]
-    for (encoder, corpus, regime, name, lr, epochs), fits in runs.groupby(keys, sort=False):
-        how = f", lr {lr:g}, {epochs} epochs" if lr else f", {epochs} epochs" if epochs else ""
-        line = {"encoder": encoder, "corpus": f"{corpus}, {regime}", "fit": f"{name}{how}"}
-        line |= {"draws": str(len(fits)), "F1": f"{fits['f1'].mean():.1f}"}
-        if fits.get("f1_as_rare", pd.Series(dtype=float)).notna().any():
-            line["F1, test rows as rare"] = f"{fits['f1_as_rare'].mean():.1f}"
-        lines.append(line | {"CPU s": f"{fits['cpu_seconds'].mean():.0f}"})
-    return pd.DataFrame(lines).fillna("")
+    for names in CONTRASTS[part]:
+        ours, theirs = (done[done["contender"] == name] for name in names)
+        ours = ours.merge(runs_of(done, part)[list(Run._fields)])
+        pairs = ours.merge(theirs, on=[*keys, "draw"], suffixes=("", "_other"))
+        for (encoder, corpus, regime, at, _), fits in pairs.groupby(keys, sort=False):
+            f1, seconds = (
+                f"{fits[name].mean():.{digits}f} to {fits[f'{name}_other'].mean():.{digits}f}"
+                for name, digits in (("f1", 1), ("cpu_seconds", 0))
+            )
+            error = np.mean([rows_error(_runs(pair), "cpu", rows) for _, pair in fits.iterrows()])
+            gain = draws_interval(fits["f1"] - fits["f1_other"])
+            line = {"encoder": encoder, "corpus": f"{corpus}, {regime}"}
+            line |= {"epochs": str(at)} if at else {}
+            line |= {"fits": " to ".join(names), "draws": str(len(fits))}
+            line |= {"CPU s": seconds, "F1": f1, "difference": f"{gain} ({error:.1f})"}
+            if fits["f1_as_rare"].notna().all():
+                line["as rare"] = draws_interval(fits["f1_as_rare"] - fits["f1_as_rare_other"])
+            lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def _runs(pair: pd.Series) -> tuple[Run, Run]:
-    """Return the two runs of a row of :func:`differences`."""
+    """Return the two runs of a row that has both."""
     ours = Run(*(pair[name] for name in Run._fields))
-    return ours, ours._replace(contender="ce", lr=pair["lr_other"], epochs=pair["epochs_other"])
+    others = {name: pair[f"{name}_other"] for name in Run._fields if f"{name}_other" in pair.index}
+    return ours, ours._replace(**others)
 
 
 def pairs_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
@@ -209,14 +234,17 @@ def devices_table(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(done: pd.DataFrame, file: Path) -> None:
-    """Draw the differences of each cell of the primary contrasts, with intervals over draws."""
+    """Draw the differences of each cell of the primary contrasts, and F1 over epochs.
+
+    The intervals are over draws.
+    """
     from matplotlib import pyplot as plt
 
     pairs = [differences(done, is_tuned) for is_tuned in BASELINES.values()]
     found = {*zip(pairs[0]["encoder"], pairs[0]["corpus"])}
     # The first one is drawn at the top.
     cells = sorted(found, key=lambda cell: (ENCODERS.index(cell[0]), cell[1]), reverse=True)
-    _, ax = plt.subplots(figsize=(8, 6), layout="constrained")
+    _, (ax, curves) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained", width_ratios=(3, 2))
     for offset, color, marker, name, part in zip(
         (0.14, -0.14), ("tab:orange", "tab:blue"), "os", BASELINES, pairs
     ):
@@ -232,36 +260,37 @@ def draw(done: pd.DataFrame, file: Path) -> None:
     ax.set_yticks(range(len(cells)), [", ".join(cell) for cell in cells])
     ax.set_xlabel("F1 of the defaults less that of cross-entropy, 95 % interval over draws")
     ax.legend(title="Cross-entropy", loc="lower right")
+    for (encoder, name), runs in runs_of(done, "passes").groupby(["encoder", "contender"]):
+        color = {"dice": "tab:orange", "ce": "tab:blue"}[name]
+        style = {"MiniLM": "o-", "MPNet": "s--"}[encoder]
+        ordered = runs.sort_values("epochs")
+        curves.plot(ordered["epochs"], ordered["f1"], style, c=color, label=f"{encoder}, {name}")
+    curves.set_xscale("log", base=2)
+    curves.xaxis.set_major_formatter("{x:g}")
+    curves.set_xlabel("Epochs (BC5CDR, 250 sentences, one draw)")
+    curves.set_ylabel("F1")
+    curves.legend()
     plt.savefig(file, dpi=110)
     plt.close()
 
 
-def rare_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
-    """Return what the loss gains with rare entities, and what sampled epochs gain.
+def false_positives_table(done: pd.DataFrame, rows: Path) -> pd.DataFrame:
+    """Return how many false positives fits with rare entities have, sums over draws.
 
-    In brackets is the standard error of drawing the test rows again, which are as they are. False
-    positives are counted in sentences without an entity, and in those with one.
+    The first number is that in sentences without an entity, the second one that in the others.
     """
-    runs = runs_of(done, "rare").query("device == 'cpu'").set_index("contender")
-    lines = []
-    for (encoder, regime, draw), fits in runs.groupby(["encoder", "regime", "draw"], sort=False):
-        line = {"encoder": encoder, "regime": regime, "draw": str(draw)}
-        for name, first, second in RARE:
-            if first in fits.index and second in fits.index:
-                pair = fits.loc[[first, second]]
-                keys = pair.reset_index()[list(Run._fields)].itertuples(index=False, name=None)
-                error = rows_error(tuple(Run(*key) for key in keys), "cpu", rows)
-                f1, as_rare = (pair[column].iloc[0] - pair[column].iloc[1] for column in SCORED)
-                line[name] = f"{f1:+.1f} ({error:.1f}), as rare {as_rare:+.1f}"
-        for name in ("dice, sampled", "ce, sampled"):
-            if name in fits.index:
-                (key,) = fits.loc[[name]].reset_index()[list(Run._fields)].to_numpy().tolist()
-                counts = np.load(rows / file_name(Run(*key), "cpu"))["counts"].astype(int)
-                wrong, is_empty = counts[:, 1] - counts[:, 0], counts[:, 2] == 0
-                text = f"{wrong[is_empty].sum()} and {wrong[~is_empty].sum()}"
-                line[f"false positives of {name}"] = text
-        lines.append(line)
-    return pd.DataFrame(lines).fillna("")
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    runs = runs_of(done, "rare").query("device == 'cpu' and contender != 'ce, all rows'")
+    keys = ["encoder", "regime", "contender"]
+    for (encoder, regime, name), fits in runs.groupby(keys, sort=False):
+        runs_files = fits[list(Run._fields)].itertuples(index=False, name=None)
+        counts = [np.load(rows / file_name(Run(*run), "cpu"))["counts"] for run in runs_files]
+        right, found, true = np.concatenate(counts).astype(int).T
+        is_empty, wrong = true == 0, found - right
+        line = {"encoder": encoder, "regime": regime, "draws": str(len(fits))}
+        text = f"{wrong[is_empty].sum()} and {wrong[~is_empty].sum()}"
+        lines.setdefault((encoder, regime), line)[name] = text
+    return pd.DataFrame(lines.values())
 
 
 def encoders_table(done: pd.DataFrame) -> pd.DataFrame:
@@ -301,10 +330,10 @@ def report(done: pd.DataFrame, rows: Path) -> str:
         "Tuned cross-entropy": settings_table(done),
         "The same runs on two devices": devices_table(done),
     }
-    tables |= {f"Part: {part}": cells_table(runs_of(done, part)) for part in list(PARTS)[3:]}
+    tables |= {f"Part: {part}": contrasts_table(done, part, rows) for part in CONTRASTS}
     both = pd.concat([runs_of(done, "factorial"), runs_of(done, "250 sentences")])
     tables["Effects in the factorial"] = effects_table(both)
-    tables["Rare entities, what does what"] = rare_table(done, rows)
+    tables["False positives with rare entities"] = false_positives_table(done, rows)
     shown = [
         f"### {title}\n\n{table.to_markdown(index=False, disable_numparse=True)}"
         for title, table in tables.items()
