@@ -259,7 +259,7 @@ def draw(done: pd.DataFrame, file: Path) -> None:
     ax.axvline(0, color="gray", lw=1)
     ax.set_yticks(range(len(cells)), [", ".join(cell) for cell in cells])
     ax.set_xlabel("F1 of the defaults less that of cross-entropy, 95 % interval over draws")
-    ax.legend(title="Cross-entropy", loc="lower right")
+    ax.legend(title="Cross-entropy", loc="upper right")
     for (encoder, name), runs in runs_of(done, "passes").groupby(["encoder", "contender"]):
         color = {"dice": "tab:orange", "ce": "tab:blue"}[name]
         style = {"MiniLM": "o-", "MPNet": "s--"}[encoder]
