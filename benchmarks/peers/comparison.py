@@ -66,13 +66,9 @@ class Contender(NamedTuple):
 
 CONTENDERS = {
     "skdice": Contender("skdice", "the defaults", "dice", "skdice", ("entities", "pairs", "texts")),
-    "skdice_ce": Contender(
-        "skdice", "cross-entropy", "dice", "skdice", ("entities", "pairs", "texts")
-    ),
     "trainer_defaults": Contender("Trainer", "defaults", "trainer", "transformers"),
     "trainer_tuned": Contender("Trainer", "tuned, constrained", "trainer", "transformers"),
-    "span_marker_defaults": Contender("SpanMarker", "of its documentation", "spans", "span_marker"),
-    "span_marker_tuned": Contender("SpanMarker", "tuned", "spans", "span_marker"),
+    "span_marker": Contender("SpanMarker", "as skdice trains", "spans", "span_marker"),
     "crfsuite": Contender("sklearn-crfsuite", "of its tutorial", "crf", "crfsuite"),
     "characters": Contender(
         "scikit-learn", "character n-grams", "characters", "skdice", ("pairs",)
