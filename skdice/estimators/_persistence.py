@@ -101,10 +101,10 @@ def save_estimator(
     network = SavedNetwork(
         module=module,
         tokenizer=tokenizer.tokenizer,
-        config=estimator.task.model_config,
+        config=estimator.task.head.model_config,
         max_length=estimator.max_length_,
         # Where transformers gives a model raw text and skdice gives it words.
-        splits_words=estimator.task.row == "sentence" and not estimator.task.reads_two_texts,
+        splits_words=estimator.task.info.predicts == "tags" and estimator.task.info.n_texts == 1,
         adapter_config=module.adapter_config(parameters["model"]) if has_adapters else None,
         runtime="torch" if estimator.interrupted_ else parameters["runtime"],
     )
@@ -226,10 +226,10 @@ def _check_state(estimator: Any, manifest: Manifest, place: Path) -> None:
     if values["precision"] not in PRECISIONS:
         raise ValueError(f"'precision' is {values['precision']!r}")
     task = _read_task(estimator, manifest)
-    if task.n_outputs != values["n_outputs"]:
-        raise ValueError(f"the task has {task.n_outputs} outputs, not {values['n_outputs']}")
+    if task.head.n_outputs != values["n_outputs"]:
+        raise ValueError(f"the task has {task.head.n_outputs} outputs, not {values['n_outputs']}")
     config_file = str(place / MODEL_CONFIG) if manifest.has_adapters else None
-    auto_class = MODULES[task.head]._auto_class
+    auto_class = MODULES[task.head.kind]._auto_class
     limit = size_of_network(str(place), auto_class, config_file).n_positions
     if not 1 <= values["max_length_"] <= (limit or math.inf):
         raise ValueError(f"'max_length_' is {values['max_length_']}, of {limit} positions")
@@ -287,7 +287,7 @@ def _read_net(
             _initialize_on_base(net, place, network["base_digest"])
         else:
             net.module__peft_config = None  # Merged into the weights, if there were any.
-            check_weights(place, MODULES[task.head]._auto_class)
+            check_weights(place, MODULES[task.head.kind]._auto_class)
             net.initialize()
     _load_head(net.module_, place)
     net.drop_training_state()
@@ -361,7 +361,7 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
     defaults = inspect.signature(type(estimator)).parameters
     stated = parameters_of(type(estimator))
     return Run(
-        texts=estimator.task.card,
+        texts=estimator.task.info.card,
         manifest=manifest,
         parameters={
             name: value
