@@ -229,9 +229,10 @@ class Answering(Task):
                 f1 = np.where(no_answer > threshold, silent, answered)
                 return float(np.average(f1, weights=weight))
         else:
+            metric = goal.metric
 
             def score(threshold: float) -> float:
-                return goal.metric(pick_answers(scores, contexts, threshold))
+                return metric(pick_answers(scores, contexts, threshold))
 
         finite = no_answer[np.isfinite(no_answer)]
         threshold = float(tune_thresholds(finite, score, is_multilabel=False))
@@ -244,7 +245,8 @@ class Answering(Task):
         none, logits = logits[first].sum(1), logits.copy()
         logits[first] = -np.inf
         best = np.maximum.reduceat(logits, first).sum(1)
-        return (best > none - self.null_threshold).any(keepdims=True)
+        answers: np.ndarray = (best > none - self.null_threshold).any(keepdims=True)
+        return answers
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.any() else "answered no question"
