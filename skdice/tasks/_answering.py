@@ -40,21 +40,7 @@ from ._task import (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answering(Task):
-    """The answer to a question is a part of its context, or there is none.
-
-    Attributes
-    ----------
-    stride : int or None
-        Pieces of the context that windows share; a quarter of the room beside the question if None.
-    null_threshold : float or None
-        "No answer" is predicted if its logit exceeds that of the best span by more; None is open.
-    n_best : int
-    max_answer_length : int
-        In pieces.
-    on_misaligned : {"repair", "raise", "skip"}
-    n_misaligned : int
-        Training answers that did not lie at their ``answer_start``.
-    """
+    """The answer to a question is a part of its context, or there is none."""
 
     info = TaskInfo(
         name="answering",
@@ -75,12 +61,14 @@ class Answering(Task):
         ),
     )
 
+    # Pieces of the context that windows share; a quarter of the room beside the question if None.
     stride: int | None = None
+    # "No answer" is predicted if its logit exceeds that of the best span by more; None is open.
     null_threshold: float | None = None
     n_best: int = 20
-    max_answer_length: int = 30
-    on_misaligned: str = "repair"
-    n_misaligned: int = 0
+    max_answer_length: int = 30  # in pieces
+    on_misaligned: str = "repair"  # or "raise", "skip"
+    n_misaligned: int = 0  # training answers that did not lie at their answer_start
 
     def read_X(self, X: Any) -> list[tuple[str, str]]:
         return list(zip(*check_questions(X)))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..losses import Loss
 from ..metrics import RowCounts
-from ..text import EncodedDataset, Frame, Reader
+from ..text import EncodedDataset, Reader
 from ._goal import F1, Goal
 from ._rows import Rows
 
@@ -211,18 +211,6 @@ def correct_draw(
     return Correction(shift.astype(np.float32), each.astype(np.float32))
 
 
-def shared_pieces(owner: str, stride: int | None, max_length: int, frame: Frame) -> int:
-    """Return the pieces that neighbouring windows share; fewer than a window has."""
-    capacity = max_length - frame.n_special
-    shared = capacity // 4 if stride is None else stride
-    if shared >= capacity:
-        raise ValueError(
-            f"The 'stride' parameter of {owner} must be smaller than the {capacity} pieces of text "
-            f"in a window. Got {stride!r} instead."
-        )
-    return int(shared)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
     """What is asked of a text.
@@ -231,22 +219,14 @@ class Task(ABC):
     stands for a parameter that is left open; :meth:`learn` returns the task with what the training
     rows say (classes, scheme), and :meth:`tune` with another decision. A task has no network: it
     gets one as a function from encoded texts to logits.
-
-    Attributes
-    ----------
-    owner : str
-        Name of the estimator, for errors.
-    tuning : {"validation", "cv"} or None
-        The rows that the decision is tuned on: those held out, or the training rows, out of fold.
-    metric_name : str
-        What the progress bar calls the validation score.
     """
 
     info: ClassVar[TaskInfo]
 
-    owner: str = ""
+    owner: str = ""  # name of the estimator, for errors
+    # The rows that the decision is tuned on: those held out, or the training rows, out of fold.
     tuning: Tuning = None
-    metric_name: str = "F1"
+    metric_name: str = "F1"  # what the progress bar calls the validation score
 
     # -- reading ----------------------------------------------------------------------------------
 
