@@ -205,7 +205,7 @@ def fit(
             loss,
             choices.table(),
             mean_history(histories),
-            max(net.progress_.best_epoch for net in nets),
+            max(net.best_epoch_ for net in nets),
             sampled.ratio,
             n_rows,
             n_unlabeled,

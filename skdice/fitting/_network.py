@@ -193,7 +193,6 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    dataset = plan.sampled.lesson.dataset
     with seeded(member.seed, net.device), denormals_flushed():
         with quiet_transformers():
             net.initialize()
@@ -219,9 +218,6 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                chain=_chain(task, dataset),
-                shift=_shift(plan),
-                weight=plan.sampled.weight,
                 look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,
@@ -326,7 +322,8 @@ def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
-    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net)
+    more = {"chain": _chain(plan.task, plan.sampled.lesson.dataset), "shift": _shift(plan)}
+    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 
 def sampler_of(
@@ -336,6 +333,7 @@ def sampler_of(
     rng: np.random.Generator,
     ranks: Ranks,
     net: TextNet | None = None,
+    **more: Any,
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
     lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
@@ -346,6 +344,8 @@ def sampler_of(
         ranks,
         windows_per_text=n_windows,
         draw=sampled.draw,
+        weight=sampled.weight,
+        **more,
     )
 
 
