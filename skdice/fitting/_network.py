@@ -38,8 +38,6 @@ from ..nn import (
     TokenModule,
     current_ranks,
     denormals_flushed,
-    padding_is_masked,
-    probe_dataset,
     resolve_device,
     resolve_precision,
     seed_generators,
@@ -199,7 +197,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
             _warn_of_other_classes(plan, net.module_.trained_labels)
             # The files of the base model are on this machine from here on.
             checkpoint, state = _find_checkpoint(plan, net, member, ranks)
-            net.pads = finds_padding_masked(task, settings, plan.reader, net)
+            net.pads = net.module_.masks_padding
             if not net.pads:
                 warnings.warn(
                     f"{type(net.module_.transformer).__name__} scores a text differently if it is "
@@ -285,7 +283,7 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        net.pads = finds_padding_masked(task, settings, reader, net)
+        net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         start = start_pairs(
@@ -442,15 +440,6 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
         "training data": digest([plan.task, lesson.dataset.fingerprint, plan.loss, member.rng]),
         "held-out data": digest(plan.valid),
     }
-
-
-def finds_padding_masked(task: Task, settings: Settings, reader: Reader, net: TextNet) -> bool:
-    """Return whether texts of several lengths may share a batch."""
-    pieces = reader.tokenizer.encode(list("abcdefgh")).values
-    frame = reader.frame(2 if task.reads_two_texts else 1)
-    dataset = probe_dataset(pieces, frame, reader.max_length)
-    probe = make_batcher(dataset, reader, settings.batch_size)
-    return padding_is_masked(net.module_, probe, net.device)
 
 
 def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:

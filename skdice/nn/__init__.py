@@ -29,7 +29,6 @@ from ._modules import (
     TokenModule,
 )
 from ._net import TextNet
-from ._probe import padding_is_masked, probe_dataset
 from ._progress import FitProgress
 from ._runtime import (
     PRECISIONS,

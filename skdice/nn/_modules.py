@@ -12,8 +12,8 @@ from .._digest import weights_digest
 from ..text import Frame
 from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
 from ._batching import Batch
+from ._freezing import freeze
 from ._loading import load_transformer, replace_token_types, takes_token_types
-from ._probe import freeze
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
@@ -23,6 +23,8 @@ HEAD = "head.safetensors"
 _UNTOLD = 0.3
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
+# Families whose scores of a text change if it is padded (ConvBERT convolves the padding, too).
+_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
 # What a pair classifier reads besides the pair, each text alone.
 _TEXTS, _OF_TEXT = ("first", "second"), ("ids", "mask", "types")
 _PREPARED = tuple(f"{text}_{what}" for text in _TEXTS for what in _OF_TEXT)
@@ -82,7 +84,9 @@ class TextModule(nn.Module):
         self._add_head(model)
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
-            self._frozen = freeze(self, n_frozen_layers)
+            self._frozen = freeze(
+                self.transformer, n_frozen_layers, self.head_parameters()
+            )
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch on the CPU with all that :meth:`forward` would otherwise wait for."""
@@ -133,6 +137,11 @@ class TextModule(nn.Module):
     def n_outputs(self) -> int:
         """Number of logits of an item."""
         return self._n_classes
+
+    @property
+    def masks_padding(self) -> bool:
+        """Whether texts of several lengths may share a batch."""
+        return self.transformer.config.model_type not in _READ_PADDING
 
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
