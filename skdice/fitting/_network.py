@@ -222,6 +222,8 @@ def train_member(plan: Plan, member: Member) -> TextNet:
             )
         except BaseException as error:
             raise Stopped(net, error) from error
+        finally:
+            net.module_.merge_adapters()
     return net
 
 
