@@ -271,10 +271,10 @@ DAMAGES = {
 }
 ODD_STATES = {
     "a list": lambda state: [1],
-    "no optimizer": lambda state: {key: state[key] for key in state if key != "optimizer"},
+    "no optimizer": lambda state: {key: state[key] for key in state if key != "optimizer_"},
     "weights of another network": odd(weights={}),
     "a history of numbers": odd(history="[1]"),
-    "an epoch to come": lambda state: odd(progress={**state["progress"], "epoch": 7})(state),
+    "an epoch to come": lambda state: {**state, "history": state["history"].replace('"epoch": 1', '"epoch": 7')},
 }
 
 
