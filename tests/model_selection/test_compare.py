@@ -40,12 +40,14 @@ class Guess(DicePairClassifier):
     """Learns nothing: labels by chance, drawn by the seed and the loss. It lists its fits."""
 
     fits: list = []  # noqa: RUF012
+    train_loss = (1.0,)
 
     def fit(self, X, y, sample_weight=None):
         self._check_parameters()
         type(self).fits.append(self.get_params() | {"rows": list(X)})
         task = replace(self._asked(), classes=np.unique(y), threshold=0.5)
         self.net_, self.interrupted_ = None, False
+        self.history_ = pd.DataFrame({"train_loss": self.train_loss})
         self._set_task(task)
         return self
 
@@ -302,28 +304,10 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
     assert ran == [("dice", 0), ("dice", 1)]
 
 
-def drop_a_row(path):
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file}
-    arrays["own"] = arrays["own"][:-1]
-    with open(path, "wb") as out:
-        np.savez(out, **arrays)
-
-
-def flip_bits(path):
-    content = bytearray(path.read_bytes())
-    first = content.index(b"own.npy") + 40
-    content[first : first + 20] = bytes(255 ^ byte for byte in content[first : first + 20])
-    path.write_bytes(bytes(content))
-
-
-@pytest.mark.parametrize("damage", [drop_a_row, flip_bits, lambda path: path.write_bytes(b"")])
-def test_a_damaged_file_is_run_again(guess, pairs, tmp_path, damage):
+def test_a_file_that_cannot_be_read_is_run_again(guess, pairs, tmp_path):
     first = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
-    path = sorted(tmp_path.iterdir())[0]
-    damage(path)
-    with pytest.warns(UserWarning, match=f"{path.name} is damaged, so that its run is done again"):
-        again = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
+    sorted(tmp_path.iterdir())[0].write_text("{")
+    again = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     assert len(Guess.fits) == 5
     pd.testing.assert_frame_equal(again.table(), first.table())
     compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
@@ -341,7 +325,7 @@ def test_functions_are_kept_by_their_names(guess, pairs, tmp_path):
         return len(Guess.fits)
 
     assert compare(same) == compare(same) == 4
-    with pytest.raises(ValueError, match="has no name by which another process could find it"):
+    with pytest.raises(ValueError, match="Define functions at the top level"):
         compare(lambda X: X)
 
 
