@@ -15,6 +15,8 @@ import numpy as np
 
 from ._parameters import relevant_parameters
 
+# Hexadecimal digits: processes compare digests as numbers of 64 bits.
+_LENGTH = 16
 # Lists of these types have the same text in every process.
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 # Files beside a base model that are not read: documentation, and other formats of the weights.
@@ -29,12 +31,11 @@ def digest(value: Any) -> str:
     that another process could not tell the value from others, as of a lambda or a lock.
     """
     try:
-        found: str = joblib.hash(_plain(value))
+        found: str = joblib.hash(_plain(value))[:_LENGTH]
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"A fit is found again by its parameters and rows, and one of them cannot be told from "
-            f"others in another process: {error.args[0]}. Define functions at the top level of a "
-            f"module."
+            f"Something that a fit depends on cannot be told from others in another process: "
+            f"{error.args[0]}. Define functions at the top level of a module."
         ) from error
     return found
 
@@ -106,7 +107,7 @@ def _plain(value: Any) -> Any:
         if hasattr(value, method):
             value = getattr(value, method)()
     if isinstance(value, list | tuple):
-        items = value if _SCALARS.issuperset(map(type, value)) else [*map(_plain, value)]
+        parts = value if _SCALARS.issuperset(map(type, value)) else [*map(_plain, value)]
         # The words of a sentence become one text, for speed.
-        return ("items", ascii([*items])) if _SCALARS.issuperset(map(type, items)) else items
+        return ("items", ascii([*parts])) if _SCALARS.issuperset(map(type, parts)) else parts
     return os.fspath(value) if isinstance(value, os.PathLike) else value

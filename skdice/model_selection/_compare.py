@@ -36,8 +36,12 @@ from ._space import LOSS_PARAMETERS, switch_loss
 _SUFFIXES = {"own": "", "tuned": "+threshold"}
 # What an entry of ``losses`` may have, if it is a dict.
 _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
-# A training loss that fell by more in the last epoch was not near its floor.
+# A training loss that fell by more in the last epoch was not near its floor. With 200 sentences of
+# CoNLL03, cross-entropy fell by 72, 27 and 12 % in the last of 2, 4 and 8 epochs; its F1 on other
+# sentences was 56, 67 and 69.
 _LARGEST_LAST_FALL = 0.25
+# Where entities are rare, the loss may rest for epochs before they are learned at all.
+_LEAST_TRAIN_F1 = 0.5
 _Results = dict[tuple[str, int], LossRun]
 
 
@@ -110,8 +114,8 @@ def compare_losses(
     Warns
     -----
     UserWarning
-        If the baseline looks undertrained: it found nothing with any seed, or its training loss
-        fell by more than a quarter in the last epoch (mean over seeds).
+        If the baseline looks undertrained, as a mean over seeds: its F1 on training rows is below
+        0.5, or its training loss fell by more than a quarter in the last epoch.
 
     See Also
     --------
@@ -181,12 +185,14 @@ def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], s
 
 
 def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int | str) -> None:
-    """Warn if a loss found nothing, or if its training loss was still falling fast at the end."""
+    """Warn if a loss has not learned its training rows, or was still learning at the end."""
     falls = [1 - run.train_loss[-1] / run.train_loss[-2] for run in runs if len(run.train_loss) > 1]
+    fall = sum(falls) / max(len(falls), 1)
+    train_f1 = sum(run.train_f1 for run in runs) / len(runs)
     problem = None
-    if not any(run.counts["own"].of_all_rows()["f1"] for run in runs):
-        problem = "its F1 is 0"
-    elif falls and (fall := sum(falls) / len(falls)) > _LARGEST_LAST_FALL:
+    if train_f1 < _LEAST_TRAIN_F1:
+        problem = f"its F1 on rows that it was trained on is {train_f1:.2f}"
+    elif fall > _LARGEST_LAST_FALL:
         problem = f"its training loss fell by {fall:.0%} in the last epoch"
     if problem:
         warnings.warn(

@@ -1,6 +1,7 @@
 """One run of a comparison: fitted with one loss and seed, counted on the test rows, and kept."""
 
 import json
+import math
 import os
 import time
 from contextlib import suppress
@@ -24,6 +25,8 @@ from ..tasks import check_labels, is_indicator, split_rows
 from ._decision import tune_decision
 
 HELD_OUT_FRACTION = 0.15
+# Training rows that a run predicts, to see whether it has learned them.
+_N_TRAINING_ROWS = 100
 
 
 class LossRun(NamedTuple):
@@ -32,6 +35,7 @@ class LossRun(NamedTuple):
     fit_seconds: dict[str, float]
     counts: dict[str, RowCounts]
     train_loss: list[float]  # by epoch
+    train_f1: float  # on some of the rows that it was trained on
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,19 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
     fit_seconds = time.perf_counter() - start
 
     final = text_estimator(estimator)
-    X_test = _transform(estimator, protocol.X_test)
 
-    def count(decided: Any) -> RowCounts:
-        predicted = decided.predict(X_test)
-        return decided._task.count_rows(protocol.task, protocol.y_test, predicted)
+    def count(decided: Any, X: Any, y: Any) -> RowCounts:
+        predicted = decided.predict(_transform(estimator, X))
+        return decided._task.count_rows(protocol.task, y, predicted)
 
-    train_loss = [float(value) for value in final.history_["train_loss"]]
-    run = LossRun({"own": fit_seconds}, {"own": count(final)}, train_loss)
+    some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
+    learned = count(final, _safe_indexing(X, some), _safe_indexing(y, some))
+    run = LossRun(
+        fit_seconds={"own": fit_seconds},
+        counts={"own": count(final, protocol.X_test, protocol.y_test)},
+        train_loss=[float(value) for value in final.history_["train_loss"]],
+        train_f1=learned.of_all_rows()["f1"],
+    )
     if protocol.tune_threshold:
         start = time.perf_counter()
         metric = None
@@ -88,7 +97,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
 
         tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
         run.fit_seconds["tuned"] = fit_seconds + time.perf_counter() - start
-        run.counts["tuned"] = count(tuned)
+        run.counts["tuned"] = count(tuned, protocol.X_test, protocol.y_test)
     return run
 
 
@@ -141,20 +150,15 @@ def load_run(path: Path) -> LossRun | None:
     """Return a finished run, None if there is no such file, or none that can be read."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(path.read_text())
-        counts = {
-            part: RowCounts(kept["task"], np.array(rows)) for part, rows in kept["counts"].items()
-        }
-        return LossRun(kept["fit_seconds"], counts, kept["train_loss"])
+        task = kept.pop("task")
+        counts = {part: RowCounts(task, np.array(rows)) for part, rows in kept["counts"].items()}
+        return LossRun(**{**kept, "counts": counts})
     return None
 
 
 def save_run(path: Path, run: LossRun) -> None:
     """Write a finished run; nobody ever sees half of it."""
-    kept = {
-        "task": run.counts["own"].task,
-        "fit_seconds": run.fit_seconds,
-        "counts": {part: counts.counts.tolist() for part, counts in run.counts.items()},
-        "train_loss": run.train_loss,
-    }
+    counts = {part: found.counts.tolist() for part, found in run.counts.items()}
+    kept = {**run._asdict(), "counts": counts, "task": run.counts["own"].task}
     with replacing_file(path) as new:
         Path(new).write_text(json.dumps(kept))

@@ -193,11 +193,10 @@ def _suggest(trial: BaseTrial, name: str, values: Any) -> Any:
     from optuna.distributions import FloatDistribution, IntDistribution
 
     if isinstance(values, FloatDistribution):
-        bounds = {"step": values.step, "log": values.log}
-        return trial.suggest_float(name, values.low, values.high, **bounds)
+        low, high = values.low, values.high
+        return trial.suggest_float(name, low, high, step=values.step, log=values.log)
     if isinstance(values, IntDistribution):
-        bounds = {"step": values.step, "log": values.log}
-        return trial.suggest_int(name, values.low, values.high, **bounds)
+        return trial.suggest_int(name, values.low, values.high, step=values.step, log=values.log)
     choices = list(getattr(values, "choices", values))
     if all(value is None or isinstance(value, bool | int | float | str) for value in choices):
         return trial.suggest_categorical(name, choices)

@@ -223,12 +223,12 @@ def _run_trial(study: Study, objective: Objective) -> None:
 
 def _progress(trials: Sequence[FrozenTrial], n_trials: int, n_jobs: int) -> dict[str, str]:
     """Return the best score and the time left, as far as trials without an error tell."""
-    known = [trial for trial in trials if _ERROR not in trial.user_attrs]
-    values = [trial.value for trial in trials if trial.state == TrialState.COMPLETE]
+    values = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
     shown = {"best": f"{max(values):.4f}"} if values else {}
-    if known:
-        each = sum((trial.duration for trial in known), timedelta()) / len(known)
-        left = each.total_seconds() * max(n_trials - len(trials), 0) / n_jobs
+    folds = [trial.user_attrs[_FOLDS] for trial in trials if _ERROR not in trial.user_attrs]
+    if folds:
+        seconds = sum(sum(each["fit_time"] + each["score_time"]) for each in folds) / len(folds)
+        left = seconds * max(n_trials - len(trials), 0) / n_jobs
         shown["left"] = f"about {timedelta(seconds=math.ceil(left))}"
     return shown
 

@@ -1,5 +1,7 @@
 """compare_losses: what is run, what is counted, and what is refused."""
 
+import re
+import warnings
 from dataclasses import replace
 from functools import partial
 
@@ -25,6 +27,7 @@ from skdice.model_selection._runs import Protocol, hold_out
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..tiny_models import change_weights
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* looks undertrained")
 FAST = {"max_epochs": 1, "lr": 2e-3, "batch_size": 8}
 TWO = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
 QUESTIONS = [
@@ -302,6 +305,34 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
     compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     ran = [(fit["loss"], fit["random_state"]) for fit in Guess.fits[2:]]
     assert ran == [("dice", 0), ("dice", 1)]
+
+
+@pytest.mark.parametrize(
+    "train_loss, knows, message",
+    [
+        ((0.9, 0.6), True, "its training loss fell by 33% in the last epoch"),
+        ((0.9, 0.4, 0.35), True, None),
+        ((0.9,), True, None),
+        ((0.1, 0.1), False, r"its F1 on rows that it was trained on is 0\.00"),
+    ],
+)
+@pytest.mark.parametrize("baseline", ["ce", "ce+threshold"])
+def test_an_undertrained_baseline(
+    guess, pairs, baseline, train_loss, knows, message, monkeypatch, tmp_path
+):
+    """Also when its runs are read from the cache."""
+    label_of = dict(zip(pairs[0] + pairs[2], pairs[1] + pairs[3]))
+    monkeypatch.setattr(Guess, "train_loss", train_loss)
+    monkeypatch.setattr(Guess, "predict", lambda self, X: [knows * label_of[row] for row in X])
+    options = TWO | {"baseline": baseline, "tune_threshold": True, "cache_dir": tmp_path}
+    for _ in range(2):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            compare_losses(guess, *pairs, **options)
+        found = [str(each.message) for each in caught if "undertrained" in str(each.message)]
+        assert len(found) == (message is not None)
+        if message is not None:
+            assert re.search(f"The baseline 'ce' .*{message}.* max_epochs", found[0])
+    assert len(Guess.fits) == 4
 
 
 def test_a_file_that_cannot_be_read_is_run_again(guess, pairs, tmp_path):
