@@ -10,7 +10,7 @@ from .._inputs import Span
 from .._parameters import check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, find_spans
+from ._spans import Annotated, Mention, check_annotated, read_mentions
 from ._text_files import FilePath
 
 _TASKS = ("entities", "labels", "pairs")
@@ -115,7 +115,7 @@ def read_label_studio(
                 labels = get_field(where, value, "labels", list)
                 found += [Mention(where, start, end, label, shown) for label in labels]
         if task == "entities":
-            rows.add(texts[0], find_spans(texts[0], found))
+            rows.add(texts[0], read_mentions(texts[0], found))
         else:
             X = texts[0] if task == "labels" else tuple(texts)
             rows.add_labels(place, row, X, found, "tasks")

@@ -74,6 +74,7 @@ def read_labeled_text(
     if separator is None:
         other = "\t" if "\t" in first_line(content) else " "
         separator = "," if suffix_of(path) == ".csv" else other
+        _check_first_words(path, content, separator)
     records = split_records(path, content, separator, is_quoted=separator not in "\t ")
     first = records[0][1]
     is_guess = text is None and label is None
@@ -96,6 +97,18 @@ def read_labeled_text(
         _check_labels(path, records, label_column)
     X = [fields[text_column] for _, fields in records[has_header:]]
     return X, make_labels(path, records, label_column, has_header=has_header)
+
+
+def _check_first_words(path: FilePath, content: str, separator: str) -> None:
+    """Refuse texts without labels, of which the first word of each line would be the label."""
+    first_words = [line.split(" ")[0] for line in content.splitlines()] if separator == " " else []
+    names = list(dict.fromkeys(first_words))
+    if len(names) > max(2, min(len(first_words) // 2, 100)):
+        raise ValueError(
+            f"{os.fspath(path)}: the texts seem to have no labels. The first words of "
+            f"{len(first_words):,} lines are {len(names):,} different ones, such as {names[0]!r} "
+            f"and {names[1]!r}. Expected label, TAB and text in every line."
+        )
 
 
 def _check_parameters(columns: dict[str, Any], separator: Any) -> None:
