@@ -335,6 +335,11 @@ def describe(value: Any) -> str:
     return f"{' '.join(short_repr(value).split())} of type {type(value).__name__}"
 
 
+def count_of(n: int, what: str) -> str:
+    """Return "1 row" or "2 rows"."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def list_rows(rows: Sequence[int], most: int = 5) -> str:
     """Return "row 3", "rows 3, 5, 9" or the first of many."""
     shown = ", ".join(map(str, rows[:most]))
