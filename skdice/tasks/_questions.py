@@ -145,7 +145,8 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
     for answered, what in (
         (
             [*repeated],
-            f"several places ({sum(repeated.values())} in all) in the context, the first is learned",
+            f"several places ({sum(repeated.values())} in all) in the context, "
+            "the first is learned",
         ),
         (inside_words, "inside of other words of the context only, and learned there"),
     ):
