@@ -100,10 +100,9 @@ Amber Ivory Coral Pearl Jasper Ruby Hazel Olive Ginger Basil Violet Lily Heather
 she he they we |
 teacher lawyer driver neighbour writer witness pilot cousin stranger guest gardener |
 old young quiet small new strange friendly famous tired local cheerful plain |
-carried painted cleaned moved sold bought noticed described forgot liked hid wanted borrowed |
 table ladder basket fence curtain bicycle letter window bottle lamp coat map piano mirror suitcase
 carpet blanket hammer clock chair
 """
-_STEMS, _ENDINGS, _WORD_NAMES, PRONOUNS, PEOPLE, ADJECTIVES, VERBS, THINGS = map(
+_STEMS, _ENDINGS, _WORD_NAMES, PRONOUNS, PEOPLE, ADJECTIVES, THINGS = map(
     str.split, _WORDS.split("|")
 )

@@ -48,7 +48,7 @@ def test_form_and_ratio_of_words_outside_of_all_entities(ratio, n_types):
     n_inside = sum(len(words_inside(spans)) for spans in y)
     assert (sum(map(len, X)) - n_inside) / n_inside == pytest.approx(ratio, rel=0.05)
     for words, spans in zip(X, y, strict=True):
-        assert 5 <= len(words) <= 40
+        assert 4 <= len(words) <= 50
         assert spans == sorted(set(spans))
         assert all(0 <= start < end < len(words) and end - start <= 4 for start, end, _ in spans)
         assert {label for *_, label in spans} <= set(TYPES[:n_types])
@@ -101,8 +101,3 @@ def test_the_form_of_a_name_decides_what_is_inside(n_types):
         for span in spans:
             if not any(holds(span, inner) for inner in spans):
                 assert not heads & set(words[span[0] : span[1]])
-
-
-def test_spans_have_no_scheme():
-    first = make_tagging(50, nested=True, random_state=7)
-    assert make_tagging(50, nested=True, scheme="BILOU", random_state=7) == first
