@@ -1,8 +1,7 @@
 """Readers and writers of corpora and annotation tools, and generators of imbalanced text."""
 
-from ._characters import split_into_characters
 from ._conll import read_conll, write_conll
-from ._conllu import read_conllu
+from ._conllu import read_conllu, split_into_characters
 from ._doccano import read_doccano, write_doccano
 from ._formats import find_format as find_format
 from ._json import read_labeled_json, read_tagged_json

@@ -47,7 +47,7 @@ def make_tagging(
         Number of words outside of entities for each word inside one, over all sentences, from 0.5
         to 10,000, met up to a few words.
     n_types : int, default=3
-        Number of entity types, from 1 to 20: PER, LOC, ORG, EVENT, WORK, ... They are about equally
+        Number of entity types, from 1 to 11: PER, LOC, ORG, EVENT, WORK, ... They are about equally
         frequent.
     ambiguity : float, default=0.2
         Share of the names of a type that also occur outside of entities, or as another type.
@@ -73,7 +73,7 @@ def make_tagging(
     """
     check_number("make_tagging", "n_sentences", n_sentences, low=1, integer=True)
     check_number("make_tagging", "ratio", ratio, low=0.5, high=10_000, closed="both")
-    check_number("make_tagging", "n_types", n_types, low=1, high=20, closed="both", integer=True)
+    check_number("make_tagging", "n_types", n_types, low=1, high=11, closed="both", integer=True)
     check_number("make_tagging", "ambiguity", ambiguity, low=0, high=1, closed="both")
     check_bool("make_tagging", "nested", nested)
     rng = make_rng(random_state, "make_tagging")

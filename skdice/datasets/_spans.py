@@ -38,19 +38,10 @@ class Mention(NamedTuple):
 def read_mentions(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
     """Return the spans of a text, sorted, after all checks.
 
-    Offsets count characters, or UTF-16 code units if `is_utf16` or if only so all spans have the
-    text that the file says: older versions of some tools wrote those.
+    Offsets count characters, or UTF-16 code units if `is_utf16`.
     """
     units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
-    try:
-        return sorted(_read_mention(text, mention, units) for mention in mentions)
-    except ValueError as error:
-        if is_utf16 or text.isascii() or any(mention.text is None for mention in mentions):
-            raise
-        try:
-            return read_mentions(text, mentions, is_utf16=True)
-        except ValueError:
-            raise error from None
+    return sorted(_read_mention(text, mention, units) for mention in mentions)
 
 
 def utf16_offsets(text: str) -> list[int]:

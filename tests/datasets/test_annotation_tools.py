@@ -55,12 +55,6 @@ def task(*annotations, data=None, **fields):
     return {"id": 7, "data": data or {"text": TEXT}, "annotations": annotations} | fields
 
 
-def record(data, output, annotation_id=1, **fields):
-    """Make a row of JSON-MIN, in the order of Label Studio's own converter."""
-    end = {"annotator": 1, "annotation_id": annotation_id, "updated_at": "2024", "lead_time": 1.5}
-    return data | {"id": 5} | output | end | fields
-
-
 def read_warned(reader, path, **parameters):
     """Return X, y and what the only warning says was left out, in the name of its caller."""
     with pytest.warns(UserWarning, match="left out") as caught:
@@ -149,18 +143,7 @@ class TestSpans:
             # What the browser shows: a line end is a backslash and an n, white space is merged.
             (read_label_studio, task([region(9, 15, "Bo.\\nBo")]), "Bo.\nBo"),
             (read_label_studio, task([region(9, 15, "Bo. Bo ")]), "Bo.\nBo"),
-            # Label Studio counts characters, in versions of 2021 and before UTF-16 code units:
-            # https://github.com/HumanSignal/label-studio/issues/1347
             (read_label_studio, task([region(1, 3, "is")], data={"text": "💩is"}), "is"),
-            (read_label_studio, task([region(2, 4, "is")], data={"text": "💩is"}), "is"),
-            # Those of an annotation are of one kind: the first would fit as characters, too.
-            (
-                read_label_studio,
-                task([region(3, 4, "a"), region(6, 7, "b")], data={"text": "😀aaa b"}),
-                "a b",
-            ),
-            (read_label_studio, record({"text": TEXT}, {"label": [region()["value"]]}), "Anna"),
-            (read_label_studio, {"label": [region()["value"]], "text": TEXT}, "Anna"),
         ],
     )
     def test_json(self, write, reader, content, expected):
@@ -228,22 +211,6 @@ class TestLabelStudioLabels:
         path = write([task([choices("1")], data={"n": 1, "b": "B", "a": "A"})])
         assert read_label_studio(path, task="pairs")[0] == [("B", "A")]
 
-    @pytest.mark.parametrize(
-        "value, multilabel, expected",
-        [
-            ("pos", False, ["pos"]),
-            ({"choices": ["a", "b"]}, True, [["a", "b"]]),
-            ([{"choices": ["a"]}, {"choices": ["b"]}], True, [["a", "b"]]),
-        ],
-    )
-    def test_json_min(self, write, value, multilabel, expected):
-        path = write([record({"text": TEXT, "title": "x"}, {"mood": value})])
-        X, y = read_label_studio(path, task="labels", multilabel=multilabel)
-        assert (X, list(y)) == ([TEXT], expected)
-        path = write([{"one": "A", "two": "B", "same": "1"}])
-        X, y = read_label_studio(path, task="pairs", from_name="same")
-        assert (X, y.tolist()) == ([("A", "B")], [1])
-
 
 CANCELLED = {"result": [region()], "was_cancelled": True}
 RELATION = {"type": "relation", "from_id": "a", "to_id": "b"}
@@ -274,31 +241,11 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
         ),
         (
             read_label_studio,
-            [{"id": 1, "data": {"text": TEXT}, "completions": [{"result": []}, CANCELLED]}],
-            {},
-            1,
-            "cancelled annotations: 1 (row 0)",
-        ),
-        (
-            read_label_studio,
             [task([choices("pos"), OF_REGION, region()]), task([])],
             {"task": "labels"},
             1,
             "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); tasks without a "
             "label: 1 (row 1)",
-        ),
-        (
-            read_label_studio,
-            [
-                record({"text": TEXT}, {"label": []}, updated_at="2023"),
-                record({"text": TEXT}, {"label": [region()["value"]], "note": "hm"}),
-                record({"text": "b"}, {}, None, id=6),
-                record({"text": "c"}, {}, id=7),
-            ],
-            {},
-            2,
-            "annotations besides the one read of their task: 1 (row 0); results of type 'choices': "
-            "1 (row 0); tasks without an annotation: 1 (row 2)",
         ),
         (
             read_doccano,
@@ -337,6 +284,7 @@ NESTED_LIST = json.loads("[" * 900 + "]" * 900)
 BAD_ROWS = {
     read_label_studio: [
         ({"id": 9, "data": []}, r"'data': an object .* Got \[\]"),
+        ({"id": 9, "text": TEXT, "label": []}, "'data' is missing"),
         (task([region()], data={"a": "x"}), "the data: 'text' is missing"),
         (task(annotations=None), "'annotations': a list"),
         (task({}), "annotation 0: 'result' is missing"),
@@ -395,7 +343,6 @@ VALUE = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"], "choices": ["p
 RESULTS = [{"from_name": "a", "type": kind, "value": VALUE} for kind in ("labels", "choices")]
 WHOLE = {
     "label_studio": task({"result": RESULTS, "updated_at": "1"}, [], data={"text": "Anna 😀."}),
-    "json_min": record({"text": "Anna 😀."}, {"a": [VALUE]}),
     "doccano": {"text": "Anna 😀.", "entities": [[0, 4, "PER"]], "relations": [{}], "cats": ["a"]},
 }
 
@@ -410,8 +357,7 @@ def list_places(value):
 @pytest.mark.parametrize(
     "name, kind",
     [
-        *((name, kind) for name in ("label_studio", "json_min") for kind in ("entities", "labels")),
-        ("label_studio", "pairs"),
+        *(("label_studio", kind) for kind in ("entities", "labels", "pairs")),
         ("doccano", "entities"),
         ("doccano", "labels"),
     ],
@@ -419,7 +365,7 @@ def list_places(value):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name, kind, data):
-    reader = TOOLS["label_studio" if name == "json_min" else name][0]
+    reader = TOOLS[name][0]
     broken = copy.deepcopy(WHOLE[name])
     *above, last = data.draw(st.sampled_from(list(list_places(broken))))
     node = broken
