@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 from sklearn.model_selection import GridSearchCV
 
-from skdice import DiceTokenTagger, compare_losses
+from skdice import DiceTokenTagger
 from skdice.distributed import predict_parquet
 
 from ..corpora import easy_corpus
@@ -137,17 +137,6 @@ class TestPrediction:
         assert len(pids_of(client) - before) == n_killed
         check(out, table, tagger, sentences)
 
-    def test_an_error_in_a_worker(self, client, tagger, corpus, sentences, tmp_path):
-        path = corpus / "part-5.parquet"
-        good = pq.read_table(path)
-        pq.write_table(good.set_column(1, "words", pa.array([["a"]] * 39 + [None])), path)
-        out = tmp_path / "out"
-        with pytest.raises(ValueError, match=r"'part-5.parquet'.*row 39"):
-            predict_parquet(tagger, corpus, out, client=client, **ARGUMENTS)
-        pq.write_table(good, path)
-        table = predict_parquet(tagger, corpus, out, client=client, **ARGUMENTS)
-        check(out, table, tagger, sentences)
-
 
 class TestJoblib:
     def test_grid_search(self, tiny_bert, client):
@@ -159,28 +148,6 @@ class TestJoblib:
             there = search.fit(*rows).cv_results_["mean_test_score"]
         np.testing.assert_allclose(there, here, atol=1e-6)
         assert len(search.predict(rows[0])) == 24
-
-    def test_compare_losses_with_a_worker_that_is_killed(self, tiny_bert, client, tmp_path):
-        flag = tmp_path / "flag"
-        flag.touch()
-
-        class Mortal(DiceTokenTagger):
-            def fit(self, X, y, sample_weight=None):
-                if once(flag):
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return super().fit(X, y, sample_weight)
-
-        rows = (*easy_corpus(24), *easy_corpus(8, seed=1))
-        options = {"losses": ("ce", "dice"), "seeds": (0, 1), "verbose": 0}
-        estimator = Mortal(tiny_bert, **FAST)
-        here = compare_losses(estimator, *rows, **options).frame
-        flag.unlink()
-        with joblib.parallel_config(backend="dask"):
-            there = compare_losses(estimator, *rows, **options, cache_dir=tmp_path / "runs").frame
-        client.wait_for_workers(2)
-        assert flag.exists()
-        columns = ["loss", "seed", "precision", "recall", "f1"]
-        pd.testing.assert_frame_equal(here[columns], there[columns])
 
     def test_search_with_a_worker_that_is_killed(self, client, tmp_path):
         """The study ends with as many trials as were asked for, or one more."""

@@ -251,7 +251,6 @@ class TestBadInput:
         [
             ("tagger", "words", [["a"]] * 3 + [None, ["b"]], 3),
             ("tagger", "words", [["a"]] * 7 + [["b", None]], 7),
-            ("texts", "text", ["a", "b", "c", "d", None], 4),
             ("pairs", "two", ["a", None, "c", "d"], 1),
             ("texts", "text", NOT_UTF_8, 3),
         ],
