@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -98,7 +98,7 @@ def imbalance_report(
     return _make_frame(n_items, _count_negatives(counts, has_tags), list(counts.items()), n_items)
 
 
-def _is_matrix(y: Any) -> bool:
+def _is_matrix(y: Any) -> TypeGuard[pd.DataFrame]:
     """Whether y is a table, and not tag sequences of one length that numpy took for one."""
     are_tags = isinstance(y, np.ndarray) and y.dtype.kind in "OUT"
     return is_table(y) and not (are_tags and any(isinstance(value, str) for value in y.flat))
