@@ -217,7 +217,7 @@ def test_table_of_constants():
     lines = ["| constant | value | meaning | evidence |", "|:--|--:|:--|:--|"]
     for name, constant in CONSTANTS.items():
         page = constant.evidence.removeprefix("benchmarks/")
-        link = f"[{page.removesuffix('.md')}](../study/{page})"
+        link = f"[{page.removesuffix('.md')}](../../benchmarks/{page})"
         lines.append(f"| `{name}` | {constant.value:.4g} | {constant.meaning} | {link} |")
     table, page = "\n".join(lines), (DOCS / "guide" / "settings.md").read_text(encoding="utf-8")
     assert table in page, f"The rules have changed. Paste this into settings.md:\n{table}"
