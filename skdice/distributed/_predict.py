@@ -178,14 +178,18 @@ def _make_job(
     for names in (columns, (*keep, output)):
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ValueError(f"Columns must be names, each of them once; got {list(names)!r}.")
-    task = inner._task
-    n_columns = 2 if task.row in ("pair", "question") else 1
-    if len(columns) != n_columns:
-        raise ValueError(f"columns must be {n_columns} for a {task.row}; got {list(columns)!r}.")
-    kind = pa.string()
-    if task.row == "sentence":
+    task = inner.task
+    wanted = task.info.columns
+    if len(columns) != len(wanted):
+        what = f"{len(wanted)} ({', '.join(wanted)})"
+        raise ValueError(
+            f"columns of {type(inner).__name__} must be {what}; got {list(columns)!r}."
+        )
+    if task.info.predicts == "tags":
         kind = pa.list_(pa.string())
-    elif task.is_classifier:
+    elif task.info.predicts == "answer":
+        kind = pa.string()
+    else:
         classes = pa.array(estimator.classes_.tolist()).type
         kind = pa.list_(pa.int8()) if task.is_multilabel else classes
     weights = weights_digest(inner.net_.module_.state_dict().items())

@@ -221,7 +221,7 @@ class TestBadInput:
         [
             ({"columns": "tokens"}, ValueError, "'part-1.parquet'.*'tokens'"),
             ({"keep": "tokens"}, ValueError, "'tokens'"),
-            ({"columns": ["id", "words"]}, ValueError, "must be 1 for a sentence"),
+            ({"columns": ["id", "words"]}, ValueError, r"must be 1 \(words\); got"),
             ({"keep": ["id", "id"]}, ValueError, "each of them once"),
             ({"keep": "id", "output": "id"}, ValueError, "each of them once"),
             ({"keep": [1]}, ValueError, "must be names"),
