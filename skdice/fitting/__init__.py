@@ -1,6 +1,6 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._draw import Sampled, sample
+from ._draw import SampledTrainingSet, sample
 from ._fit import FitResult, Fitted, fit, in_columns, out_of_fold_scores, warn_of_collapse
 from ._network import MODULES, Pace, logits_of, make_net
 from ._plan import open_rates

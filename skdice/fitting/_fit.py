@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Lesson, Logits, Rows, Task
+from ..tasks import TrainingSet, Logits, Rows, Task
 from ..text import Reader
 from ._network import (
     Plan,
@@ -208,7 +208,7 @@ def decide(
                 if name != "scheme_":
                     choices[name.removesuffix("_")] = Choice(value, f"It was tuned on {where}.")
             fitted = replace(fitted, task=tuned, choices=table_of(choices))
-        if missed := _missed(fitted, plan.settings, plan.sampled.lesson):
+        if missed := _missed(fitted, plan.settings, plan.sampled.training_set):
             pace = plan.pace
             warn_of_collapse(plan.settings, plan.loss, pace.lr, pace.max_epochs, missed)
     except BaseException as error:
@@ -216,13 +216,13 @@ def decide(
     return FitResult(fitted=fitted)
 
 
-def _missed(trained: Fitted, settings: Settings, lesson: Lesson) -> str | None:
+def _missed(trained: Fitted, settings: Settings, training_set: TrainingSet) -> str | None:
     """Say what the fitted network misses in all training texts."""
-    dataset, missed = lesson.dataset, None
+    dataset, missed = training_set.dataset, None
     task, logits = trained.task, trained.logits(settings)
     assert dataset.target is not None
     found = np.zeros(1, dtype=bool)
-    order = lesson.in_turn
+    order = training_set.in_turn
     for start in range(0, len(order), _CHUNK_TEXTS):
         part = dataset.take(order[start : start + _CHUNK_TEXTS])
         found = found | task.found(logits(part), part)

@@ -46,7 +46,7 @@ from ..nn import (
 )
 from ..tasks import ClassifyingPairs, Logits, Rows, Task
 from ..text import EncodedDataset, Reader
-from ._draw import Sampled
+from ._draw import SampledTrainingSet
 from ._settings import Settings, learned_with
 from ._start import Start, start_pairs
 from .auto import Choice
@@ -86,7 +86,7 @@ class Plan:
     task: Task  # with what the rows say, and the decision as it is before it is tuned
     settings: Settings
     reader: Reader
-    sampled: Sampled
+    sampled: SampledTrainingSet
     loss: Loss
     pace: Pace
     precision: str  # "fp32", "bf16" or "fp16"
@@ -294,12 +294,12 @@ def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
-    more = {"chain": _chain(plan.task, plan.sampled.lesson.dataset), "shift": _shift(plan)}
+    more = {"chain": _chain(plan.task, plan.sampled.training_set.dataset), "shift": _shift(plan)}
     return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 
 def sampler_of(
-    sampled: Sampled,
+    sampled: SampledTrainingSet,
     settings: Settings,
     reader: Reader,
     rng: np.random.Generator,
@@ -308,9 +308,9 @@ def sampler_of(
     **more: Any,
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
-    lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
+    training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
     return StepSampler(
-        make_batcher(lesson.dataset, reader, settings.batch_size, net, n_windows),
+        make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
         settings.batch_size * settings.accumulate,
         rng,
         ranks,
@@ -362,7 +362,7 @@ def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _shift(plan: Plan) -> np.ndarray | None:
     """Return what is added to the logits in training."""
-    shift, offset = plan.sampled.shift, plan.sampled.lesson.dataset.offset
+    shift, offset = plan.sampled.shift, plan.sampled.training_set.dataset.offset
     if offset is None:
         return shift
     return offset if shift is None else offset + shift
@@ -406,12 +406,14 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
     parameters = learned_with(settings, without)
     if not isinstance(parameters["random_state"], int | np.integer):
         del parameters["random_state"]  # The seed that was drawn from it counts.
-    lesson = plan.sampled.lesson
+    training_set = plan.sampled.training_set
     return {
         "parameters": digest([parameters, plan.pace, plan.precision, device, member.seed]),
         "base model": digest(base_model_digest(settings.model)),
         "package versions": digest(installed_versions()),
-        "training data": digest([plan.task, lesson.dataset.fingerprint, plan.loss, member.rng]),
+        "training data": digest(
+            [plan.task, training_set.dataset.fingerprint, plan.loss, member.rng]
+        ),
         "held-out data": digest(plan.valid),
     }
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
 from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision
-from ..tasks import ClassifyingPairs, Lesson, Rows, Task
+from ..tasks import ClassifyingPairs, TrainingSet, Rows, Task
 from ..text import Reader, load_tokenizer
 from . import auto
 from ._draw import sample
@@ -155,26 +155,26 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     """
     task, settings, reader = prepared.task, prepared.settings, prepared.reader
     choices = dict(prepared.choices)
-    lesson = task.lesson(prepared.rows, reader, settings.negative_ratio is not None)
-    if not lesson.dataset.n_items:
+    training_set = task.training_set(prepared.rows, reader, settings.negative_ratio is not None)
+    if not training_set.dataset.n_items:
         raise ValueError("Found no word to train on: the training sentences have no words.")
     ratio = settings.negative_ratio
     if isinstance(ratio, str):
-        n_texts, n_positive = lesson.n_texts, lesson.n_positive
+        n_texts, n_positive = training_set.n_texts, training_set.n_positive
         choice = auto.choose_negative_ratio(prepared.facts, n_texts, n_positive)
         ratio, choices["negative_ratio"] = choice.value, choice
-    sampled = sample(lesson, ratio)
+    sampled = sample(training_set, ratio)
     sampler = sampler_of(sampled, settings, reader, np.random.default_rng(), ranks_of(settings))
     facts = EpochFacts(
         rows=prepared.facts,
-        n_texts=lesson.n_texts,
-        n_positive=lesson.n_positive,
+        n_texts=training_set.n_texts,
+        n_positive=training_set.n_positive,
         ratio=sampled.ratio,
         n_steps=len(sampler),
         compares=prepared.start is not None and prepared.start.slope is not None,
         has_trained_head=prepared.has_trained_head,
     )
-    loss, of_loss = _choose_loss(settings, facts, lesson)
+    loss, of_loss = _choose_loss(settings, facts, training_set)
     pace, of_pace = _choose_pace(settings, facts, loss)
     device = resolve_device(settings.device)
     precision = resolve_precision(settings.precision, device)
@@ -207,7 +207,7 @@ def choose(prepared: Prepared, kind: str) -> Plan:
 
 
 def _choose_loss(
-    settings: Settings, facts: EpochFacts, lesson: Lesson
+    settings: Settings, facts: EpochFacts, training_set: TrainingSet
 ) -> tuple[Loss, dict[str, Choice]]:
     """Return the loss of one fit, on a private copy, and what was chosen of it."""
     choices: dict[str, Choice] = {}
@@ -218,7 +218,7 @@ def _choose_loss(
     if kind is None and (settings.K is not None or name == "wce"):
         kind = "log"
     if kind is not None:
-        weights = _class_weights(kind, settings.K, lesson.labels, lesson.counts)
+        weights = _class_weights(kind, settings.K, training_set.labels, training_set.counts)
     loss: Loss
     if isinstance(name, Loss):
         # What counts in training is the task's to say, and it marks the rest by -100.
@@ -226,12 +226,16 @@ def _choose_loss(
         if weights is not None:
             loss.set_params(class_weight=weights)
     else:
-        loss = make_loss(name, **loss_values(settings), binary=lesson.binary, class_weight=weights)
+        loss = make_loss(
+            name, **loss_values(settings), binary=training_set.binary, class_weight=weights
+        )
     if isinstance(getattr(loss, "background", None), str):
-        loss.set_params(background=lesson.background)
+        loss.set_params(background=training_set.background)
     if isinstance(loss.memory, str):
         if not loss.separable:
-            positives = _fewest_positives(lesson.counts, lesson.background, str(loss.average))
+            positives = _fewest_positives(
+                training_set.counts, training_set.background, str(loss.average)
+            )
             choices["memory"] = auto.choose_memory(facts, positives)
         loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
     if reason := loss.known_collapse():

@@ -23,7 +23,7 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
+    TrainingSet,
     Logits,
     Task,
     TaskInfo,

@@ -30,7 +30,7 @@ from ._task import (
     Correction,
     HeadSpec,
     LabelFacts,
-    Lesson,
+    TrainingSet,
     Logits,
     Task,
     TaskInfo,
@@ -124,7 +124,7 @@ class Answering(Task):
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
         encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight)
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
@@ -136,7 +136,7 @@ class Answering(Task):
             )
         group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
         counts = encoded.count_starts()
-        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
+        return TrainingSet(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
 
     @property
     def class_names(self) -> list[Any]:
@@ -150,10 +150,10 @@ class Answering(Task):
         return SpanLoss(loss)
 
     def correct(
-        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+        self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
         # The first item of a window stands for "no answer".
-        target, first = lesson.dataset.target, lesson.dataset.items.offsets[:-1]
+        target, first = training_set.dataset.target, training_set.dataset.items.offsets[:-1]
         assert target is not None
         shift = np.zeros(target.shape, dtype=np.float32)
         each = np.ones(target.shape, dtype=np.float32)

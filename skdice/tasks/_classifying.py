@@ -24,7 +24,7 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
+    TrainingSet,
     Logits,
     Task,
     TaskInfo,
@@ -153,7 +153,7 @@ class Classifying(Task):
         indices: np.ndarray = target.astype(np.int64)
         return indices
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
         target = self.targets(rows)
         dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
         weight, background = dataset.text_weight, None
@@ -165,7 +165,9 @@ class Classifying(Task):
             group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
         if self.is_binary:
             background = 1 - self.positive
-        return Lesson(dataset, self.class_names, counts, background, self.is_binary, group=group)
+        return TrainingSet(
+            dataset, self.class_names, counts, background, self.is_binary, group=group
+        )
 
     def check_learned(self) -> None:
         super().check_learned()

@@ -30,7 +30,7 @@ from ._task import (
     CardTexts,
     Correction,
     HeadSpec,
-    Lesson,
+    TrainingSet,
     Logits,
     TaskInfo,
     correct_draw,
@@ -139,7 +139,7 @@ class Querying(WordTask):
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
         spans = rows.y.spans
         encoded = self.encode(rows.X, reader, spans, rows.weight)
         if encoded.n_uncovered:
@@ -153,12 +153,12 @@ class Querying(WordTask):
         if not sampled:
             n_windows = len(self.labels)
             dataset = encoded.dataset
-            return Lesson(dataset, [0, 1], counts, 0, binary=True, windows_per_text=n_windows)
+            return TrainingSet(dataset, [0, 1], counts, 0, binary=True, windows_per_text=n_windows)
         # Each sentence with each query is a text.
         dataset = encoded.by_query()
         assert dataset.target is not None
         group = positives_first(dataset, dataset.target[:, 0] == 1)
-        return Lesson(dataset, [0, 1], counts, 0, binary=True, group=group)
+        return TrainingSet(dataset, [0, 1], counts, 0, binary=True, group=group)
 
     @property
     def class_names(self) -> list[str]:
@@ -178,10 +178,10 @@ class Querying(WordTask):
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
 
     def correct(
-        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+        self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
-        assert lesson.dataset.target is not None
-        borders = correct_draw(lesson.dataset.target, 2, weight, share)
+        assert training_set.dataset.target is not None
+        borders = correct_draw(training_set.dataset.target, 2, weight, share)
         # A match has no logits of its own to shift: it counts for all that it stands for.
         shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
         each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)

@@ -35,7 +35,7 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
+    TrainingSet,
     Logits,
     Task,
     TaskInfo,
@@ -174,14 +174,14 @@ class Tagging(WordTask):
         )
         return replace(dataset, target=target, weight=weight)
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
         dataset = self.encode(rows.X, reader, rows.y, rows.weight)
         target, background = dataset.target, self.background
         assert target is not None
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
         group = None if background is None else positives_first(dataset, target != background)
-        return Lesson(dataset, self.class_names, counts, background, binary=False, group=group)
+        return TrainingSet(dataset, self.class_names, counts, background, binary=False, group=group)
 
     @property
     def class_names(self) -> list[str]:

@@ -120,7 +120,7 @@ class HeadSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """The encoded rows of a fit, and what is counted in them."""
 
     dataset: EncodedDataset  # with targets and weights
@@ -273,7 +273,7 @@ class Task(ABC):
         """Return the task with what the training rows say; no parameter may be open any more."""
 
     @abstractmethod
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
         """Return the encoded training rows and the counts of their classes.
 
         ``sampled`` says whether an epoch may leave texts out.
@@ -294,14 +294,14 @@ class Task(ABC):
         return loss
 
     def correct(
-        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+        self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
         """Return what makes up for a draw.
 
         Each item has a weight, and the share of its group of texts that an epoch has.
         """
-        assert lesson.dataset.target is not None
-        return correct_draw(lesson.dataset.target, self.head.n_outputs, weight, share)
+        assert training_set.dataset.target is not None
+        return correct_draw(training_set.dataset.target, self.head.n_outputs, weight, share)
 
     def check_learned(self) -> None:
         """Raise some error unless :meth:`learn` can have returned this task."""
