@@ -19,7 +19,7 @@ from torch import Tensor
 from .._configuration import MODEL_CONFIG
 from .._files import read_one_version
 from .._parameters import parameters_of
-from ..fitting import MODULES, Fitted, Pace, make_net, settings_of
+from ..fitting import MODULES, Fitted, Schedule, make_net, settings_of
 from ..io import (
     Manifest,
     Run,
@@ -279,7 +279,7 @@ def _read_net(
         Reader(tokenizer, manifest.state["max_length_"]),
         criterion=network["criterion"],
         precision=network["precision"],
-        pace=Pace(manifest.state["max_epochs_"], manifest.state["lr_"], head_lr=1.0),
+        schedule=Schedule(manifest.state["max_epochs_"], manifest.state["lr_"], head_lr=1.0),
     )
     with seeded(0, device):  # New layers are drawn before their weights are read.
         if manifest.has_adapters:

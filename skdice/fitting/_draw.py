@@ -7,7 +7,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..nn import Draw
-from ..tasks import TrainingSet, Task
+from ..tasks import Task, TrainingSet
 from .auto import capped
 
 

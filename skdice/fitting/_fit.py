@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import TrainingSet, Logits, Rows, Task
+from ..tasks import Logits, Rows, Task, TrainingSet
 from ..text import Reader
 from ._network import (
     Plan,
@@ -209,8 +209,8 @@ def decide(
                     choices[name.removesuffix("_")] = Choice(value, f"It was tuned on {where}.")
             fitted = replace(fitted, task=tuned, choices=table_of(choices))
         if missed := _missed(fitted, plan.settings, plan.sampled.training_set):
-            pace = plan.pace
-            warn_of_collapse(plan.settings, plan.loss, pace.lr, pace.max_epochs, missed)
+            schedule = plan.schedule
+            warn_of_collapse(plan.settings, plan.loss, schedule.lr, schedule.max_epochs, missed)
     except BaseException as error:
         return FitResult(fitted=replace(fitted, interrupted=True), error=error)
     return FitResult(fitted=fitted)

@@ -47,8 +47,8 @@ from ..nn import (
 from ..tasks import ClassifyingPairs, Logits, Rows, Task
 from ..text import EncodedDataset, Reader
 from ._draw import SampledTrainingSet
+from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
-from ._start import Start, start_pairs
 from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
@@ -63,7 +63,7 @@ MODULES: dict[str, type[TextModule]] = {
 
 
 @dataclass(frozen=True)
-class Pace:
+class Schedule:
     """How long and how fast a fit learns."""
 
     max_epochs: int
@@ -88,13 +88,13 @@ class Plan:
     reader: Reader
     sampled: SampledTrainingSet
     loss: Loss
-    pace: Pace
+    schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
     look_at: int | None  # the epoch at whose end the training loss must have fallen
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
-    start: Start | None  # where the comparison of two texts begins
+    initial: InitialWeights | None  # where the comparison of two texts begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
 
 
@@ -159,7 +159,7 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
         plan.reader,
         criterion=task.criterion(plan.loss),
         precision=plan.precision,
-        pace=plan.pace,
+        schedule=plan.schedule,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
@@ -177,8 +177,8 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
                     f"the scores are those of each text by itself.",
                     stacklevel=5,
                 )
-            if state is None and plan.start is not None:
-                plan.start.apply(net.module_)
+            if state is None and plan.initial is not None:
+                plan.initial.apply(net.module_)
         if ranks.count > 1:
             ranks.copy_first(net.module_.state_dict().values())
             seed_generators(ranks.seed(member.seed), net.device)
@@ -206,7 +206,7 @@ def make_net(
     *,
     criterion: Any,
     precision: str,
-    pace: Pace,
+    schedule: Schedule,
     **more: Any,
 ) -> TextNet:
     """Return a network that is not initialised yet."""
@@ -229,9 +229,9 @@ def make_net(
         module__peft_config=settings.peft_config,
         module__config=None,
         **module,
-        lr=pace.lr,
-        head_lr=pace.head_lr,
-        max_epochs=pace.max_epochs,
+        lr=schedule.lr,
+        head_lr=schedule.head_lr,
+        max_epochs=schedule.max_epochs,
         batch_size=settings.batch_size,
         weight_decay=settings.weight_decay,
         warmup=settings.warmup,
@@ -245,7 +245,7 @@ def make_net(
 
 def begin_pairs(
     task: ClassifyingPairs, settings: Settings, reader: Reader, rows: Rows, seed: int
-) -> Start | None:
+) -> InitialWeights | None:
     """Return where the comparison of two texts begins; in all processes of a job, the same."""
     net = make_net(
         task,
@@ -253,21 +253,21 @@ def begin_pairs(
         reader,
         criterion=CrossEntropyLoss(),
         precision=resolve_precision(settings.precision, resolve_device(settings.device)),
-        pace=Pace(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
+        schedule=Schedule(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
         net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
-        start = start_pairs(
+        initial = regress_pairs(
             net, batcher, list(rows.X), task.targets(rows), weight, len(task.class_names)
         )
-    if start is None:
+    if initial is None:
         return None
-    share = torch.tensor(start.similarities.share, dtype=torch.float64)
+    share = torch.tensor(initial.similarities.share, dtype=torch.float64)
     ranks_of(settings).copy_first([share])
-    return replace(start, similarities=start.similarities._replace(share=float(share)))
+    return replace(initial, similarities=initial.similarities._replace(share=float(share)))
 
 
 def ranks_of(settings: Settings) -> Ranks:
@@ -408,7 +408,7 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
         del parameters["random_state"]  # The seed that was drawn from it counts.
     training_set = plan.sampled.training_set
     return {
-        "parameters": digest([parameters, plan.pace, plan.precision, device, member.seed]),
+        "parameters": digest([parameters, plan.schedule, plan.precision, device, member.seed]),
         "base model": digest(base_model_digest(settings.model)),
         "package versions": digest(installed_versions()),
         "training data": digest(

@@ -14,13 +14,13 @@ from sklearn.base import clone
 from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
 from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision
-from ..tasks import ClassifyingPairs, TrainingSet, Rows, Task
+from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
 from ..text import Reader, load_tokenizer
 from . import auto
 from ._draw import sample
-from ._network import Pace, Plan, begin_pairs, ranks_of, sampler_of
+from ._initial_weights import InitialWeights
+from ._network import Plan, Schedule, begin_pairs, ranks_of, sampler_of
 from ._settings import Settings, loss_values
-from ._start import Start
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
 _DEFAULT_K = 3.0
@@ -40,7 +40,7 @@ class Prepared:
     valid: Rows  # scored after every epoch; may be empty
     facts: RowFacts  # of the rows with labels that are learned from
     has_trained_head: bool  # whether the checkpoint brings a head of this task
-    start: Start | None  # where the comparison of two texts begins
+    initial: InitialWeights | None  # where the comparison of two texts begins
     seed: int
     rng: np.random.Generator  # draws the order of the texts
     choices: Mapping[str, Choice]
@@ -74,14 +74,14 @@ def prepare(
     task = replace(task, **{name: made[name].value for name in task.open}).learn(rows, reader)
 
     training, held_out = rows.split(settings.validation_fraction, rng)
-    start = None
+    initial = None
     if task.head.compares_texts(reader):
         pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
-        start = begin_pairs(pairs, settings, reader, training, seed)
+        initial = begin_pairs(pairs, settings, reader, training, seed)
         # A task that has learned already, as those of folds, has similarities of other rows.
-        task = replace(pairs, similarities=start.similarities if start else None)
-        if start is not None:
-            made["similarities"] = start.choice
+        task = replace(pairs, similarities=initial.similarities if initial else None)
+        if initial is not None:
+            made["similarities"] = initial.choice
     return Prepared(
         task=task,
         settings=settings,
@@ -91,7 +91,7 @@ def prepare(
         # Of what is left open the rows with labels decide, whatever else is learned from.
         facts=replace(facts, n_rows=len(training), labels=task.facts(training)),
         has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
-        start=start,
+        initial=initial,
         seed=seed,
         rng=rng,
         choices=made,
@@ -171,14 +171,14 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         n_positive=training_set.n_positive,
         ratio=sampled.ratio,
         n_steps=len(sampler),
-        compares=prepared.start is not None and prepared.start.slope is not None,
+        compares=prepared.initial is not None and prepared.initial.slope is not None,
         has_trained_head=prepared.has_trained_head,
     )
     loss, of_loss = _choose_loss(settings, facts, training_set)
-    pace, of_pace = _choose_pace(settings, facts, loss)
+    schedule, of_schedule = _choose_schedule(settings, facts, loss)
     device = resolve_device(settings.device)
     precision = resolve_precision(settings.precision, device)
-    choices |= of_loss | of_pace
+    choices |= of_loss | of_schedule
     if settings.device == "auto":
         choices["device"] = auto.choose_device(device)
     if settings.precision == "auto":
@@ -195,13 +195,13 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         reader=reader,
         sampled=sampled.corrected(task, loss),
         loss=loss,
-        pace=pace,
+        schedule=schedule,
         precision=precision,
         valid=prepared.valid,
-        look_at=auto.choose_first_look(facts, pace.max_epochs, settings.lr == "auto"),
-        description=f"{shown}, lr {pace.lr:g}" if settings.lr == "auto" else shown,
+        look_at=auto.choose_first_look(facts, schedule.max_epochs, settings.lr == "auto"),
+        description=f"{shown}, lr {schedule.lr:g}" if settings.lr == "auto" else shown,
         kind=kind,
-        start=prepared.start,
+        initial=prepared.initial,
         choices=choices,
     )
 
@@ -243,9 +243,9 @@ def _choose_loss(
     return loss, choices
 
 
-def _choose_pace(
+def _choose_schedule(
     settings: Settings, facts: EpochFacts, loss: Loss
-) -> tuple[Pace, dict[str, Choice]]:
+) -> tuple[Schedule, dict[str, Choice]]:
     """Return how long and how fast a fit learns, and what was chosen of it."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
@@ -258,23 +258,23 @@ def _choose_pace(
         choices["head_lr"] = auto.choose_head_lr(encoder, has_adapters, lr, facts.has_trained_head)
     given = {"max_epochs": settings.max_epochs, "lr": lr, "head_lr": settings.head_lr}
     taken = given | {name: choice.value for name, choice in choices.items()}
-    return Pace(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
+    return Schedule(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
 
 
 def choose_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of an open rate, with which a fit learned nothing."""
-    choices, pace = dict(plan.choices), plan.pace
-    choices["lr"] = auto.choose_lr_again(pace.lr, problem)
-    third = replace(pace, lr=choices["lr"].value)
+    choices, schedule = dict(plan.choices), plan.schedule
+    choices["lr"] = auto.choose_lr_again(schedule.lr, problem)
+    third = replace(schedule, lr=choices["lr"].value)
     if plan.settings.head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr_again(pace.head_lr)
+        choices["head_lr"] = auto.choose_head_lr_again(schedule.head_lr)
         third = replace(third, head_lr=choices["head_lr"].value)
     warnings.warn(
-        f"With the learning rate {pace.lr:g} the fit learned nothing, so it started again with "
+        f"With the learning rate {schedule.lr:g} the fit learned nothing, so it started again with "
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, pace=third, look_at=None, choices=choices)
+    return replace(plan, schedule=third, look_at=None, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

@@ -23,10 +23,10 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    TrainingSet,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     correct_draw,
     positives_first,
 )

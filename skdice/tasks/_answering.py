@@ -30,10 +30,10 @@ from ._task import (
     Correction,
     HeadSpec,
     LabelFacts,
-    TrainingSet,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     correct_draw,
 )
 

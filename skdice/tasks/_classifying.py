@@ -24,10 +24,10 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    TrainingSet,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     positives_first,
 )
 

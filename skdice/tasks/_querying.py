@@ -30,9 +30,9 @@ from ._task import (
     CardTexts,
     Correction,
     HeadSpec,
-    TrainingSet,
     Logits,
     TaskInfo,
+    TrainingSet,
     correct_draw,
     positives_first,
 )

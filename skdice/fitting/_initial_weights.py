@@ -24,7 +24,7 @@ _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialWeights:
     """Where the comparison of two texts begins.
 
     Attributes
@@ -54,14 +54,14 @@ class Start:
                 module.comparison.bias.copy_(torch.from_numpy(self.bias))
 
 
-def start_pairs(
+def regress_pairs(
     net: TextNet,
     batcher: Batcher,
     pairs: list[tuple[str, str]],
     target: np.ndarray,
     weight: np.ndarray,
     n_classes: int,
-) -> Start | None:
+) -> InitialWeights | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
@@ -83,7 +83,7 @@ def start_pairs(
 
     Returns
     -------
-    Start or None
+    InitialWeights or None
         None if a class is missing or the states are not finite: training says so.
     """
     weight = weight / min(1.0, weight[weight > 0].mean())
@@ -111,8 +111,8 @@ def start_pairs(
     choice = choose_similarities(facts)
     similarities = similarities._replace(share=round(1 - choice.value, 2))
     if not facts.is_informed:
-        return Start(None, None, similarities, choice)
-    return Start(slope, bias, similarities, choice)
+        return InitialWeights(None, None, similarities, choice)
+    return InitialWeights(slope, bias, similarities, choice)
 
 
 def _judge(
