@@ -50,7 +50,7 @@ from ..nn import (
     size_of_network,
 )
 from ..tasks import Querying, Tagging, Task
-from ..text import SHAPES, Reader, WordTokenizer
+from ..text import SHAPES, TextReader, WordTokenizer
 
 _TASK, _NAMES = "_learned_task", "feature_names_in_"
 _MEMBERS = "members."
@@ -177,7 +177,7 @@ def load_estimator(
         state = manifest.state
         estimator._fitted = Fitted(
             task=task,
-            reader=Reader(tokenizer, state["max_length_"]),
+            reader=TextReader(tokenizer, state["max_length_"]),
             net=net,
             loss=loss_of(net.criterion_),
             choices=state["choices_"],
@@ -276,7 +276,7 @@ def _read_net(
     net = make_net(
         task,
         replace(settings, model=model),
-        Reader(tokenizer, manifest.state["max_length_"]),
+        TextReader(tokenizer, manifest.state["max_length_"]),
         criterion=network["criterion"],
         precision=network["precision"],
         schedule=Schedule(manifest.state["max_epochs_"], manifest.state["lr_"], head_lr=1.0),

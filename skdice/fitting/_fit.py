@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
 from ..tasks import Logits, Rows, Task, TrainingSet
-from ..text import Reader
+from ..text import TextReader
 from ._network import (
     Plan,
     history_of,
@@ -50,7 +50,7 @@ class Fitted:
     """
 
     task: Task  # with its classes and the decision
-    reader: Reader
+    reader: TextReader
     net: TextNet  # all members in one; it predicts in net.predict_precision
     loss: Loss  # with all parameters set
     choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open

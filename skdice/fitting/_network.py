@@ -45,7 +45,7 @@ from ..nn import (
     train,
 )
 from ..tasks import ClassifyingPairs, Logits, Rows, Task
-from ..text import EncodedDataset, Reader
+from ..text import EncodedDataset, TextReader
 from ._draw import SampledTrainingSet
 from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
@@ -85,7 +85,7 @@ class Plan:
 
     task: Task  # with what the rows say, and the decision as it is before it is tuned
     settings: Settings
-    reader: Reader
+    reader: TextReader
     sampled: SampledTrainingSet
     loss: Loss
     schedule: Schedule
@@ -202,7 +202,7 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
 def make_net(
     task: Task,
     settings: Settings,
-    reader: Reader,
+    reader: TextReader,
     *,
     criterion: Any,
     precision: str,
@@ -244,7 +244,7 @@ def make_net(
 
 
 def begin_pairs(
-    task: ClassifyingPairs, settings: Settings, reader: Reader, rows: Rows, seed: int
+    task: ClassifyingPairs, settings: Settings, reader: TextReader, rows: Rows, seed: int
 ) -> InitialWeights | None:
     """Return where the comparison of two texts begins; in all processes of a job, the same."""
     net = make_net(
@@ -277,7 +277,7 @@ def ranks_of(settings: Settings) -> Ranks:
 
 def make_batcher(
     dataset: EncodedDataset,
-    reader: Reader,
+    reader: TextReader,
     batch_size: int,
     net: TextNet | None = None,
     windows_per_text: int = 1,
@@ -301,7 +301,7 @@ def make_sampler(
 def sampler_of(
     sampled: SampledTrainingSet,
     settings: Settings,
-    reader: Reader,
+    reader: TextReader,
     rng: np.random.Generator,
     ranks: Ranks,
     net: TextNet | None = None,
@@ -322,7 +322,7 @@ def sampler_of(
 
 
 def logits_of(
-    task: Task, net: TextNet, reader: Reader, settings: Settings, runtime: str = "torch"
+    task: Task, net: TextNet, reader: TextReader, settings: Settings, runtime: str = "torch"
 ) -> Logits:
     """Return a network as a task sees it: a function from encoded texts to logits."""
 

@@ -15,7 +15,7 @@ from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
 from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
-from ..text import Reader, load_tokenizer
+from ..text import TextReader, load_tokenizer
 from . import auto
 from ._draw import sample
 from ._initial_weights import InitialWeights
@@ -35,7 +35,7 @@ class Prepared:
 
     task: Task  # with its classes; none of its parameters is open
     settings: Settings
-    reader: Reader
+    reader: TextReader
     rows: Rows  # to learn from
     valid: Rows  # scored after every epoch; may be empty
     facts: RowFacts  # of the rows with labels that are learned from
@@ -98,7 +98,7 @@ def prepare(
     )
 
 
-def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
+def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
     """Return how texts are read for a model, and what is known of its encoder."""
     model = os.fspath(settings.model)
     tokenizer = load_tokenizer(model)
@@ -108,9 +108,9 @@ def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
     known = [n for n in limits if n and n < 10**9]
     longest, wanted = min(known, default=_DEFAULT_MAX_LENGTH), settings.max_length
     if wanted is None:
-        return Reader(tokenizer, longest), encoder
+        return TextReader(tokenizer, longest), encoder
     if frame.n_special < wanted <= min(known, default=wanted):
-        return Reader(tokenizer, int(wanted)), encoder
+        return TextReader(tokenizer, int(wanted)), encoder
     raise ValueError(
         f"The 'max_length' parameter of {task.owner} must be None or an int in the range "
         f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {wanted!r} instead."

@@ -14,7 +14,7 @@ from .._parameters import check_number, not_allowed
 from ..exceptions import TruncationWarning
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
-from ..text import EncodedDataset, Reader, Similarities, active_reuse, encode_rows
+from ..text import EncodedDataset, Similarities, TextReader, active_reuse, encode_rows
 from ._goal import F1, Goal, tune_thresholds
 from ._rows import Labels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
@@ -96,7 +96,7 @@ class Classifying(Task):
         share = float(np.average(is_positive, weights=rows.weight))
         return LabelFacts(positive_share=share)
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         names = rows.y.names
         task = replace(
             self,
@@ -112,7 +112,7 @@ class Classifying(Task):
     def encode(
         self,
         rows: Sequence[tuple[str, ...]],
-        reader: Reader,
+        reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,
@@ -137,7 +137,7 @@ class Classifying(Task):
         return replace(dataset, target=target, weight=weight)
 
     def windows(
-        self, rows: Sequence[tuple[str, ...]], reader: Reader
+        self, rows: Sequence[tuple[str, ...]], reader: TextReader
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
         frame = reader.frame(self.info.n_texts)
@@ -153,7 +153,7 @@ class Classifying(Task):
         indices: np.ndarray = target.astype(np.int64)
         return indices
 
-    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         target = self.targets(rows)
         dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
         weight, background = dataset.text_weight, None
@@ -225,7 +225,7 @@ class Classifying(Task):
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
         return self.labels_of(self.decision_values(logits), self.cut)
 
-    def row_logits(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> np.ndarray:
+    def row_logits(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> np.ndarray:
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
         return logits(self.encode(rows, reader)).astype(np.float64)
 
@@ -241,7 +241,7 @@ class Classifying(Task):
             check_known_columns(names.tolist(), self.class_names)
         return labels.values
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset, labels = self.encode(rows.X, reader, number=rows.number), self.known(rows.y)
 
         def validate(logits: Logits) -> float:
@@ -250,7 +250,7 @@ class Classifying(Task):
 
         return validate
 
-    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[np.ndarray]:
+    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[np.ndarray]:
         return list(self.row_logits(rows, reader, logits))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
@@ -298,7 +298,7 @@ class Classifying(Task):
         return f"never predicted {list_some(never)}" if never else None
 
     def label(
-        self, rows: Sequence[Any], reader: Reader, logits: Logits
+        self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[Labels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
         if self.is_multilabel:
@@ -371,7 +371,7 @@ class ClassifyingTexts(Classifying):
     def measure(self, y: Any) -> str:
         return "texts"
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         task = super().learn(rows, reader)
         return replace(task, metric_name="F1") if task.is_multilabel else task
 
@@ -415,7 +415,7 @@ class ClassifyingPairs(Classifying):
     def encode(
         self,
         rows: Sequence[tuple[str, ...]],
-        reader: Reader,
+        reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,

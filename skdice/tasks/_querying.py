@@ -14,7 +14,7 @@ from ..text import (
     EncodedDataset,
     EncodedQueries,
     Entity,
-    Reader,
+    TextReader,
     best_disjoint,
     by_label,
     encode_queries,
@@ -102,7 +102,7 @@ class Querying(WordTask):
             )
         check_loss_classes(loss, 1)
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         labels = sorted({label for spans in rows.y.spans for _, _, label in spans})
         return replace(
             self.with_splitter(rows.X),
@@ -115,7 +115,7 @@ class Querying(WordTask):
     def encode(
         self,
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
+        reader: TextReader,
         spans: list[list[tuple[int, int, str]]] | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedQueries:
@@ -139,7 +139,7 @@ class Querying(WordTask):
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
-    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         spans = rows.y.spans
         encoded = self.encode(rows.X, reader, spans, rows.weight)
         if encoded.n_uncovered:
@@ -197,7 +197,7 @@ class Querying(WordTask):
     def find(
         self,
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
+        reader: TextReader,
         logits: Logits,
         cut: float | Mapping[str, float] | None = None,
     ) -> Found:
@@ -226,14 +226,14 @@ class Querying(WordTask):
         """Return the micro F1 of entities."""
         return span_f1_score(y_true.spans, y_pred, weight)
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         def validate(logits: Logits) -> float:
             found = self.entities(self.find(rows.X, reader, logits))
             return self.score(rows.y, found, rows.weight)
 
         return validate
 
-    def scores(self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits) -> Found:
+    def scores(self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits) -> Found:
         return self.find(rows, reader, logits, min(_THRESHOLDS))
 
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:

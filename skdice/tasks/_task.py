@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..losses import Loss
 from ..metrics import RowCounts
-from ..text import EncodedDataset, Reader
+from ..text import EncodedDataset, TextReader
 from ._goal import F1, Goal
 from ._rows import Rows
 
@@ -101,7 +101,7 @@ class HeadSpec:
             return False
         return self.suffix is not None and any(name.endswith(self.suffix) for name in heads)
 
-    def compares_texts(self, reader: Reader) -> bool:
+    def compares_texts(self, reader: TextReader) -> bool:
         """Return whether a network reads each of two texts by itself as well."""
         # It must be seen where the second text begins.
         return self.compares and bool(reader.tokenizer.pair_frame.special[1])
@@ -269,11 +269,11 @@ class Task(ABC):
         return tuple(name for name in self.info.choosable if getattr(self, name) is None)
 
     @abstractmethod
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         """Return the task with what the training rows say; no parameter may be open any more."""
 
     @abstractmethod
-    def training_set(self, rows: Rows, reader: Reader, sampled: bool) -> TrainingSet:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         """Return the encoded training rows and the counts of their classes.
 
         ``sampled`` says whether an epoch may leave texts out.
@@ -311,11 +311,11 @@ class Task(ABC):
     # -- deciding ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         """Return what scores rows with a network as it is then; the rows are encoded once."""
 
     @abstractmethod
-    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[Any]:
+    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[Any]:
         """Return what the decision is made on, for each row."""
 
     @abstractmethod
@@ -336,7 +336,7 @@ class Task(ABC):
         """Return what is never predicted, in words, or None."""
 
     def label(
-        self, rows: Sequence[Any], reader: Reader, logits: Logits
+        self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[Any, np.ndarray]]:
         """Return labels of all rows with the probability of each row's, once or several times.
 
