@@ -78,7 +78,7 @@ class FitResult:
     error: BaseException | None = None
 
     def complete(self) -> Fitted:
-        """Return what was learned; the error is raised if there is one."""
+        """Return the fitted value; the error is raised if there is one."""
         if self.error is not None:
             raise self.error
         return self.fitted
@@ -262,7 +262,7 @@ def out_of_fold_scores(
     n_folds: int = N_FOLDS,
     splits: Splits | None = None,
 ) -> list[Any]:
-    """Return what the decision is made on, for each row, by a network that has not seen it.
+    """Return the scores of each row by a network that has not seen it.
 
     The task has learned from all rows. Logits have its classes; those that a fold's network does
     not know get the lowest logit there is. There are ``n_folds``, fewer if there are not so many

@@ -123,7 +123,7 @@ def _judge(
     balanced: np.ndarray,
     fewest: int,
 ) -> PairFacts:
-    """Return what both regressions say of pairs in folds that they have not seen."""
+    """Score both regressions on pairs in folds that they have not seen."""
     folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
     of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
     scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, target, weight)
@@ -192,7 +192,7 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
-    """Return what the two texts of some rows have in common, before anything is learned."""
+    """Compare the two texts of some rows, before anything is learned."""
     module = net.module_.eval()
     found: list[Any] = [None] * len(rows)
     place = {row: i for i, row in enumerate(rows.tolist())}

@@ -282,7 +282,7 @@ def make_batcher(
     net: TextNet | None = None,
     windows_per_text: int = 1,
 ) -> Batcher:
-    """Return what makes batches for a network, or for one that masks padding."""
+    """Return the batcher of a network, or of one that masks padding."""
     pads = net is None or net.pads
     tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
     if net is not None and not pads and net.module is PairModule:
@@ -293,7 +293,7 @@ def make_batcher(
 def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
-    """Return what draws the steps of an epoch."""
+    """Return the sampler of the steps of an epoch."""
     more = {"chain": _chain(plan.task, plan.sampled.training_set.dataset), "shift": _shift(plan)}
     return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
@@ -307,7 +307,7 @@ def sampler_of(
     net: TextNet | None = None,
     **more: Any,
 ) -> StepSampler:
-    """Return what draws the steps of an epoch."""
+    """Return the sampler of the steps of an epoch."""
     training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
     return StepSampler(
         make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
@@ -361,7 +361,7 @@ def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _shift(plan: Plan) -> np.ndarray | None:
-    """Return what is added to the logits in training."""
+    """Return the shift of the logits in training."""
     shift, offset = plan.sampled.shift, plan.sampled.training_set.dataset.offset
     if offset is None:
         return shift

@@ -99,7 +99,7 @@ def prepare(
 
 
 def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
-    """Return how texts are read for a model, and what is known of its encoder."""
+    """Return the reader of texts of a model, and the description of its encoder."""
     model = os.fspath(settings.model)
     tokenizer = load_tokenizer(model)
     encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
@@ -132,7 +132,7 @@ def shared_seed(settings: Settings) -> int:
 
 
 def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
-    """Return how many positives the set has or, of the sets of each class, the smallest.
+    """Count the positives of the set or, of the sets of each class, of the smallest.
 
     Infinite where every item is one, so that no step has few.
     """
@@ -246,7 +246,7 @@ def _choose_loss(
 def _choose_schedule(
     settings: Settings, facts: EpochFacts, loss: Loss
 ) -> tuple[Schedule, dict[str, Choice]]:
-    """Return how long and how fast a fit learns, and what was chosen of it."""
+    """Return the schedule of a fit, and the choices in it."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     lr = None if settings.lr == "auto" else float(settings.lr)

@@ -16,7 +16,7 @@ from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Similarities, TextReader, active_reuse, encode_rows
 from ._goal import F1, Goal, tune_thresholds
-from ._rows import Labels, Rows
+from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
     PIPELINE,
@@ -50,8 +50,8 @@ class Classifying(Task):
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     is_multilabel: bool = False
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
-        return Labels(check_labels(y, len(rows)), None)
+    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
+        return ClassLabels(check_labels(y, len(rows)), None)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Classifying(Task):
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> float:
-        """Return what ``score`` is."""
+        """Return the metric of ``score``."""
         raise NotImplementedError
 
     def decision_values(self, logits: np.ndarray) -> np.ndarray:
@@ -229,7 +229,7 @@ class Classifying(Task):
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
         return logits(self.encode(rows, reader)).astype(np.float64)
 
-    def known(self, labels: Labels) -> np.ndarray:
+    def known(self, labels: ClassLabels) -> np.ndarray:
         """Return labels to compare predictions with; they must be of the kind of the fit."""
         names = labels.names
         if len(labels.values) and (names is not None) != self.is_multilabel:
@@ -263,7 +263,7 @@ class Classifying(Task):
             )
 
         def values(cut: Any) -> np.ndarray:
-            """Return what the goal makes of each label, or of the positive class."""
+            """Return the value of each label, or of the positive class."""
             is_predicted = self.labels_of(decision, cut)
             is_actual = labels
             if not self.is_multilabel:
@@ -299,16 +299,16 @@ class Classifying(Task):
 
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
-    ) -> list[tuple[Labels, np.ndarray]]:
+    ) -> list[tuple[ClassLabels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
         if self.is_multilabel:
             sure = expit(np.abs(found)).min(axis=1)
-            return [(Labels((found > 0).astype(np.int64), self.classes), sure)]
+            return [(ClassLabels((found > 0).astype(np.int64), self.classes), sure)]
         # The likeliest class alone would make a rare class rarer than it is.
         p = softmax(found, axis=1)
         p[p < _UNLIKELY] = 0
         names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
-        return [(Labels(name, None), of_class) for name, of_class in zip(names, p.T)]
+        return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         labels = self.known(self.read_y(y_true, y_pred))
@@ -363,9 +363,9 @@ class ClassifyingTexts(Classifying):
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
+    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
         if is_indicator(y):
-            return Labels(*check_indicator(y, len(rows)))
+            return ClassLabels(*check_indicator(y, len(rows)))
         return super().read_y(y, rows)
 
     def measure(self, y: Any) -> str:

@@ -25,7 +25,7 @@ from ._default_queries import choose_queries
 from ._goal import F1, Goal, choose_decision
 from ._rows import Rows
 from ._tagging import WordTask
-from ._targets import EntityRows, check_entities, find_overlap, span_f1_score
+from ._targets import GoldEntities, check_entities, find_overlap, span_f1_score
 from ._task import (
     CardTexts,
     Correction,
@@ -80,7 +80,7 @@ class Querying(WordTask):
     # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> EntityRows:
+    def read_y(self, y: Any, rows: Sequence[Any]) -> GoldEntities:
         return check_entities(y, rows)
 
     def measure(self, y: Any) -> str:
@@ -222,7 +222,7 @@ class Querying(WordTask):
             for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
         ]
 
-    def score(self, y_true: EntityRows, y_pred: list[list[Entity]], weight: Any = None) -> float:
+    def score(self, y_true: GoldEntities, y_pred: list[list[Entity]], weight: Any = None) -> float:
         """Return the micro F1 of entities."""
         return span_f1_score(y_true.spans, y_pred, weight)
 
@@ -237,7 +237,7 @@ class Querying(WordTask):
         return self.find(rows, reader, logits, min(_THRESHOLDS))
 
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
-        gold: EntityRows = rows.y
+        gold: GoldEntities = rows.y
 
         def above(cut: float | Mapping[str, float]) -> Found:
             lowest = by_label(cut, self.labels)
@@ -290,7 +290,7 @@ def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]
 
 
 def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
-    """Return how many (word, type) pairs that are asked for start no entity, and how many do.
+    """Count the (word, type) pairs that start no entity, and those that do.
 
     A word in several windows is one, and a weight counts as repetition.
     """
