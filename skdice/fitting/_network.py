@@ -424,7 +424,7 @@ def loss_of_constant(plan: Plan) -> float | None:
         rows, classes = logits.expand(n_classes, -1), torch.arange(n_classes)
         value = loss.value(loss.sums(rows, classes, of_class))
         value.backward()
-        return value
+        return value.detach()
 
     optimizer.step(least)
     return float(least())
