@@ -2,17 +2,14 @@
 
 import copy
 import hashlib
-import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._configuration import check_vocabulary
 from .._pretrained import loading
 from ._ragged import Ragged, offsets_from_lengths
 
@@ -76,7 +73,7 @@ class WordTokenizer:
     def __init__(self, model: str) -> None:
         self.tokenizer = _load_tokenizer(model)
         self._backend = _plain_backend(self.tokenizer)
-        self._word_prefix = " " if _lacks_prefix_space(self._backend.pre_tokenizer) else ""
+        self.word_prefix = " " if _lacks_prefix_space(self._backend.pre_tokenizer) else ""
         self.frame = self._find_frame(self._backend.encode("a"))
         self.pair_frame = self._find_frame(self._backend.encode("a", "a"))
 
@@ -90,7 +87,7 @@ class WordTokenizer:
     def fingerprint(self) -> str:
         """A digest of all that the pieces of a text depend on."""
         special = (self.tokenizer.all_special_ids, self._unknown_id(), self.pad_id, self.pads_left)
-        parts = (self._backend.to_str(), self._word_prefix, special, self.frame, self.pair_frame)
+        parts = (self._backend.to_str(), self.word_prefix, special, self.frame, self.pair_frame)
         return hashlib.blake2b(repr(parts).encode(errors="surrogatepass")).hexdigest()
 
     @property
@@ -115,7 +112,7 @@ class WordTokenizer:
         """Return the piece ids of each word, at least one each; a word is looked at once."""
         distinct, order = distinct_texts(words)
         encodings = self._backend.encode_batch(
-            [[self._word_prefix + _without_surrogates(word)] for word in distinct],
+            [[self.word_prefix + _without_surrogates(word)] for word in distinct],
             is_pretokenized=True,
             add_special_tokens=False,
         )
@@ -239,8 +236,6 @@ def _without_surrogates(word: str) -> str:
 
 
 def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":
-    if os.path.isdir(model):
-        check_vocabulary(Path(model))
     try:
         with loading(model):
             # What the import pulls in may add warnings filters, which go.
