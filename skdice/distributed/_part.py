@@ -15,22 +15,13 @@ from sklearn.base import BaseEstimator
 
 from .._digest import digest, relevant_parameters, weights_digest
 from .._files import replacing_file
-from ..estimators import TextEstimator, fitted_state
+from ..estimators import TextEstimator
 
 # Rows that are predicted at a time and become one row group.
 _CHUNK_ROWS = 4096
 # Bytes read from a file at a time; without a limit pyarrow reads whole columns of a row group.
 _BUFFER_BYTES = 1 << 20
 _MADE_OF = b"skdice.made_of"
-# Attributes and parameters that describe a fit but change no prediction.
-_NOT_PREDICTING = (
-    "history_",
-    "choices_",
-    "best_epoch_",
-    "interrupted_",
-    "_n_training_rows",
-    "_n_unlabeled_rows",
-)
 _OF_FITS = ("random_state", "callbacks")
 # A prediction uses the memory and all threads of its process, so there is one at a time.
 _PREDICTING = threading.Lock()
@@ -170,9 +161,9 @@ def _content(value: Any) -> Any:
         used = relevant_parameters(value, without=_OF_FITS)
         if not hasattr(value, "net_"):  # The unfitted estimator of a search.
             return [name, used]
-        state = {k: v for k, v in fitted_state(value).items() if k not in _NOT_PREDICTING}
-        module = value.net_.module_
-        return [name, used, state, weights_digest(module.state_dict().items()), module.base_digest]
+        module, max_length = value.net_.module_, value.max_length_
+        weights = weights_digest(module.state_dict().items())
+        return [name, used, value.task, max_length, weights, module.base_digest]
     if isinstance(value, BaseEstimator):
         best = getattr(value, "best_estimator_", None)
         return [name, _content(dict(vars(value)) if best is None else best)]

@@ -149,7 +149,7 @@ def _make_job(estimator: BaseEstimator, columns: Any, keep: Any, output: Any) ->
     check_is_fitted(estimator)
     columns, keep = _names("columns", columns), _names("keep", keep)
     _names("keep with output", [*keep, output])
-    row = final._task.row
+    row = final.task.row
     if len(columns) != (2 if row in ("pair", "question") else 1):
         raise ValueError(
             f"{type(final).__name__} takes {_COLUMNS[row]}; got columns={list(columns)!r}."
@@ -187,11 +187,11 @@ def _names(parameter: str, names: Any) -> tuple[str, ...]:
 
 
 def _output_type(estimator: BaseEstimator, final: Any) -> pa.DataType:
-    if final._task.row == "sentence":
+    if final.task.row == "sentence":
         return pa.list_(pa.string())
-    if not final._task.is_classifier:
+    if not final.task.is_classifier:
         return pa.string()
-    if final._task.is_multilabel:
+    if final.task.is_multilabel:
         return pa.list_(pa.int8())
     return pa.array(estimator.classes_.tolist()).type
 

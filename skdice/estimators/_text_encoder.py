@@ -93,8 +93,8 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
         splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         check_partition(splits, len(y), "fit_transform")
         fitted = self.estimator_
-        scores = fitted._out_of_fold(X, y, splits=splits)
-        return _columns(fitted._task.decision_values(np.stack(scores)))
+        scores = fitted.out_of_fold_scores(X, y, splits=splits)
+        return _columns(fitted.task.decision_values(np.stack(scores)))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the scores of texts.
@@ -124,7 +124,7 @@ class DiceTextEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         classes = list(map(str, self.estimator_.classes_))
-        has_one = len(classes) == 2 and not self.estimator_._task.is_multilabel
+        has_one = len(classes) == 2 and not self.estimator_.task.is_multilabel
         return np.array(classes[1:] if has_one else classes, dtype=object)
 
     def __sklearn_tags__(self) -> Any:

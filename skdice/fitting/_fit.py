@@ -5,11 +5,10 @@ import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
@@ -27,6 +26,7 @@ from ..nn import (
 from ..tasks import ClassifyingPairs, Lesson, Logits, Rows, Task
 from ..text import Reader, load_tokenizer
 from ._draw import Sampled, sample
+from ._fitted import FitResult, Fitted
 from ._loss import make_training_loss, warn_of_collapse
 from ._network import (
     Pace,
@@ -35,7 +35,6 @@ from ._network import (
     begin_pairs,
     history_of,
     join_members,
-    logits_of,
     mean_history,
     members_of,
     ranks_of,
@@ -61,54 +60,6 @@ _DEFAULT_MAX_LENGTH = 512
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What a fit has learned.
-
-    Attributes
-    ----------
-    task : Task
-        With classes and the decision.
-    reader : Reader
-        The tokenizer, and the longest window.
-    net : TextNet
-        All members of the ensemble in one.
-    loss : Loss
-    choices : DataFrame
-        Parameter, value and why, for each parameter that was left open.
-    history : DataFrame
-    ratio : float or None
-    n_rows, n_unlabeled : int
-        Training rows with labels, and without.
-    is_interrupted : bool
-        Whether an error ended the fit before its end.
-    """
-
-    task: Task
-    reader: Reader
-    net: TextNet
-    loss: Loss
-    choices: pd.DataFrame
-    history: pd.DataFrame
-    best_epoch: int
-    ratio: float | None
-    n_rows: int
-    n_unlabeled: int
-    is_interrupted: bool = False
-
-    def logits(self, settings: Settings) -> Logits:
-        """Return the network as a task sees it."""
-        return logits_of(self.task, self.net, self.reader, settings)
-
-
-class FitStopped(Exception):
-    """A fit ended by an error; ``fitted`` is what it has learned until then."""
-
-    def __init__(self, fitted: Fitted, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.fitted, self.error = fitted, error
-
-
 def fit(
     task: Task,
     settings: Settings,
@@ -116,8 +67,9 @@ def fit(
     valid: Rows | None = None,
     unlabeled: Rows | None = None,
     *,
+    feature_names: np.ndarray | None = None,
     kind: str = "member",
-) -> Fitted:
+) -> FitResult:
     """Fine-tune a network.
 
     Parameters
@@ -131,15 +83,20 @@ def fit(
         Other rows, to score after every epoch.
     unlabeled : Rows, optional
         Rows without labels, which an ensemble of three networks labels first.
+    feature_names : ndarray of shape (n_columns,), optional
+        Of X, if it was a table.
     kind : str
         What the progress bar calls one of several networks.
+
+    Returns
+    -------
+    FitResult
+        With the error, if one or Ctrl-C ended the training.
 
     Raises
     ------
     ValueError
         If parameters or rows are not allowed.
-    FitStopped
-        If an error, or Ctrl-C, ended the training; it has what was learned until then.
     """
     task.check_learnable(rows, settings.loss)
     seed = _shared_seed(settings)
@@ -196,37 +153,37 @@ def fit(
         start,
     )
 
-    def fitted(task: Task, net: TextNet, nets: Sequence[TextNet], is_interrupted: bool) -> Fitted:
-        histories = [history_of(net) for net in nets]
+    def fitted(task: Task, net: TextNet, nets: Sequence[TextNet], *, interrupted: bool) -> Fitted:
         return Fitted(
-            task,
-            reader,
-            net,
-            loss,
-            choices.table(),
-            mean_history(histories),
-            max(net.progress_.best_epoch for net in nets),
-            sampled.ratio,
-            n_rows,
-            n_unlabeled,
-            is_interrupted,
+            task=task,
+            reader=reader,
+            net=net,
+            loss=loss,
+            choices=choices.table(),
+            history=mean_history([history_of(net) for net in nets]),
+            best_epoch=max(net.progress_.best_epoch for net in nets),
+            negative_ratio=sampled.ratio,
+            n_rows=n_rows,
+            n_unlabeled=n_unlabeled,
+            feature_names=feature_names,
+            interrupted=interrupted,
         )
 
     try:
         nets, pace = _train(plan, seed, rng, choices)
     except Stopped as stopped:
-        kept = fitted(task, stopped.net, [stopped.net], True)
-        raise FitStopped(kept, stopped.error) from stopped.error
+        kept = fitted(task, stopped.net, [stopped.net], interrupted=True)
+        return FitResult(fitted=kept, error=stopped.error)
     net = join_members(nets)
-    trained = fitted(task, net, nets, True)
+    trained = fitted(task, net, nets, interrupted=True)
     try:
         task = _tune(trained, settings, rows, valid, given, unlabeled, choices)
         trained = replace(trained, task=task, choices=choices.table())
         if missed := _missed(trained, settings, lesson):
             warn_of_collapse(settings, loss, pace.lr, pace.max_epochs, missed)
     except BaseException as error:
-        raise FitStopped(trained, error) from error
-    return replace(trained, is_interrupted=False)
+        return FitResult(fitted=trained, error=error)
+    return FitResult(fitted=replace(trained, interrupted=False))
 
 
 def _learn(
@@ -460,7 +417,7 @@ def _fold_fits(
         with warnings.catch_warnings():
             # What is wrong with rows, the fit of all rows has said.
             warnings.simplefilter("ignore", UserWarning)
-            part = unstopped(fit, asked, of_part, rows.take(train).used(), valid, unlabeled)
+            part = fit(asked, of_part, rows.take(train).used(), valid, unlabeled).complete()
         yield part, part.logits(of_part), test
 
 
@@ -485,15 +442,6 @@ def _with_best_loss(
     shown = " and ".join(f"{name} has {mean:.3f}" for name, mean in means.items())
     choices.note("loss", best, f"In {len(splits)} folds of the rows {shown} ({task.metric_name}).")
     return replace(settings, loss=best)
-
-
-def unstopped(function: Any, *args: Any, **options: Any) -> Fitted:
-    """Call a fit; what stops it is raised as it is, since nobody keeps what it has learned."""
-    try:
-        fitted: Fitted = function(*args, **options)
-    except FitStopped as stopped:
-        raise stopped.error from None
-    return fitted
 
 
 def split_folds(
@@ -548,7 +496,7 @@ def with_taught(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         asked = _without_folds(task)
-        fitted = unstopped(fit, asked, teacher, rows.used(), held_out, kind="teacher")
+        fitted = fit(asked, teacher, rows.used(), held_out, kind="teacher").complete()
         logits = fitted.logits(teacher)
         labelled = fitted.task.label(unlabeled.X, fitted.reader, logits)
     mean = 1.0 if rows.weight is None else rows.weight.mean()

@@ -49,8 +49,8 @@ def compare_runtimes(estimator: BaseEstimator, X: Any, y: Any) -> pd.DataFrame:
     2  onnx-int8  0.645     6900       59.0
     """
     check_is_fitted(estimator, "net_")
-    rows = estimator._task.read_X(X)
-    if estimator._task.row == "sentence":
+    rows = estimator.task.read_X(X)
+    if estimator.task.row == "sentence":
         n_words = sum(map(len, rows))
     else:
         n_words = sum(len(text.split()) for row in rows for text in row)
@@ -69,6 +69,6 @@ def compare_runtimes(estimator: BaseEstimator, X: Any, y: Any) -> pd.DataFrame:
             "runtime": RUNTIMES,
             "score": scores,
             "words/s": n_words / np.median(seconds, axis=0),
-            "megabytes": [runner._network_bytes() / 1e6 for runner in runners],
+            "megabytes": [runner.network_bytes() / 1e6 for runner in runners],
         }
     )

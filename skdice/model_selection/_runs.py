@@ -80,7 +80,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
 
     def count(decided: Any) -> RowCounts:
         predicted = decided.predict(X_test)
-        return decided._task.count_rows(protocol.task, protocol.y_test, predicted)
+        return decided.task.count_rows(protocol.task, protocol.y_test, predicted)
 
     run = {"own": (fit_seconds, count(final))}
     if protocol.tune_threshold:
@@ -89,7 +89,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
         if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
 
             def metric(y_true: Any, y_pred: Any) -> float:
-                return final._task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
+                return final.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
         tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
         fit_seconds += time.perf_counter() - start
@@ -103,7 +103,7 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
     Classes have equal shares in both parts, and questions about one context stay together.
     """
     final = text_estimator(estimator)
-    task, rng = final._task, np.random.default_rng(final.random_state)
+    task, rng = final.task, np.random.default_rng(final.random_state)
     classes = groups = None
     if not isinstance(estimator, Pipeline):
         groups = task.groups(task.read_X(protocol.X))

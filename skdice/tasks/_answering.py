@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._inputs import check_rows, list_rows
+from .._parameters import check_number
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
 from ..metrics import RowCounts, count_rows, read_answers, score_rows
 from ..text import (
@@ -234,6 +235,11 @@ class Answering(Task):
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.any() else "answered no question"
+
+    def with_null_threshold(self, threshold: float) -> Self:
+        """Return the task with another threshold of "no answer"."""
+        check_number(self.owner, "null_threshold_", threshold, closed="both")
+        return replace(self, null_threshold=float(threshold))
 
     @property
     def decision(self) -> dict[str, Any]:

@@ -330,7 +330,7 @@ class Classifying(Task):
 
     def with_threshold(self, threshold: Any) -> Self:
         """Return the task with another decision, as probabilities."""
-        for value in np.ravel(threshold).tolist():
+        for value in [threshold] if self.is_binary else np.ravel(threshold).tolist():
             check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         with np.errstate(divide="ignore"):
             if self.is_binary:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._inputs import check_tags, check_token_lists, list_some
+from .._parameters import check_number
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows, get_entities
 from ..text import (
@@ -323,6 +324,18 @@ class Tagging(WordTask):
         # A sentence without words says nothing.
         sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
         return [(decoder.tags(found, dataset.item_offsets), sure)]
+
+    def with_bias(self, bias: float | dict[str, float]) -> Self:
+        """Return the task with another bias of "O", or of each label."""
+        for value in bias.values() if isinstance(bias, Mapping) else [bias]:
+            check_number(self.owner, "background_bias_", value, closed="neither")
+        return replace(self, bias=bias)
+
+    def with_threshold(self, threshold: float | dict[str, float]) -> Self:
+        """Return the task with another threshold of entities, or of each label."""
+        for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
+            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
+        return replace(self, threshold=threshold)
 
     @property
     def decision(self) -> dict[str, Any]:

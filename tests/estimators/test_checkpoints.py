@@ -73,7 +73,7 @@ def assert_same_fit(one, other):
     pd.testing.assert_frame_equal(*shown)
     np.testing.assert_equal(one.loss_.get_params(), other.loss_.get_params())
     state, expected = fitted_state(one), fitted_state(other)
-    for name in sorted(expected.keys() - {"loss_", "history_", "choices_"}):
+    for name in sorted(expected.keys() - {"loss", "history", "choices"}):
         np.testing.assert_equal(state[name], expected[name], err_msg=name)
     pd.testing.assert_frame_equal(one.choices_, other.choices_)
 

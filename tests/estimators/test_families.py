@@ -362,7 +362,7 @@ class TestOwnTokenizers:
                 with torch.inference_mode():
                     hidden = module.transformer(**inputs).last_hidden_state
                     expected.append(module.head(hidden[0, pieces]).numpy())
-        found = tagger._logits(encoded_rows(tagger, self.X))
+        found = tagger.logits(encoded_rows(tagger, self.X))
         np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-5)
 
 

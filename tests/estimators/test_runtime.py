@@ -109,8 +109,8 @@ def test_int8_is_close_and_smaller(estimator, case, family):
     expected, found = (flat(getattr(one, METHODS[case])(X)) for one in (torch_one, int8_one))
     assert found == pytest.approx(expected, abs=0.05)
     assert found != pytest.approx(expected, abs=1e-6)
-    assert int8_one._network_bytes() < onnx_one._network_bytes()
-    assert onnx_one._network_bytes() > torch_one._network_bytes() * 0.9
+    assert int8_one.network_bytes() < onnx_one.network_bytes()
+    assert onnx_one.network_bytes() > torch_one.network_bytes() * 0.9
 
 
 def test_int8_of_weights_that_read_three_texts(tmp_path):
@@ -120,8 +120,8 @@ def test_int8_of_weights_that_read_three_texts(tmp_path):
     finder.fit(X, y).predict(X)
     layers = finder.net_.module_.transformer.base_model.encoder.modules()
     weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
-    saved = finder.set_params(runtime="torch")._network_bytes()
-    saved -= finder.set_params(runtime="onnx-int8")._network_bytes()
+    saved = finder.set_params(runtime="torch").network_bytes()
+    saved -= finder.set_params(runtime="onnx-int8").network_bytes()
     assert saved > 0.5 * sum(weight.nbytes for weight in weights)
 
 
@@ -142,8 +142,8 @@ def test_windows_and_decisions(estimator):
     """Long sentences, thresholds, raw texts and streams."""
     torch_one, X, _ = estimator(runtime="torch")
     onnx_one = estimator()[0]
-    task = replace(torch_one._task, stride=2, threshold=0.2)
-    torch_one, onnx_one = (one._with_task(task) for one in (torch_one, onnx_one))
+    task = replace(torch_one.task, stride=2, threshold=0.2)
+    torch_one, onnx_one = (one.with_task(task) for one in (torch_one, onnx_one))
     for one in (torch_one, onnx_one):
         one.max_length_ = 9
     X = [[word for words in X[:3] for word in words], *X, []]

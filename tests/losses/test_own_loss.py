@@ -78,4 +78,4 @@ def test_a_subclass_of_cross_entropy_is_not_over_positions():
     assert is_over_positions(CrossEntropyLoss())
     assert not is_over_positions(Own())
     with pytest.raises(ValueError, match="cross-entropy"):
-        DiceSpanExtractor(loss=CrossEntropyLoss(), class_weight="balanced")._check_parameters()
+        DiceSpanExtractor(loss=CrossEntropyLoss(), class_weight="balanced").check_parameters()
