@@ -361,7 +361,9 @@ def logits_of(
         n_windows = len(task.class_names) if task.head == "queries" else 1
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
-            network = onnx_network(net.module_, runtime, reader.max_length)
+            network = onnx_network(
+                net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
+            )
             batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))

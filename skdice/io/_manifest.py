@@ -124,7 +124,7 @@ def write_manifest(
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Read ``skdice.json``, and check that the directory has the files that were saved, and no other.
+    """Read ``skdice.json``; the directory has to have the files that were saved, and no other.
 
     A ValueError says what is wrong, and what to do.
     """

@@ -82,7 +82,7 @@ def _valid_score(fitted: Learned) -> float | None:
     history = fitted.history
     if "valid_score" not in history or fitted.best_epoch not in history.index:
         return None
-    return float(history.loc[fitted.best_epoch, "valid_score"])
+    return float(history["valid_score"][fitted.best_epoch])
 
 
 def _is_hub_id(model: str) -> bool:
@@ -99,7 +99,9 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Learned) -> str:
     score = _valid_score(fitted)
     rows = f"{fitted.n_rows:,}"
     if fitted.n_unlabeled:
-        rows += f", and {fitted.n_unlabeled:,} without labels, which networks fitted on these labelled"
+        rows += (
+            f", and {fitted.n_unlabeled:,} without labels, which networks fitted on these labelled"
+        )
     if fitted.negative_ratio is not None and n_epochs:
         n_texts = int(fitted.history["n_texts"].iloc[-1])
         rows += f"; an epoch has all texts with positives and others drawn anew, {n_texts:,} texts"

@@ -45,9 +45,10 @@ def to_json(value: Any, name: str) -> Any:
         value = value.detach().cpu().numpy()
     if value is None or isinstance(value, bool):
         return value
-    for plain in (str, int, float):  # Of a subclass what it is one of.
-        if isinstance(value, plain) and (plain is not float or math.isfinite(value)):
-            return plain(value)
+    if isinstance(value, str | int):  # Of a subclass what it is one of.
+        return str(value) if isinstance(value, str) else int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
     for kind, (types, parts, _) in _KINDS.items():

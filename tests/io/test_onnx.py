@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from transformers import AutoTokenizer
 
 import skdice
+from skdice.io import _onnx
 
 from .conftest import make, without
 
@@ -194,15 +195,15 @@ class TestEndToEnd:
         ("questions", math.inf, {"null_threshold_": "inf"}),
     ],
 )
-def test_decisions_are_told(fitted_shallow, monkeypatch, case, threshold, decision):
+def test_decisions_are_told(fitted_shallow, monkeypatch, tmp_path, case, threshold, decision):
     """Without an export: what it is given is looked at."""
-    given = {}
-    monkeypatch.setattr("skdice.estimators._persistence.export", lambda *args, **k: given.update(k))
+    given = []
+    monkeypatch.setattr(_onnx, "_write", lambda path, module, outputs, n, said: given.append(said))
     estimator = copy.copy(fitted_shallow(case)[0])
     setattr(estimator, next(iter(decision)), threshold)
-    estimator.export_onnx("model.onnx")
-    assert given["metadata"]["decision"] == decision
-    assert ("classes" in given["metadata"]) == (case == "labels")
+    estimator.export_onnx(tmp_path / "model.onnx")
+    assert json.loads(given[0]["decision"]) == decision
+    assert ("classes" in given[0]) == (case == "labels")
 
 
 @pytest.fixture
