@@ -62,27 +62,12 @@ class Learned(Protocol):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What ``skdice.json`` says.
+    """What ``skdice.json`` says."""
 
-    Attributes
-    ----------
-    estimator : str
-        Name of the class.
-    parameters : dict
-        Of its constructor, as they were set when it was saved.
-    fitted : dict
-        The fields of what was learned, without the network and the reader.
-    network : dict
-        What these two are made with, besides the files of transformers.
-    versions : dict
-        Of skdice and what it builds on, when it was saved.
-    """
-
-    estimator: str
-    parameters: dict[str, Any]
-    fitted: dict[str, Any]
-    network: dict[str, Any]
-    versions: dict[str, str]
+    estimator: str  # name of the class
+    parameters: dict[str, Any]  # of the constructor
+    fitted: dict[str, Any]  # what was learned, without the network and the reader
+    network: dict[str, Any]  # what these two are made with, besides the files of transformers
 
 
 def installed_versions() -> dict[str, str]:
@@ -150,7 +135,7 @@ def read_manifest(directory: Path) -> Manifest:
             entry: {name: from_json(value) for name, value in content[entry].items()}
             for entry in ("parameters", "fitted", "network")
         }
-        return Manifest(estimator=content["estimator"], versions=content["versions"], **entries)
+        return Manifest(content["estimator"], **entries)
 
 
 @contextmanager

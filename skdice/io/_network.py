@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,10 @@ def write_network(directory: Path, fitted: Learned) -> None:
     for path in directory.iterdir():
         if path.name in FILES:
             path.chmod(mode)  # safetensors makes its files private, whatever the umask is.
+        elif path.is_dir():  # Templates for chats, of which one is a file.
+            shutil.rmtree(path)
         else:
-            path.unlink()  # A template for chats, say.
+            path.unlink()
 
 
 def _set_up_tokenizer(

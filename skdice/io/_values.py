@@ -2,11 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import fields
 from enum import Enum
-from types import UnionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,17 +15,6 @@ from ..nn import is_of_peft, make_config, set_fields
 from ..tasks import Task
 from ..text import Similarities
 
-# Of arrays; others are dates, records and complex numbers.
-_DTYPE_KINDS = "biufUO"
-
-
-class _Kind(NamedTuple):
-    """A type of values, the parts that make up one, and what makes it of these."""
-
-    type: type | UnionType
-    parts: Callable[[Any], Any]
-    make: Callable[[Any], Any]
-
 
 def to_json(value: Any, name: str) -> Any:
     """Return what ``json.dumps`` can hold of a value, so that :func:`from_json` gives it back.
@@ -35,7 +22,7 @@ def to_json(value: Any, name: str) -> Any:
     NumPy's scalars become Python's, paths become str, tensors arrays; all else keeps its type. A
     value of a type that cannot be held is a ValueError, which calls it by ``name``.
     """
-    if isinstance(value, np.generic) and value.dtype.kind in _DTYPE_KINDS:
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # No dates.
         value = value.item()
     if isinstance(value, Enum):
         value = value.value
@@ -52,8 +39,7 @@ def to_json(value: Any, name: str) -> Any:
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
     for kind, (types, parts, _) in _KINDS.items():
-        is_odd_array = isinstance(value, np.ndarray) and value.dtype.kind not in _DTYPE_KINDS
-        if isinstance(value, types) and not is_odd_array:
+        if isinstance(value, types):
             return {"type": kind, "value": to_json(parts(value), name)}
     if is_of_peft(value):
         config = [type(value).__name__, list(set_fields(value).items())]
@@ -74,7 +60,7 @@ def from_json(value: Any) -> Any:
     parts = from_json(value["value"])
     if value["type"] == "peft":
         return make_config(parts[0], dict(parts[1]))
-    return _KINDS[value["type"]].make(parts)
+    return _KINDS[value["type"]][2](parts)
 
 
 def without_numpy(value: Any) -> Any:
@@ -83,9 +69,7 @@ def without_numpy(value: Any) -> Any:
 
 
 def _make_array(parts: list[Any]) -> np.ndarray:
-    dtype, shape, values = np.dtype(parts[0]), parts[1], parts[2]
-    if dtype.kind not in _DTYPE_KINDS:
-        raise ValueError(f"{dtype} is no dtype of a saved array")
+    dtype, shape, values = parts
     array = np.empty(len(values), dtype=dtype)
     for i, item in enumerate(values):  # At once, tuples would become rows.
         array[i] = item
@@ -125,19 +109,17 @@ def _class_name(kind: type) -> str:
     return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
 
 
-# An object may be a tuple, too.
-_KINDS = {
-    "object": _Kind(Loss | Task | Similarities, _parts_of_object, _make_object),
-    "float": _Kind(float, repr, float),
-    "tuple": _Kind(tuple, list, tuple),
-    "set": _Kind(set | frozenset, lambda values: sorted(values, key=repr), set),
-    "dict": _Kind(dict, lambda values: list(map(list, values.items())), dict),
-    "array": _Kind(
-        np.ndarray, lambda a: [a.dtype.str, list(a.shape), a.ravel().tolist()], _make_array
-    ),
-    "table": _Kind(
+# Of each type, what takes its values apart and what makes them again; an object may be a tuple.
+_KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "object": (Loss | Task | Similarities, _parts_of_object, _make_object),
+    "float": (float, repr, float),
+    "tuple": (tuple, list, tuple),
+    "set": (set | frozenset, lambda values: sorted(values, key=repr), set),
+    "dict": (dict, lambda values: list(map(list, values.items())), dict),
+    "array": (np.ndarray, lambda a: [a.dtype.str, list(a.shape), a.ravel().tolist()], _make_array),
+    "table": (
         pd.DataFrame,
-        lambda t: [t.index.name, t.index.to_numpy(), [[k, t[k].to_numpy()] for k in t]],
+        lambda t: [t.index.name, t.index.to_numpy(), [[key, t[key].to_numpy()] for key in t]],
         _make_table,
     ),
 }
