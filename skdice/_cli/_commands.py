@@ -133,7 +133,7 @@ def _find_predictor(
             f"--{next(iter(options))} is an option of taggers; {arguments.model} holds a "
             f"{type(estimator).__name__}."
         )
-    is_classifier = estimator.task.is_classifier
+    is_classifier = estimator.task.info.is_classifier
     return ("label", "score") if is_classifier else ("answer",), partial(_predict_rows, estimator)
 
 
@@ -166,18 +166,19 @@ def _predict_rows(
 ) -> list[list[tuple[Any, ...]]]:
     """Return the label and score, or the answer, of each line; two texts have a TAB between."""
     rows: list[Any] = list(texts)
-    if estimator.task.row in ("pair", "question"):
+    columns = estimator.task.info.columns
+    if len(columns) == 2:
         rows = [tuple(text.split("\t")) for text in texts]
         for number, row in enumerate(rows, start=n_before + 1):
             if len(row) != 2:
-                expected = "two texts" if estimator.task.row == "pair" else "question and context"
+                expected = " and ".join(columns)
                 raise ValueError(
                     f"line {number}: expected {expected} with a TAB between; got {len(row)} "
                     f"column{'s' * (len(row) != 1)} in {texts[number - n_before - 1]!r}."
                 )
     if not rows:
         return []
-    if not estimator.task.is_classifier:
+    if not estimator.task.info.is_classifier:
         return [[(answer,)] for answer in estimator.predict(rows)]
     labels, scores = estimator.predict_scored(rows)
     classes = estimator.classes_.tolist()

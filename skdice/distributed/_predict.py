@@ -20,12 +20,6 @@ from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
 from ._part import Job, Part, Report, estimator_fingerprint
 
-_COLUMNS = {
-    "sentence": "one column of lists of str (the words of a sentence)",
-    "text": "one column of str",
-    "pair": "two columns of str (the texts of a pair)",
-    "question": "two columns of str (question and context)",
-}
 # How long a network file system may take to show what another machine has written.
 _SECONDS_TO_APPEAR = 60
 
@@ -149,10 +143,11 @@ def _make_job(estimator: BaseEstimator, columns: Any, keep: Any, output: Any) ->
     check_is_fitted(estimator)
     columns, keep = _names("columns", columns), _names("keep", keep)
     _names("keep with output", [*keep, output])
-    row = final.task.row
-    if len(columns) != (2 if row in ("pair", "question") else 1):
+    wanted = final.task.info.columns
+    if len(columns) != len(wanted):
         raise ValueError(
-            f"{type(final).__name__} takes {_COLUMNS[row]}; got columns={list(columns)!r}."
+            f"{type(final).__name__} takes {len(wanted)} column{'s' * (len(wanted) > 1)} "
+            f"({', '.join(wanted)}); got columns={list(columns)!r}."
         )
     kind = _output_type(estimator, final)
     return Job(columns, keep, output, kind, estimator_fingerprint(estimator))
@@ -187,9 +182,10 @@ def _names(parameter: str, names: Any) -> tuple[str, ...]:
 
 
 def _output_type(estimator: BaseEstimator, final: Any) -> pa.DataType:
-    if final.task.row == "sentence":
+    predicts = final.task.info.predicts
+    if predicts == "tags":
         return pa.list_(pa.string())
-    if not final.task.is_classifier:
+    if predicts == "answer":
         return pa.string()
     if final.task.is_multilabel:
         return pa.list_(pa.int8())

@@ -7,14 +7,12 @@ from ._query import DiceQueryTagger
 from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier
-from ._text_encoder import DiceTextEncoder
 
 __all__ = [
     "DicePairClassifier",
     "DiceQueryTagger",
     "DiceSpanExtractor",
     "DiceTextClassifier",
-    "DiceTextEncoder",
     "DiceTokenTagger",
     "load_pretrained",
 ]

@@ -120,7 +120,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         if self._fitted is None:
             return self._asked()
         task = cast(T, self._fitted.task)
-        return replace(task, **{name: getattr(self, name) for name in task.adjustable})
+        return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
 
     def check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed, also together."""
@@ -190,7 +190,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         groups = task.groups(X_read) if groups is None else groups
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
         if not len(rows):
-            raise ValueError(f"Found no {task.row} to train on; X has {len(X_read)} rows.")
+            raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
         valid = None if validation is None else task.read(*validation)
         others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
         for given in (validation and validation[0], unlabeled):
@@ -318,7 +318,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
 
 def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     """Return checked rows without labels, numbered after those with labels."""
-    if not task.can_label:
+    if not task.info.can_label:
         raise TypeError(
             f"{task.owner} does not learn from rows without labels: unlabeled must be None."
         )

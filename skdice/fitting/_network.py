@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ from ..text import EncodedDataset, Reader
 from ._draw import Sampled
 from ._settings import Settings, learned_with
 from ._start import Start, start_pairs
+from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
@@ -104,6 +105,8 @@ class Plan:
         What it calls one of several networks.
     start : Start or None
         Where the comparison of two texts begins.
+    choices : mapping of str to Choice
+        What was taken for each parameter that was left open.
     """
 
     task: Task
@@ -118,6 +121,7 @@ class Plan:
     description: str = ""
     kind: str = "member"
     start: Start | None = None
+    choices: Mapping[str, Choice] = field(default_factory=dict)
 
 
 class Stopped(Exception):
@@ -239,24 +243,24 @@ def make_net(
     criterion: Any,
     precision: str,
     pace: Pace,
-    n_outputs: int | None = None,
     **more: Any,
 ) -> TextNet:
     """Return a network that is not initialised yet."""
     module: dict[str, Any] = {}
-    if task.n_token_types is not None:
-        module["module__n_token_types"] = task.n_token_types
-    if task.compares(reader):
+    head = task.head
+    if head.n_token_types is not None:
+        module["module__n_token_types"] = head.n_token_types
+    if head.compares_texts(reader):
         tokenizer = reader.tokenizer
         frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
         module["module__frames"] = frames
-    if task.match_size is not None:
-        module["module__match_size"] = task.match_size
+    if head.match_size is not None:
+        module["module__match_size"] = head.match_size
     return TextNet(
-        MODULES[task.head],
+        MODULES[head.kind],
         criterion,
         module__model=os.fspath(settings.model),
-        module__n_classes=task.n_outputs if n_outputs is None else n_outputs,
+        module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
         module__config=None,
@@ -358,7 +362,7 @@ def logits_of(
         if dataset.n_items == 0:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
         network = None
-        n_windows = len(task.class_names) if task.head == "queries" else 1
+        n_windows = task.head.windows_per_text
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
             network = onnx_network(
@@ -399,7 +403,7 @@ def _shift(plan: Plan) -> np.ndarray | None:
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
-    transitions = task.transitions
+    transitions = task.head.transitions
     return None if transitions is None else TagChain(transitions, dataset.item_offsets)
 
 
@@ -449,7 +453,7 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
 def finds_padding_masked(task: Task, settings: Settings, reader: Reader, net: TextNet) -> bool:
     """Return whether texts of several lengths may share a batch."""
     pieces = reader.tokenizer.encode(list("abcdefgh")).values
-    frame = reader.frame(2 if task.reads_two_texts else 1)
+    frame = reader.frame(task.info.n_texts)
     dataset = probe_dataset(pieces, frame, reader.max_length)
     probe = make_batcher(dataset, reader, settings.batch_size)
     return padding_is_masked(net.module_, probe, net.device)
@@ -457,7 +461,7 @@ def finds_padding_masked(task: Task, settings: Settings, reader: Reader, net: Te
 
 def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:
     """Warn if the base model has a head of this task, for other classes."""
-    own = list(plan.task.model_config.get("id2label", {}).values())
+    own = list(plan.task.head.model_config.get("id2label", {}).values())
     if trained is None or not own or own == trained:
         return
     goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"

@@ -50,7 +50,7 @@ def compare_runtimes(estimator: BaseEstimator, X: Any, y: Any) -> pd.DataFrame:
     """
     check_is_fitted(estimator, "net_")
     rows = estimator.task.read_X(X)
-    if estimator.task.row == "sentence":
+    if estimator.task.info.predicts == "tags":
         n_words = sum(map(len, rows))
     else:
         n_words = sum(len(text.split()) for row in rows for text in row)

@@ -34,7 +34,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Learne
     sections = [
         _header(name, model, fitted),
         f"# {_heading(name)}\n\nA `{kind.__name__}` of skdice: a transformer that "
-        f"{task.card.summary}, fine-tuned from {base}.",
+        f"{task.info.card.summary}, fine-tuned from {base}.",
         f"## Training\n\n{_training(kind, parameters, fitted)}",
     ]
     if len(fitted.choices):
@@ -46,7 +46,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Learne
     packages = "\n".join(f"- {name} {found}" for name, found in installed_versions().items())
     sections += [
         f"## Use\n\n{_usage(name, kind, fitted)}",
-        f"## What the scores mean\n\n{task.card.scores} {_RANK}",
+        f"## What the scores mean\n\n{task.info.card.scores} {_RANK}",
         f"## Versions\n\n{packages}",
     ]
     return "\n\n".join(sections) + "\n"
@@ -54,7 +54,7 @@ def model_card(name: str, kind: type, parameters: dict[str, Any], fitted: Learne
 
 def _header(name: str, model: str, fitted: Learned) -> str:
     """Return the YAML block that hubs read."""
-    tag, metric = fitted.task.card.pipeline_tag, fitted.task.metric_name
+    tag, metric = fitted.task.info.card.pipeline_tag, fitted.task.metric_name
     data = ModelCardData(
         base_model=model if _is_hub_id(model) else None,
         library_name="skdice",
@@ -135,7 +135,7 @@ def _choices(choices: pd.DataFrame) -> str:
 
 
 def _usage(name: str, kind: type, fitted: Learned) -> str:
-    card, n_members = fitted.task.card, 1 + len(fitted.net.module_.members)
+    card, n_members = fitted.task.info.card, 1 + len(fitted.net.module_.members)
     own = (
         f"```python\nfrom skdice import {kind.__name__}\n\n"
         f"model = {kind.__name__}.from_pretrained({name!r})\n{card.call}\n```\n\n"
@@ -149,9 +149,9 @@ def _usage(name: str, kind: type, fitted: Learned) -> str:
     same = "That gives the same logits. "
     if n_members > 1:
         same = f"That gives the logits of one of {n_members} networks. "
-    if fitted.task.n_token_types is not None:
+    if fitted.task.head.n_token_types is not None:
         same = "That gives worse logits: the network is not told the shape of each word. "
-    chain = fitted.task.transitions is not None
+    chain = fitted.task.head.transitions is not None
     return (
         f"{own}Without skdice:\n\n```python\n{code}\n```\n\n{same}"
         f"{'Tags of a sentence that are scored together, thresholds' if chain else 'Thresholds'}, "

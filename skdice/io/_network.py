@@ -19,8 +19,6 @@ _MEMBERS = "members."
 def write_network(directory: Path, fitted: Learned) -> None:
     """Write a model and its tokenizer so that transformers can load them."""
     module, task = fitted.net.module_, fitted.task
-    if module.base_digest:  # Adapters are saved merged into the weights.
-        module = module.merged()
     transformer: Any = module.transformer
     tokenizer = fitted.reader.tokenizer.tokenizer
     with quiet_transformers():
@@ -35,12 +33,12 @@ def write_network(directory: Path, fitted: Learned) -> None:
     }
     if head:
         save_file(head, directory / HEAD, metadata={"format": "pt"})
-    entries = dict(task.model_config)
+    entries = dict(task.head.model_config)
     if hasattr(transformer.config, "use_mems_eval"):
         entries["use_mems_eval"] = False  # States of other texts are not handed on.
     _update(directory / CONFIG, entries)
     # Where transformers gives a model raw text, and skdice gives it words.
-    splits_words = task.row == "sentence" and not task.reads_two_texts
+    splits_words = task.info.predicts == "tags" and task.info.n_texts == 1
     _set_up_tokenizer(directory, fitted.reader.max_length, module, splits_words)
     mode = (directory / CONFIG).stat().st_mode
     for path in directory.iterdir():

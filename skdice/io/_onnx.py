@@ -25,7 +25,7 @@ from .._extras import not_installed
 from .._files import as_path, flush
 from .._version import __version__
 from ..losses import match_scores
-from ..nn import Batch, QueryModule, SequenceModule, SpanModule, TextModule
+from ..nn import Batch, SequenceModule, TextModule
 from ..tasks import Querying, Tagging
 from ..text import SHAPES
 from ._manifest import Learned
@@ -42,6 +42,11 @@ _OUTLIER = 150
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
 # What runtimes run: all logits of a piece or row as one output.
 _LOGITS = ("logits",)
+# What a file has of other heads than those of classes.
+_OUTPUTS = {
+    "spans": ("start_logits", "end_logits"),
+    "queries": ("start_logits", "end_logits", "match_logits"),
+}
 
 # A batch of so many pieces fits the caches of a CPU.
 BATCH_TOKENS = 512
@@ -56,11 +61,7 @@ def export(path: str | os.PathLike[str], estimator: str, fitted: Learned) -> Non
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
     _check_installed("export_onnx", "onnx", "onnxscript")
     module, max_length = fitted.net.module_, fitted.reader.max_length
-    outputs: Sequence[str] = _LOGITS
-    if isinstance(module, SpanModule | QueryModule):
-        outputs = ("start_logits", "end_logits")
-    if isinstance(module, QueryModule):
-        outputs = (*outputs, "match_logits")
+    outputs = _OUTPUTS.get(fitted.task.head.kind, _LOGITS)
     # Beside its place, so that the files come in by renaming.
     with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place:
         new = Path(place, target.name)
@@ -86,7 +87,7 @@ def _metadata(estimator: str, fitted: Learned) -> dict[str, str]:
         said["classes"] = task.class_names
     if isinstance(task, Querying):
         said["queries"] = task.queries
-    if isinstance(task, Tagging) and task.word_shapes:
+    if task.head.n_token_types is not None:
         said["word_shapes"] = SHAPES
     if isinstance(task, Tagging) and task.crf:
         said["crf"] = task.scheme

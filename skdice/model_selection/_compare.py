@@ -299,12 +299,12 @@ def _check_part(
         )
     try:
         task = final.task
-        rows = range(n_rows) if task.is_classifier else y
+        rows = range(n_rows) if task.info.is_classifier else y
         labels = task.read_y(y, rows if is_pipeline else task.read_X(X))
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about {names[0]} and {names[1]}.")
         raise
-    return labels.values if task.is_classifier else None
+    return labels.values if task.info.is_classifier else None
 
 
 def _check_tunable(final: TextEstimator, protocol: Protocol) -> None:

@@ -107,7 +107,7 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
     classes = groups = None
     if not isinstance(estimator, Pipeline):
         groups = task.groups(task.read_X(protocol.X))
-    if groups is None and task.is_classifier and not is_indicator(protocol.y):
+    if groups is None and task.info.is_classifier and not is_indicator(protocol.y):
         labels = check_labels(protocol.y, _num_samples(protocol.y))
         classes = np.unique(labels, return_inverse=True)[1]
     return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)

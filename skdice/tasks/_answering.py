@@ -24,7 +24,18 @@ from ..text import (
 from ._goal import F1, Goal, tune_thresholds
 from ._questions import GoldAnswers, align_answers, check_questions
 from ._rows import Rows
-from ._task import QUESTION_ANSWERING, CardTexts, Correction, Lesson, Logits, Task, correct_draw
+from ._task import (
+    QUESTION_ANSWERING,
+    CardTexts,
+    Correction,
+    HeadSpec,
+    LabelFacts,
+    Lesson,
+    Logits,
+    Task,
+    TaskInfo,
+    correct_draw,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,18 +56,23 @@ class Answering(Task):
         Training answers that did not lie at their ``answer_start``.
     """
 
-    name = "answering"
-    row = "question"
-    head = "spans"
-    reads_two_texts = True
-    choosable = ("null_threshold",)
-    adjustable = ("n_best",)
-    card = CardTexts(
-        "question-answering",
-        "answers questions by a part of a context",
-        'model.predict([("Where does John live?", "John lives in Oslo.")])',
-        QUESTION_ANSWERING,
-        "The scores of `predict_spans` are shares among all spans of the context and no answer.",
+    info = TaskInfo(
+        name="answering",
+        row="question",
+        columns=("question", "context"),
+        predicts="answer",
+        n_texts=2,
+        group_column=1,
+        choosable=("null_threshold",),
+        adjustable=("n_best",),
+        card=CardTexts(
+            "question-answering",
+            "answers questions by a part of a context",
+            'model.predict([("Where does John live?", "John lives in Oslo.")])',
+            QUESTION_ANSWERING,
+            "The scores of `predict_spans` are shares among all spans of the context and no "
+            "answer.",
+        ),
     )
 
     stride: int | None = None
@@ -81,9 +97,6 @@ class Answering(Task):
         gold = align_answers(y, contexts_of(rows), self.on_misaligned)
         return rows, gold, gold.kept
 
-    def groups(self, rows: Sequence[tuple[str, str]]) -> list[str]:
-        return contexts_of(rows)
-
     def measure(self, y: Any) -> str:
         return "questions"
 
@@ -95,8 +108,8 @@ class Answering(Task):
     def check_learnable(self, rows: Rows, loss: Any) -> None:
         check_loss_classes(loss, 1)
 
-    def facts(self, rows: Rows) -> dict[str, Any]:
-        return {"n_unanswered": sum(span is None for span in rows.y.spans)}
+    def facts(self, rows: Rows) -> LabelFacts:
+        return LabelFacts(n_unanswered=sum(span is None for span in rows.y.spans))
 
     def learn(self, rows: Rows, reader: Reader) -> Self:
         return replace(self, n_misaligned=rows.y.n_misaligned)
@@ -111,7 +124,7 @@ class Answering(Task):
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
         encoded = reader.once(
-            (self.name, self.stride, questions, contexts, answers),
+            (self.info.name, self.stride, questions, contexts, answers),
             lambda: encode_questions(
                 questions,
                 contexts,
@@ -142,8 +155,8 @@ class Answering(Task):
         return []
 
     @property
-    def n_outputs(self) -> int:
-        return 2
+    def head(self) -> HeadSpec:
+        return HeadSpec(kind="spans", suffix="ForQuestionAnswering", n_outputs=2)
 
     def criterion(self, loss: Loss) -> SpanLoss:
         return SpanLoss(loss)

@@ -1,5 +1,6 @@
 """The base of the tasks, and what a fit learns from."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +19,6 @@ from ._rows import Rows
 Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
 # The fits that say on which rows a decision is tuned.
 Tuning: TypeAlias = Literal["validation", "cv"] | None
-
-
-# How the classes of transformers end that have the heads.
-_HEADS = {
-    "tokens": "ForTokenClassification",
-    "sequence": "ForSequenceClassification",
-    "pair": "ForSequenceClassification",
-    "spans": "ForQuestionAnswering",
-}
 
 
 class CardTexts(NamedTuple):
@@ -51,6 +43,141 @@ tokenizer = AutoTokenizer.from_pretrained({name!r})
 model = AutoModelForQuestionAnswering.from_pretrained({name!r})
 inputs = tokenizer({texts}, return_tensors="pt")
 outputs = model(**inputs)  # start_logits, end_logits"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFacts:
+    """What the rules of "auto" go by, of the labels of some rows.
+
+    Attributes
+    ----------
+    has_entities : bool
+        Whether the tags of a tagger are chunk tags.
+    n_entities : int
+    density : float
+        Words outside entities for each word inside.
+    share_of_names : float
+        Share of entities that are capitalised, in sentences with a capital letter; NaN if there is
+        none.
+    n_unanswered : int
+        Questions without an answer.
+    positive_share : float or None
+        Share of the positive one of two classes; None if there are not two.
+    """
+
+    has_entities: bool = False
+    n_entities: int = 0
+    density: float = math.inf
+    share_of_names: float = math.nan
+    n_unanswered: int = 0
+    positive_share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskInfo:
+    """What is known of a kind of task, whatever its rows are.
+
+    Attributes
+    ----------
+    name : str
+        By which the rules of "auto" know the task.
+    row : str
+        What a row of X is called.
+    columns : tuple of str
+        What a row of X has.
+    predicts : {"tags", "labels", "answer"}
+        What a prediction of a row is.
+    card : CardTexts
+    n_texts : int
+        How many texts a window holds.
+    group_column : int or None
+        The column of X by which rows are kept together when they are split.
+    can_label : bool
+        Whether rows without labels can be learned from.
+    choosable : tuple of str
+        Fields of the task that a rule chooses where they are None.
+    adjustable : tuple of str
+        Parameters that may be set on a fitted estimator.
+    """
+
+    name: str
+    row: str
+    columns: tuple[str, ...]
+    predicts: Literal["tags", "labels", "answer"]
+    card: CardTexts
+    n_texts: int = 1
+    group_column: int | None = None
+    can_label: bool = False
+    choosable: tuple[str, ...] = ()
+    adjustable: tuple[str, ...] = ()
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether a row gets a label, or several."""
+        return self.predicts == "labels"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadSpec:
+    """What a network needs beside the encoder.
+
+    Attributes
+    ----------
+    kind : {"tokens", "sequence", "pair", "spans", "queries"}
+        The module of the room of networks.
+    suffix : str or None
+        How the classes of transformers end that have the head.
+    n_outputs : int
+        Logits of an item.
+    classes : list or None
+        What the outputs stand for, if they are classes.
+    transitions : tuple of ndarray, or None
+        Which tag may follow which, if the tags of a sentence are scored together.
+    n_token_types : int or None
+        Rows of a table of token types that tells word shapes.
+    match_size : int or None
+        Size of the vectors whose product scores the match of a start with an end.
+    compares : bool
+        Whether each of two texts is read by itself as well, if the tokenizer parts them.
+    windows_per_text : int
+        How many windows a text has that is not longer than one.
+    problem_type : str or None
+        As ``config.json`` has it.
+    """
+
+    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]
+    suffix: str | None
+    n_outputs: int
+    classes: list[Any] | None = None
+    transitions: tuple[np.ndarray, ...] | None = None
+    n_token_types: int | None = None
+    match_size: int | None = None
+    compares: bool = False
+    windows_per_text: int = 1
+    problem_type: str | None = None
+
+    def continues(self, heads: Sequence[str], n_labels: int) -> bool:
+        """Return whether a checkpoint with these heads and labels brings this one, trained."""
+        if self.classes and len(self.classes) != n_labels:
+            return False
+        return self.suffix is not None and any(name.endswith(self.suffix) for name in heads)
+
+    def compares_texts(self, reader: Reader) -> bool:
+        """Return whether a network reads each of two texts by itself as well."""
+        # It must be seen where the second text begins.
+        return self.compares and bool(reader.tokenizer.pair_frame.special[1])
+
+    @property
+    def model_config(self) -> dict[str, Any]:
+        """Entries of ``config.json`` that say what the outputs mean."""
+        if self.classes is None:
+            return {}
+        names = [str(label) for label in self.classes]
+        config: dict[str, Any] = {
+            "id2label": {str(i): name for i, name in enumerate(names)},
+            "label2id": {name: i for i, name in enumerate(names)},
+        }
+        return config if self.problem_type is None else config | {"problem_type": self.problem_type}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +287,6 @@ def correct_draw(
     return Correction(shift.astype(np.float32), each.astype(np.float32))
 
 
-def label_config(labels: Sequence[Any]) -> dict[str, Any]:
-    """Return the entries of ``config.json`` that name the outputs of a model."""
-    names = [str(label) for label in labels]
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }
-
-
 def shared_pieces(owner: str, stride: int | None, max_length: int, frame: Frame) -> int:
     """Return the pieces that neighbouring windows share; fewer than a window has."""
     capacity = max_length - frame.n_special
@@ -196,22 +314,15 @@ class Task(ABC):
         Name of the estimator, for errors.
     tuning : {"validation", "cv"} or None
         The rows that the decision is tuned on: those held out, or the training rows, out of fold.
+    metric_name : str
+        What the progress bar calls the validation score.
     """
 
-    name: ClassVar[str]  # By which the rules of "auto" know the task.
-    row: ClassVar[str]  # What a row of X is called.
-    head: ClassVar[str]  # Which head a network has, as the rooms of networks call it.
-    card: ClassVar[CardTexts]
-    reads_two_texts: ClassVar[bool] = False  # Whether a window holds two texts.
-    is_classifier: ClassVar[bool] = False
-    can_label: ClassVar[bool] = False  # Whether rows without labels can be learned from.
-    # Parameters of the estimator that a rule chooses where they are None.
-    choosable: ClassVar[tuple[str, ...]] = ()
-    # Parameters that may be set on a fitted estimator.
-    adjustable: ClassVar[tuple[str, ...]] = ()
+    info: ClassVar[TaskInfo]
 
     owner: str = ""
     tuning: Tuning = None
+    metric_name: str = "F1"
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -235,11 +346,8 @@ class Task(ABC):
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
         """Return what rows have in common that have to be in the same part of a split."""
-        return None
-
-    def strata(self, rows: Rows) -> np.ndarray | None:
-        """Return the class of each row, if all parts of a split should have all classes."""
-        return None
+        column = self.info.group_column
+        return None if column is None else [row[column] for row in rows]
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -247,14 +355,14 @@ class Task(ABC):
     def check_learnable(self, rows: Rows, loss: Any) -> None:
         """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
 
-    def facts(self, rows: Rows) -> dict[str, Any]:
-        """Return what the rules of "auto" go by, of the training rows."""
-        return {}
+    def facts(self, rows: Rows) -> LabelFacts:
+        """Return what the rules of "auto" go by, of some rows."""
+        return LabelFacts()
 
     @property
     def open(self) -> tuple[str, ...]:
         """The parameters that a rule has to choose."""
-        return tuple(name for name in self.choosable if getattr(self, name) is None)
+        return tuple(name for name in self.info.choosable if getattr(self, name) is None)
 
     @abstractmethod
     def learn(self, rows: Rows, reader: Reader) -> Self:
@@ -268,50 +376,14 @@ class Task(ABC):
         """
 
     @property
-    def metric_name(self) -> str:
-        """What the progress bar calls the validation score."""
-        return "F1"
-
-    @property
     @abstractmethod
     def class_names(self) -> list[Any]:
         """The classes, or the types of entities."""
 
     @property
-    def n_outputs(self) -> int:
-        """Number of logits of an item."""
-        return len(self.class_names)
-
-    @property
-    def transitions(self) -> tuple[np.ndarray, ...] | None:
-        """Which tag may follow which, if the tags of a sentence are scored together."""
-        return None
-
-    @property
-    def n_token_types(self) -> int | None:
-        """Rows of a table of token types that tells word shapes."""
-        return None
-
-    @property
-    def match_size(self) -> int | None:
-        """Size of the vectors whose product scores the match of a start with an end."""
-        return None
-
-    @property
-    def model_config(self) -> dict[str, Any]:
-        """Entries of ``config.json`` that say what the outputs mean."""
-        return {}
-
-    def compares(self, reader: Reader) -> bool:
-        """Return whether a network reads each of two texts by itself as well."""
-        return False
-
-    def continues(self, heads: Sequence[str], n_labels: int) -> bool:
-        """Return whether a checkpoint of these classes has a head of this task and its classes."""
-        suffix, names = _HEADS.get(self.head), self.class_names
-        if names and len(names) != n_labels:
-            return False
-        return suffix is not None and any(name.endswith(suffix) for name in heads)
+    @abstractmethod
+    def head(self) -> HeadSpec:
+        """What a network needs beside the encoder."""
 
     def criterion(self, loss: Loss) -> Any:
         """Return what a step computes, of the loss that was chosen."""
@@ -325,7 +397,7 @@ class Task(ABC):
         Each item has a weight, and the share of its group of texts that an epoch has.
         """
         assert lesson.dataset.target is not None
-        return correct_draw(lesson.dataset.target, self.n_outputs, weight, share)
+        return correct_draw(lesson.dataset.target, self.head.n_outputs, weight, share)
 
     # -- deciding ---------------------------------------------------------------------------------
 
