@@ -55,7 +55,7 @@ def _set_up_tokenizer(
 ) -> None:
     """Have the tokenizer give what the network was trained on."""
     settings: dict[str, Any] = {"model_max_length": max_length}
-    if module._takes_types:  # Some tokenizers give none unless told to.
+    if module.takes_types:  # Some tokenizers give none unless told to.
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
     content = read_json(directory / TOKENIZER)
     steps = content["pre_tokenizer"]

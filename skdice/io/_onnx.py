@@ -1,5 +1,6 @@
 """Networks as ONNX files, exported by torch and compared with it; predictions by ONNX Runtime."""
 
+import copy
 import importlib
 import importlib.util
 import json
@@ -156,7 +157,7 @@ def _write(
     are merged into its weights. The exporter proves that the graph holds for any number of rows and
     pieces.
     """
-    module = module.merged().cpu()
+    module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
         member.transformer.set_attn_implementation("eager")
@@ -214,7 +215,7 @@ def _make_batch(module: TextModule, shape: tuple[int, int], max_length: int) -> 
     mask = (place < lengths[:, None]).long()
     pad_id = getattr(module.transformer.config, "pad_token_id", None) or 0
     inputs = {"input_ids": torch.where(mask > 0, ids, pad_id), "attention_mask": mask}
-    if module._takes_types:
+    if module.takes_types:
         inputs["token_type_ids"] = (place >= length // 2).long() * mask
     return inputs
 

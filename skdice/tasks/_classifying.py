@@ -216,11 +216,12 @@ class Classifying(Task):
 
     def labels_of(self, values: np.ndarray, cut: Any) -> np.ndarray:
         """Return the labels, or the 0/1 matrix, that the values of a decision mean."""
+        is_above: np.ndarray = (values > cut).astype(np.int64)
         if self.is_multilabel:
-            return (values > cut).astype(np.int64)
-        if values.ndim == 1:
-            return self.classes[(values > cut).astype(np.int64)]
-        return self.classes[(values - cut).argmax(axis=1)]
+            return is_above
+        number = is_above if values.ndim == 1 else (values - cut).argmax(axis=1)
+        labels: np.ndarray = self.classes[number]
+        return labels
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""

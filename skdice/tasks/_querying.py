@@ -262,18 +262,20 @@ class Querying(WordTask):
         def found(cut: Any) -> list[list[Entity]]:
             return self.entities(above(cut))
 
-        if goal.metric is None:
+        metric = goal.metric
+        if metric is None:
             chosen = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
             return replace(self, cut=chosen)
 
         def value(cut: float) -> float:
             is_tagged = gold.scheme is not None
-            return goal.metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
+            return metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
 
         return replace(self, cut=max(_THRESHOLDS, key=value))
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        return logits[:, :2].max(0) > 0
+        has_border: np.ndarray = logits[:, :2].max(0) > 0
+        return has_border
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.all() else "found no entity"

@@ -304,10 +304,11 @@ class Tagging(WordTask):
             return [get_entities(row) for row in tag(bias)]
 
         best: float | dict[str, float]
-        if goal.metric is None:
+        metric = goal.metric
+        if metric is None:
             best = choose_decision(gold, found, biases, labels, goal, rows.weight)
         else:
-            best = max(biases, key=lambda bias: goal.metric(tag(bias)))
+            best = max(biases, key=lambda bias: metric(tag(bias)))
         return replace(self, bias=best, threshold=0.0)
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:

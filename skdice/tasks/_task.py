@@ -47,69 +47,31 @@ outputs = model(**inputs)  # start_logits, end_logits"""
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFacts:
-    """What the rules of "auto" go by, of the labels of some rows.
+    """What the rules of "auto" go by, of the labels of some rows."""
 
-    Attributes
-    ----------
-    has_entities : bool
-        Whether the tags of a tagger are chunk tags.
-    n_entities : int
-    density : float
-        Words outside entities for each word inside.
-    share_of_names : float
-        Share of entities that are capitalised, in sentences with a capital letter; NaN if there is
-        none.
-    n_unanswered : int
-        Questions without an answer.
-    positive_share : float or None
-        Share of the positive one of two classes; None if there are not two.
-    """
-
-    has_entities: bool = False
+    has_entities: bool = False  # whether the tags of a tagger are chunk tags
     n_entities: int = 0
-    density: float = math.inf
+    density: float = math.inf  # words outside entities for each word inside
+    # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
     share_of_names: float = math.nan
-    n_unanswered: int = 0
-    positive_share: float | None = None
+    n_unanswered: int = 0  # questions without an answer
+    positive_share: float | None = None  # of the positive one of two classes
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskInfo:
-    """What is known of a kind of task, whatever its rows are.
+    """What is known of a kind of task, whatever its rows are."""
 
-    Attributes
-    ----------
-    name : str
-        By which the rules of "auto" know the task.
-    row : str
-        What a row of X is called.
-    columns : tuple of str
-        What a row of X has.
-    predicts : {"tags", "labels", "answer"}
-        What a prediction of a row is.
-    card : CardTexts
-    n_texts : int
-        How many texts a window holds.
-    group_column : int or None
-        The column of X by which rows are kept together when they are split.
-    can_label : bool
-        Whether rows without labels can be learned from.
-    choosable : tuple of str
-        Fields of the task that a rule chooses where they are None.
-    adjustable : tuple of str
-        Parameters that may be set on a fitted estimator.
-    """
-
-    name: str
-    row: str
-    columns: tuple[str, ...]
+    name: str  # by which the rules of "auto" know the task
+    row: str  # what a row of X is called
+    columns: tuple[str, ...]  # what a row of X has
     predicts: Literal["tags", "labels", "answer"]
     card: CardTexts
-    n_texts: int = 1
-    group_column: int | None = None
-    can_label: bool = False
-    choosable: tuple[str, ...] = ()
-    adjustable: tuple[str, ...] = ()
+    n_texts: int = 1  # in a window
+    group_column: int | None = None  # of X, whose equal values stay together in a split
+    can_label: bool = False  # whether rows without labels can be learned from
+    choosable: tuple[str, ...] = ()  # fields of the task that a rule chooses where they are None
+    adjustable: tuple[str, ...] = ()  # parameters that may be set on a fitted estimator
 
     @property
     def is_classifier(self) -> bool:
@@ -119,42 +81,19 @@ class TaskInfo:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadSpec:
-    """What a network needs beside the encoder.
+    """What a network needs beside the encoder."""
 
-    Attributes
-    ----------
-    kind : {"tokens", "sequence", "pair", "spans", "queries"}
-        The module of the room of networks.
-    suffix : str or None
-        How the classes of transformers end that have the head.
-    n_outputs : int
-        Logits of an item.
-    classes : list or None
-        What the outputs stand for, if they are classes.
-    transitions : tuple of ndarray, or None
-        Which tag may follow which, if the tags of a sentence are scored together.
-    n_token_types : int or None
-        Rows of a table of token types that tells word shapes.
-    match_size : int or None
-        Size of the vectors whose product scores the match of a start with an end.
-    compares : bool
-        Whether each of two texts is read by itself as well, if the tokenizer parts them.
-    windows_per_text : int
-        How many windows a text has that is not longer than one.
-    problem_type : str or None
-        As ``config.json`` has it.
-    """
-
-    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]
-    suffix: str | None
-    n_outputs: int
-    classes: list[Any] | None = None
+    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]  # of the modules of networks
+    suffix: str | None  # how the classes of transformers end that have the head
+    n_outputs: int  # logits of an item
+    classes: list[Any] | None = None  # what the outputs stand for, if they are classes
+    # Which tag may follow which, if the tags of a sentence are scored together.
     transitions: tuple[np.ndarray, ...] | None = None
-    n_token_types: int | None = None
-    match_size: int | None = None
-    compares: bool = False
-    windows_per_text: int = 1
-    problem_type: str | None = None
+    n_token_types: int | None = None  # rows of a table of token types that tells word shapes
+    match_size: int | None = None  # of the vectors whose product scores a start with an end
+    compares: bool = False  # whether each of two texts is read by itself as well
+    windows_per_text: int = 1  # of a text that is not longer than one
+    problem_type: str | None = None  # as config.json has it
 
     def continues(self, heads: Sequence[str], n_labels: int) -> bool:
         """Return whether a checkpoint with these heads and labels brings this one, trained."""
@@ -182,34 +121,19 @@ class HeadSpec:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """The encoded rows of a fit, and what is counted in them.
+    """The encoded rows of a fit, and what is counted in them."""
 
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        With targets and weights.
-    labels : list
-        The classes of an item.
-    counts : ndarray of shape (n_classes,) or (n_classes, 2)
-        Training items of each class; of several labels, those without and with each label.
-    background : int or None
-        The class that set losses leave out.
-    binary : bool
-        Whether one class is searched among the rest.
-    group : ndarray of shape (n_texts,) or None
-        0 for texts with positives, 1 for those without; of several classes, the class of each text
-        by its frequency, the rarest first.
-    windows_per_text : int
-        How many windows a text has that is not longer than one.
-    """
-
-    dataset: EncodedDataset
-    labels: list[Any]
+    dataset: EncodedDataset  # with targets and weights
+    labels: list[Any]  # the classes of an item
+    # Training items of each class, (n_classes,); of several labels those without and with each
+    # label, (n_classes, 2).
     counts: np.ndarray
-    background: int | None
-    binary: bool
+    background: int | None  # the class that set losses leave out
+    binary: bool  # whether one class is searched among the rest
+    # Of each text: 0 with positives, 1 without; of several classes, the class by its frequency, the
+    # rarest first.
     group: np.ndarray | None = None
-    windows_per_text: int = 1
+    windows_per_text: int = 1  # of a text that is not longer than one
 
     @property
     def n_positive(self) -> int:

@@ -12,7 +12,7 @@ from skdice.nn import _progress
 from skdice.nn._batching import StepSampler
 from skdice.nn._net import TextNet
 from skdice.nn._progress import FitProgress
-from skdice.nn._train import train
+from skdice.nn import train
 
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 
