@@ -153,9 +153,8 @@ def _write(
 ) -> Any:
     """Write a network as an ONNX file; return its session, None if there is no ONNX Runtime.
 
-    Its outputs are compared with those of torch. The network is copied to the CPU, and its adapters
-    are merged into its weights. The exporter proves that the graph holds for any number of rows and
-    pieces.
+    Its outputs are compared with those of torch. The network is copied to the CPU. The exporter
+    proves that the graph holds for any number of rows and pieces.
     """
     module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
