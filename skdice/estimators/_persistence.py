@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 from .._files import read_one_version
 from ..fitting import Fitted, Pace, Settings, make_net
@@ -59,7 +60,8 @@ def load_estimator(
         chosen = {} if device is None else {"device": device}
         with load_errors(place):
             estimator = by_name[name](**{**manifest.parameters, **chosen})
-            estimator.check_parameters()
+            # Checkpoints need a random_state, and generators are not saved.
+            clone(estimator).set_params(checkpoint_dir=None).check_parameters()
         usable = _usable_device(estimator.device, place)
         with load_errors(place):
             estimator._fitted = _read_fitted(manifest, place, usable)

@@ -165,8 +165,10 @@ def test_labels_keep_their_types(tiny_bert, labels, tmp_path):
 )
 def test_generators_and_callbacks_are_left_out_with_a_warning(tiny_bert, state, tmp_path):
     X, y = easy_texts(8)
-    params = {**FAST, "random_state": state, "callbacks": [("clock", EpochTimer())]}
-    estimator = DiceTextClassifier(tiny_bert, **params).fit(X, y)
+    params = {"random_state": state, "callbacks": [("clock", EpochTimer())]}
+    estimator = DiceTextClassifier(
+        tiny_bert, **{**FAST, **params}, checkpoint_dir=tmp_path / "states"
+    ).fit(X, y)
     with pytest.warns(UserWarning, match="is not saved") as record:
         estimator.save_pretrained(tmp_path / "saved")
     assert [str(w.message).split(" (")[0] for w in record] == [
