@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from skorch.callbacks import Callback
 from torch import Tensor
 

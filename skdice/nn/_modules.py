@@ -86,9 +86,7 @@ class TextModule(nn.Module):
         self._add_head(model)
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
-            self._frozen = freeze(
-                self.transformer, n_frozen_layers, self.head_parameters()
-            )
+            self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch on the CPU with all that :meth:`forward` would otherwise wait for."""

@@ -274,7 +274,10 @@ ODD_STATES = {
     "no optimizer": lambda state: {key: state[key] for key in state if key != "optimizer_"},
     "weights of another network": odd(weights={}),
     "a history of numbers": odd(history="[1]"),
-    "an epoch to come": lambda state: {**state, "history": state["history"].replace('"epoch": 1', '"epoch": 7')},
+    "an epoch to come": lambda state: {
+        **state,
+        "history": state["history"].replace('"epoch": 1', '"epoch": 7'),
+    },
 }
 
 

@@ -25,9 +25,9 @@ from skdice import (
 )
 from skdice._pretrained import loading
 from skdice.nn import Batcher
+from skdice.nn._freezing import find_layers
 from skdice.nn._loading import size_of_network
 from skdice.nn._modules import TokenModule
-from skdice.nn._freezing import find_layers
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus, easy_texts
