@@ -366,7 +366,9 @@ def logits_of(
         n_windows = task.head.windows_per_text
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
-            network = onnx_network(net.module_, runtime, reader.max_length)
+            network = onnx_network(
+                net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
+            )
             batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
