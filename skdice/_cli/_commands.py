@@ -139,7 +139,7 @@ def _read_rows(arguments: argparse.Namespace, task: str, is_data: bool) -> Itera
     from ..datasets import iterate_lines, open_bytes
 
     file = getattr(arguments, "file", None)
-    if is_data:
+    if is_data and file is not None:
         _, X, _ = _read_data(arguments, file, task)
         return [list(zip(X["question"], X["context"])) if task == "questions" else X]
     if file is not None:

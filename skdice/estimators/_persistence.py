@@ -11,10 +11,10 @@ import torch
 from sklearn.base import clone
 
 from .._files import read_one_version
-from ..fitting import Fitted, Pace, Settings, make_net
+from ..fitting import Fitted, Schedule, Settings, make_net
 from ..io import Manifest, find_saved, load_errors, load_head, read_manifest, save
 from ..nn import resolve_device, seeded
-from ..text import Reader, WordTokenizer
+from ..text import TextReader, WordTokenizer
 
 
 def save_estimator(estimator: Any, directory: str | os.PathLike[str]) -> None:
@@ -76,14 +76,14 @@ def _read_fitted(manifest: Manifest, place: Path, device: str) -> Fitted:
     tokenizer = WordTokenizer(str(place))
     # The saved tokenizer may put a space before a text; words are cut as they were in the fit.
     tokenizer.word_prefix = network["word_prefix"]
-    reader = Reader(tokenizer, network["max_length"])
+    reader = TextReader(tokenizer, network["max_length"])
     net = make_net(
         task,
         Settings(str(place), device=device),
         reader,
         criterion=task.criterion(loss),
         precision=network["precision"],
-        pace=Pace(network["max_epochs"], network["lr"], network["lr"]),
+        schedule=Schedule(network["max_epochs"], network["lr"], network["lr"]),
     )
     net.predict_precision, net.pads = network["predict_precision"], network["pads"]
     with seeded(0, device):  # New layers are drawn before their weights are read.

@@ -16,7 +16,7 @@ from .._version import __version__
 from ..losses import Loss
 from ..nn import HEAD, TextNet
 from ..tasks import Task
-from ..text import Reader
+from ..text import TextReader
 from ._values import from_json, to_json
 
 FORMAT_VERSION = 3
@@ -39,7 +39,7 @@ class Learned(Protocol):
     @property
     def task(self) -> Task: ...
     @property
-    def reader(self) -> Reader: ...
+    def reader(self) -> TextReader: ...
     @property
     def net(self) -> TextNet: ...
     @property
