@@ -171,6 +171,9 @@ CASES = {
     "an answer beside its `answer_start`": [
         lambda model: extract(model, y=changed(ANSWERS, 1, {"text": ["rome"], "answer_start": [5]}))
     ],
+    "an answer as a str that stands several times in its context": [
+        lambda model: extract(model, X=changed(QUESTIONS, 0, ("city ?", "oslo or oslo")))
+    ],
     "an answer that its context does not have": [
         lambda model: extract(model, y=changed(ANSWERS, 1, "paris"))
     ],

@@ -140,7 +140,7 @@ def compare_losses(
         for seed in seeds
     }
     _check_both_parts(final, (X, y), (X_test, y_test), isinstance(estimator, Pipeline))
-    task = final._task.measure(y)
+    task = final.task.measure(y)
     protocol = Protocol(task, X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         _check_tunable(final, protocol)
@@ -176,8 +176,8 @@ def _prepare(estimator: BaseEstimator, label: str, parameters: dict[str, Any], s
     named = {f"{prefix}{name}": value for name, value in settings.items()}
     try:
         prepared = with_parameters(silenced(estimator), named)
-        text_estimator(prepared)._check_parameters()
-        text_estimator(prepared)._check_validation(None)
+        text_estimator(prepared).check_parameters()
+        text_estimator(prepared).check_validation(None)
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about losses[{label!r}].")
         raise
@@ -327,8 +327,8 @@ def _check_both_parts(
     if kind != test_kind:
         raise ValueError(f"y and y_test must have labels of one kind; got {kind} and {test_kind}.")
     if labels.ndim == 2:
-        names = final._task.read_y(training[1], labels).names
-        test_names = final._task.read_y(test[1], test_labels).names
+        names = final.task.read_y(training[1], labels).names
+        test_names = final.task.read_y(test[1], test_labels).names
         check_known_columns(test_names.tolist(), names.tolist())
 
 
@@ -346,13 +346,13 @@ def _check_part(
             f"{n_rows} and {n_labels}."
         )
     try:
-        task = final._task
-        rows = range(n_rows) if task.is_classifier else y
+        task = final.task
+        rows = range(n_rows) if task.info.is_classifier else y
         labels = task.read_y(y, rows if is_pipeline else task.read_X(X))
     except (TypeError, ValueError) as error:
         error.add_note(f"This is about {names[0]} and {names[1]}.")
         raise
-    return labels.values if task.is_classifier else None
+    return labels.values if task.info.is_classifier else None
 
 
 def _check_tunable(final: TextEstimator, protocol: Protocol) -> None:

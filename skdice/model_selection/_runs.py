@@ -70,7 +70,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
 
     def count(decided: Any, X: Any, y: Any) -> RowCounts:
         predicted = decided.predict(_transform(estimator, X))
-        return decided._task.count_rows(protocol.task, y, predicted)
+        return decided.task.count_rows(protocol.task, y, predicted)
 
     some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
     learned = count(final, _safe_indexing(X, some), _safe_indexing(y, some))
@@ -86,7 +86,7 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun
         if protocol.task == "texts":  # Their score is accuracy; the F1 of the table is tuned.
 
             def metric(y_true: Any, y_pred: Any) -> float:
-                return final._task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
+                return final.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
         tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
         run.fit_seconds["tuned"] = fit_seconds + time.perf_counter() - start
@@ -100,11 +100,11 @@ def hold_out(estimator: BaseEstimator, protocol: Protocol) -> tuple[np.ndarray, 
     Classes have equal shares in both parts, and questions about one context stay together.
     """
     final = text_estimator(estimator)
-    task, rng = final._task, np.random.default_rng(final.random_state)
+    task, rng = final.task, np.random.default_rng(final.random_state)
     classes = groups = None
     if not isinstance(estimator, Pipeline):
         groups = task.groups(task.read_X(protocol.X))
-    if groups is None and task.is_classifier and not is_indicator(protocol.y):
+    if groups is None and task.info.is_classifier and not is_indicator(protocol.y):
         labels = check_labels(protocol.y, _num_samples(protocol.y))
         classes = np.unique(labels, return_inverse=True)[1]
     return split_rows(_num_samples(protocol.y), HELD_OUT_FRACTION, rng, classes, groups)

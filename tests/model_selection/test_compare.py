@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,7 @@ from skorch.callbacks import Freezer, PrintLog
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.estimators import DiceSpanExtractor
+from skdice.fitting import Fitted
 from skdice.losses import DiceLoss
 from skdice.metrics import entity_precision_recall_fscore_support
 from skdice.model_selection import compare_losses, tune_decision
@@ -46,12 +47,12 @@ class Guess(DicePairClassifier):
     train_loss = (1.0,)
 
     def fit(self, X, y, sample_weight=None):
-        self._check_parameters()
+        self.check_parameters()
         type(self).fits.append(self.get_params() | {"rows": list(X)})
         task = replace(self._asked(), classes=np.unique(y), threshold=0.5)
-        self.net_, self.interrupted_ = None, False
-        self.history_ = pd.DataFrame({"train_loss": self.train_loss})
-        self._set_task(task)
+        known = dict.fromkeys(field.name for field in fields(Fitted))
+        history = pd.DataFrame({"train_loss": self.train_loss})
+        self._fitted = Fitted(**known | {"task": task, "history": history})
         return self
 
     def decision_function(self, X):
@@ -62,11 +63,11 @@ class Guess(DicePairClassifier):
         decision = self.decision_function(rows)
         return np.stack([-decision / 2, decision / 2], axis=1)
 
-    def _decision_scores(self, rows):
+    def decision_scores(self, rows):
         return list(self._row_logits(rows))
 
     def predict(self, X):
-        return self._task.decide(self._row_logits(X))
+        return self.task.decide(self._row_logits(X))
 
 
 @pytest.fixture

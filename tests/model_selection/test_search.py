@@ -276,7 +276,7 @@ class TestSpaces:
         tagger = DiceTokenTagger(**given)
         parameters = draw_parameters(lambda trial: drawn, None, tagger)
         assert sorted(name for name in parameters if parameters[name] is None) == expected
-        clone(tagger).set_params(**parameters)._check_parameters()
+        clone(tagger).set_params(**parameters).check_parameters()
         pipeline = Pipeline([("tagger", tagger)])
         prefixed = {f"tagger__{name}": value for name, value in drawn.items()}
         in_pipeline = draw_parameters(lambda trial: prefixed, None, pipeline)
@@ -527,7 +527,7 @@ class TestWithModels:
         best = search.best_params_
         assert search.best_estimator_.loss == best["loss"]
         assert all(value is not None or tagger.get_params()[name] for name, value in best.items())
-        clone(tagger).set_params(**best)._check_parameters()
+        clone(tagger).set_params(**best).check_parameters()
         assert [len(row) for row in search.predict(X)] == [len(row) for row in y]
         assert search.predict_spans(X).shape == (16,)
         assert len(list(search.predict_iter(X))) == 16
