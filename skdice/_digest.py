@@ -98,7 +98,8 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "columns"):  # A table.
         return ["table", *([name, _plain(value[name])] for name in value.columns)]
     if hasattr(value, "tocoo"):  # A sparse matrix.
-        return ["sparse", _plain(value.toarray())]
+        rows = value.tocsr()
+        return ["sparse", *map(_plain, (rows.shape, rows.data, rows.indices, rows.indptr))]
     if hasattr(value, "detach"):  # A tensor.
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray) and value.ndim > 1 and not value.dtype.hasobject:
