@@ -30,8 +30,8 @@ def get_roles(X, y):
     return roles
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.7, 1, 2.5, 5.0, 10, 30, 100, 200])
-@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 0.0), (3, 1.0), (11, 0.2)])
+@pytest.mark.parametrize("ratio", [0.5, 1, 5.0, 30, 200])
+@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 1.0), (11, 0.2)])
 def test_ratio(ratio, n_types, ambiguity):
     _, y = make_tagging(
         400, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=round(ratio)

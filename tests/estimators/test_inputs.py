@@ -49,6 +49,8 @@ def spans_with(row):
         (lambda: check_labels([1, 10**400], 2), "row 1 of y is an int of 1329 bits"),
         (lambda: check_labels([1, 10**5000], 2), "row 1 of y is an int of 16610 bits"),
         (lambda: check_labels([1, 2**63], 2), "must fit in 64 bits; row 1"),
+        (lambda: check_token_lists("john saw"), "'john saw' of type str. For raw text call pred"),
+        (lambda: check_token_lists(["john saw"]), "call predict_entities, which takes raw texts"),
         (lambda: check_token_lists([["a"], [10**5000]]), "row 1 of X is an int of 16610 bits"),
         # What numpy would turn into another thing, and blame the first row for.
         (lambda: check_indicator([[0, 1], [1, 1j]], 2), "row 1, column 1 is 1j of type complex"),
