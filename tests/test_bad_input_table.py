@@ -196,7 +196,7 @@ CASES = {
     ],
     "targets that are no class": [lambda model: lose((4, 3), [0, 1, 2, 3])],
     "logits of another shape": [lambda model: lose((4, 3, 1), [0, 1, 2, 0])],
-    "a grid for `DiceSearchCV`": [lambda model: search(model, space={"loss": ["ce", "dice"]})],
+    "a list of grids for `DiceSearchCV`": [lambda model: search(model, space=[{"loss": ["ce"]}])],
     "a search in which every trial fails": [
         lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan)
     ],

@@ -215,7 +215,7 @@ def _predict_rows(estimator: Any, task: str, rows: Sequence[Any], n_done: int) -
         return []
     if task == "questions":
         return [[(answer,)] for answer in estimator.predict(rows)]
-    labels, scores = estimator._predict_scored(rows)
+    labels, scores = estimator.predict_scored(rows)
     if labels.ndim == 1:
         labels = labels[:, None] == estimator.classes_
     classes = estimator.classes_.tolist()
