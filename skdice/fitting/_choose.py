@@ -122,7 +122,10 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         pace=pace,
         precision=precision,
         valid=prepared.valid,
-        look_at=auto.choose_first_look(facts, pace.max_epochs, settings.lr == "auto"),
+        # A head that begins trained has little to learn, and few epochs tell little.
+        must_learn=settings.lr == "auto"
+        and pace.max_epochs > 3
+        and not (facts.compares or facts.has_trained_head),
         description=_describe(settings, name, sampled, pace),
         kind=kind,
         start=prepared.start,
@@ -143,7 +146,7 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, pace=third, look_at=None, choices=choices)
+    return replace(plan, pace=third, must_learn=False, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

@@ -95,8 +95,8 @@ class Plan:
     precision : {"fp32", "bf16", "fp16"}
     valid : Rows
         Scored after every epoch; may be empty.
-    look_at : int or None
-        The epoch at whose end the training loss must have fallen.
+    must_learn : bool
+        Whether a training loss that has not fallen at the end is an error.
     description : str
         What the progress bar calls the fit.
     kind : str
@@ -115,7 +115,7 @@ class Plan:
     pace: Pace
     precision: str
     valid: Rows
-    look_at: int | None = None
+    must_learn: bool = False
     description: str = ""
     kind: str = "member"
     start: Start | None = None
@@ -220,8 +220,8 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                must_learn=plan.look_at is not None,
-                loss_of_constant=None if plan.look_at is None else loss_of_constant(plan),
+                must_learn=plan.must_learn,
+                loss_of_constant=loss_of_constant(plan) if plan.must_learn else None,
                 checkpoint=checkpoint,
                 state=state,
             )
@@ -260,7 +260,6 @@ def make_net(
         module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
-        module__config=None,
         **module,
         lr=pace.lr,
         head_lr=pace.head_lr,
@@ -417,7 +416,7 @@ def loss_of_constant(plan: Plan) -> float | None:
     weight = np.repeat(dataset.text_weight * share, n_items)
     if sampled.weight is not None:
         weight = weight * sampled.weight
-    counts, n_classes = target != loss.ignore_index, plan.task.n_outputs
+    counts, n_classes = target != loss.ignore_index, plan.task.head.n_outputs
     # One item for each class has the weight of all of that class in a step.
     settings = plan.settings
     in_step = min(1.0, settings.batch_size * settings.accumulate / share.sum())

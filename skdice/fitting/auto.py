@@ -57,7 +57,6 @@ CONSTANTS = {
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "first_look": Constant(0.3, "share of the epochs after which the loss has fallen", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
@@ -274,16 +273,6 @@ def choose_head_lr(
         return Choice(same, "The model brings a head that is trained already.")
     plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
     return Choice(constant("new") * plain, "A new head has more to learn than the encoder.")
-
-
-def choose_first_look(facts: EpochFacts, max_epochs: int, is_open: bool) -> int | None:
-    """Look whether the loss has fallen after three tenths of the epochs, if the rate is open.
-
-    A head that begins trained has little to learn in its first epochs.
-    """
-    epoch = math.ceil(constant("first_look") * max_epochs)
-    begins_trained = facts.compares or facts.has_trained_head
-    return epoch if is_open and epoch > 1 and not begins_trained else None
 
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from skorch.callbacks import Callback
 from torch import Tensor
 
