@@ -57,7 +57,7 @@ CONSTANTS = {
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "telling_epochs": Constant(3, "epochs after which a loss that has not fallen tells", RESULTS),
+    "judged_epochs": Constant(4, "epochs from which on a fit has to learn something", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
@@ -277,12 +277,12 @@ def choose_head_lr(
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
-    """Say whether a fit whose loss has not fallen at its end starts again, as an open rate lets it.
+    """Tell whether a fit that learned nothing is begun again: if its rate is open and it is long.
 
-    A head that begins trained has little to learn, and few epochs tell little.
+    A head that begins trained has little to learn.
     """
     begins_trained = facts.compares or facts.has_trained_head
-    return is_open and max_epochs > constant("telling_epochs") and not begins_trained
+    return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
 
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:
