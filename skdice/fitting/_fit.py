@@ -103,7 +103,7 @@ def fit(
         loss=plan.loss,
         choices=table_of(plan.choices),
         history=mean_history([history_of(net) for net in nets]),
-        best_epoch=max(net.progress_.best_epoch for net in nets),
+        best_epoch=max(net.best_epoch_ for net in nets),
         negative_ratio=plan.sampled.ratio,
         n_rows=prepared.facts.n_rows,
         n_unlabeled=n_unlabeled,
