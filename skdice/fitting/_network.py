@@ -21,7 +21,7 @@ from ..io import (
     installed_versions,
     onnx_network,
 )
-from ..losses import CrossEntropyLoss, Loss
+from ..losses import CrossEntropyLoss, Loss, SpanLoss
 from ..nn import (
     Batcher,
     FitProgress,
@@ -213,6 +213,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         if ranks.count > 1:
             ranks.copy_first(net.module_.state_dict().values())
             seed_generators(ranks.seed(member.seed), net.device)
+        net.uses_graphs = _uses_graphs(plan, net, ranks)
         try:
             train(
                 net,
@@ -229,6 +230,25 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         except BaseException as error:
             raise Stopped(net, error) from error
     return net
+
+
+def _uses_graphs(plan: Plan, net: TextNet, ranks: Ranks) -> bool:
+    """Return whether the steps of a fit are CUDA graphs."""
+    is_span_loss = type(net.criterion_) is SpanLoss
+    loss = net.criterion_.loss if is_span_loss else net.criterion_
+    return (
+        torch.device(net.device).type == "cuda"
+        and torch.cuda.is_available()
+        and ranks.count == 1
+        and plan.settings.accumulate == 1
+        and not plan.settings.callbacks
+        and net.precision != "fp16"
+        and net.pads
+        and not plan.reader.tokenizer.pads_left
+        and type(loss).__module__.startswith("skdice.")
+        and isinstance(loss, Loss)
+        and loss.additive
+    )
 
 
 def make_net(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..losses import accumulator
 from ..text import offsets_from_lengths, ranges
@@ -61,6 +62,24 @@ class TagChain:
             "chain_place": place,
             "chain_edge": torch.from_numpy(np.stack([start, end])),
             "chain_is_broken": torch.from_numpy(is_broken[window]),
+        }
+
+    @staticmethod
+    def padded(batch: Batch, n_rows: int, n_words: int, n_items: int) -> Batch:
+        """Return the geometry of a batch for more windows, words of a window, and items.
+
+        The further items keep their logits.
+        """
+        order, place = batch["chain_order"], batch["chain_place"]
+        _, n_before, longest = order.shape
+        row, column = place // longest, place % longest
+        row = row // n_before * n_rows + row % n_before
+        more_rows, more_items = n_rows - n_before, n_items - place.shape[1]
+        return {
+            "chain_order": pad(order, (0, n_words - longest, 0, more_rows)),
+            "chain_place": pad(row * n_words + column, (0, more_items)),
+            "chain_edge": pad(batch["chain_edge"], (0, 0, 0, more_rows), value=True),
+            "chain_is_broken": pad(batch["chain_is_broken"], (0, more_items), value=True),
         }
 
     def train(self, logits: Tensor, batch: Batch) -> Tensor:

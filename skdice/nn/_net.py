@@ -37,6 +37,8 @@ class TextNet(NeuralNet):
 
     # While it is trained, the processes that do so together.
     ranks_ = ALONE
+    # Whether its steps are CUDA graphs.
+    uses_graphs = False
 
     def __init__(
         self,

@@ -13,10 +13,11 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from ..losses import SumsMemory
-from ._accumulation import accumulate_gradient
-from ._batching import Batch, StepSampler
+from ._accumulation import accumulate_gradient, sums_of
+from ._batching import Batch, StepSampler, to_device
 from ._callbacks import ctrl_c_told_apart, named_callbacks
 from ._chain import TagChain
+from ._graphs import StepGraphs, pad_batch, pad_prepared
 from ._modules import module_inputs
 from ._net import TextNet
 from ._progress import FitProgress
@@ -123,6 +124,11 @@ class _Run:
         self.guard = FiniteGuard(self.optimizer, kind != "cuda" or self.scaler.is_enabled())
         memory = net.criterion_.memory
         self.memory = SumsMemory(0 if isinstance(memory, str) else memory)
+        self.graphs = None
+        if net.uses_graphs:
+            self.share = torch.zeros((), device=net.device)
+            self.graphs = StepGraphs(self._compute, net.device, self._advance)
+            self.longest = int(sampler.batcher.lengths.max())
 
     def run(
         self,
@@ -176,7 +182,7 @@ class _Run:
         net.history.record("n_texts", self.sampler.n_texts)
         for number, step in enumerate(self.sampler, start=1):
             where = f"epoch {progress.epoch + 1}, batch {number} of {len(self.sampler)}"
-            step = [net.send(self._prepared(batch)) for batch in step]
+            step = [self._sent(batch) for batch in step]
             net.notify("on_batch_begin", batch=step, training=True)
             rates.append(self.scheduler.get_last_lr()[0])
             losses.append(self._step(step, where))
@@ -203,9 +209,47 @@ class _Run:
         is_best = not before or (score not in before and best(score, *before) == score)
         history.record(f"{name}_best", is_best)
 
+    def _sent(self, batch: Batch) -> Batch:
+        """Return a batch with all that a step needs, on the device or padded for a graph."""
+        batch = self._prepared(batch)
+        if self.graphs is None:
+            return self.net.send(batch)
+        pad_id = self.sampler.batcher.pad_id
+        return pad_prepared(self.net.module_.prepare(pad_batch(batch, pad_id, self.longest)), pad_id)
+
+    def _compute(self, batch: Batch) -> Tensor:
+        """Leave the clipped gradient of a batch in place; return the loss and the norm before."""
+        net = self.net
+        parameters = [p for p in net.module_.parameters() if p.requires_grad]
+        if grads := [p.grad for p in parameters if p.grad is not None]:
+            torch._foreach_zero_(grads)
+        is_capturing = torch.cuda.is_current_stream_capturing()
+        sums = sums_of(net.criterion_, self._logits(batch), batch)
+        if not net.criterion_.separable:
+            sums = self.memory(sums, self.share if is_capturing else None)
+        loss = net.criterion_.value(sums)
+        loss.backward()
+        limit = math.inf if net.clip_norm is None else net.clip_norm
+        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
+        return torch.stack([loss.detach(), norm.to(loss)])
+
+    def _advance(self) -> None:
+        """Count a step of the memory, before the graph that has no counter is launched."""
+        if not self.net.criterion_.separable and self.memory.n_steps > 1:
+            self.share.fill_(self.memory.advance())
+
     def _step(self, step: list[Batch], where: str) -> Tensor:
         net = self.net
-        self.optimizer.zero_grad(set_to_none=True)
+        if self.graphs is not None and len(step) == 1:
+            loss, norm = self.graphs(step[0]).unbind()
+            self.guard.watch(loss, norm, where)
+            self.optimizer.step()
+            self.scheduler.step()
+            return loss
+        if self.graphs is not None:  # A long text is cut into several batches.
+            step = [to_device(batch, net.device) for batch in step]
+        # A graph finds gradients where they were.
+        self.optimizer.zero_grad(set_to_none=self.graphs is None)
         scale = self.scaler.get_scale()
         loss = accumulate_gradient(
             net.criterion_, step, self._logits, scale, self.ranks, self.memory

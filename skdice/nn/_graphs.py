@@ -1,0 +1,162 @@
+"""Optimiser steps as CUDA graphs.
+
+A step of a small network is some thousand short operators. A GPU computes them in a tenth of the
+time that Python needs to launch them. A CUDA graph launches all of them at once, for tensors of
+the shapes that it was made for. So batches are padded to few shapes here, and each shape that comes
+again and again has a graph of its own.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ._batching import Batch, to_device
+from ._chain import TagChain
+
+# Windows are padded to a multiple of this many pieces.
+_MULTIPLE = 8
+# Sentences are padded to a multiple of this many words where tags are scored together.
+_WORD_MULTIPLE = 16
+# A shape has a graph from its third step on: a graph costs as much time as some steps.
+_N_EAGER = 2
+# What stands in the place of an item that does not count: the losses ignore this target.
+_IGNORED = -100
+# A GPU reads numbers from places that are multiples of their size.
+_ALIGNMENT = 16
+
+
+class StepGraphs:
+    """Computes the loss and the gradient of steps, each of one batch, by CUDA graphs.
+
+    Parameters
+    ----------
+    compute : callable
+        From a batch on the GPU to a tensor, in which a step leaves what is read of it. It works on
+        tensors that stay in place between steps, such as gradients, and never waits for the GPU.
+    device : str
+    before_replay : callable
+        Called before the graph of a step is launched, to set numbers that change between steps.
+    """
+
+    def __init__(
+        self, compute: Callable[[Batch], Tensor], device: str, before_replay: Callable[[], None]
+    ) -> None:
+        self._compute, self._device, self._before_replay = compute, device, before_replay
+        self._n_seen: Counter[Any] = Counter()
+        self._inputs: dict[Any, StaticBatch] = {}
+        self._replays: dict[Any, Callable[[], Tensor]] = {}
+        self._pool: Any = None
+        self.failure: str | None = None
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Return what a step computes of a batch that lies on the CPU."""
+        shape = tuple((name, tensor.shape, tensor.dtype) for name, tensor in batch.items())
+        self._n_seen[shape] += 1
+        if self._n_seen[shape] > _N_EAGER and shape not in self._replays and not self.failure:
+            self._capture(shape, batch)
+        if shape not in self._replays:
+            return self._compute(to_device(batch, self._device))
+        self._inputs[shape].fill(batch)
+        self._before_replay()
+        return self._replays[shape]()
+
+    def _capture(self, shape: Any, batch: Batch) -> None:
+        inputs = StaticBatch(batch, self._device)
+        if self._pool is None:
+            self._pool = graph_pool()
+        try:
+            self._replays[shape] = capture(lambda: self._compute(inputs.batch), self._pool)
+            self._inputs[shape] = inputs
+        except RuntimeError as error:  # Of an operator that no graph can hold.
+            self.failure = str(error).partition("\n")[0]
+            warnings.warn(
+                f"The steps of this fit cannot be CUDA graphs, so they take more time: "
+                f"{self.failure}",
+                stacklevel=2,
+            )
+
+
+def graph_pool() -> Any:
+    """Return the memory that all graphs of a fit use in turn."""
+    return torch.cuda.graph_pool_handle()
+
+
+def capture(function: Callable[[], Tensor], pool: Any) -> Callable[[], Tensor]:
+    """Record what a function launches on the GPU; return a function that launches it again."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        found = function()
+
+    def replay() -> Tensor:
+        graph.replay()
+        return found.clone()  # The next replay writes to the same place.
+
+    return replay
+
+
+class StaticBatch:
+    """A batch on the GPU that stays in its place, filled by one copy of memory."""
+
+    def __init__(self, like: Batch, device: str) -> None:
+        places, size = [], 0
+        for name, tensor in like.items():
+            places.append((name, size, tensor))
+            size += -(-tensor.nbytes // _ALIGNMENT) * _ALIGNMENT
+        self._places = [(name, start, start + tensor.nbytes) for name, start, tensor in places]
+        self._memory = torch.empty(size, dtype=torch.uint8, device=device)
+        self.batch: Batch = {
+            name: self._memory[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+            for name, start, tensor in places
+        }
+
+    def fill(self, batch: Batch) -> None:
+        """Copy a batch of the same shapes into the place."""
+        source = torch.empty(len(self._memory), dtype=torch.uint8)
+        if self._memory.device.type == "cuda":
+            source = source.pin_memory()
+        for name, start, stop in self._places:
+            tensor = batch[name].contiguous()
+            source[start:stop].view(tensor.dtype).view(tensor.shape).copy_(tensor)
+        self._memory.copy_(source, non_blocking=True)
+
+
+def pad_batch(batch: Batch, pad_id: int, longest: int) -> Batch:
+    """Return a batch with few possible shapes, whose loss is the same.
+
+    Windows are padded to a multiple of 8 pieces or to the ``longest`` of all. A further window has
+    one piece; in it lie as many further items as there can be, and the loss ignores these.
+    """
+    n_rows, width = batch["input_ids"].shape
+    more = min(-(-width // _MULTIPLE) * _MULTIPLE, max(longest, width)) - width
+    n_items, found = len(batch["row"]), dict(batch)
+    for name, fill in (("input_ids", pad_id), ("attention_mask", 0), ("token_type_ids", 0)):
+        found[name] = pad(batch[name], (0, more, 0, 1), value=fill)
+    found["attention_mask"][-1, 0] = 1
+    # Several items in a window are pieces of it; else an item is a window.
+    size = found["input_ids"].numel() if n_items > n_rows else n_rows + 1
+    fills = {"row": n_rows, "column": 0, "item": 0, "target": _IGNORED, "weight": 0}
+    for name in fills.keys() & batch.keys():
+        below = (0, 0) * (batch[name].ndim - 1) + (0, size - n_items)
+        found[name] = pad(batch[name], below, value=fills[name])
+    if "chain_order" in batch:
+        n_words = batch["chain_order"].shape[2]
+        n_words = -(-n_words // _WORD_MULTIPLE) * _WORD_MULTIPLE
+        found |= TagChain.padded(batch, n_rows + 1, n_words, size)
+    return found
+
+
+def pad_prepared(batch: Batch, pad_id: int) -> Batch:
+    """Return a batch whose texts of pairs, each alone, are padded to a multiple of 8 pieces."""
+    found = dict(batch)
+    for text in ("first", "second"):
+        for what, fill in (("ids", pad_id), ("mask", 0), ("types", 0)):
+            name = f"{text}_{what}"
+            if name in batch:
+                more = -batch[name].shape[1] % _MULTIPLE
+                found[name] = pad(batch[name], (0, more), value=fill)
+    return found
