@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,15 @@ _PIECES_PER_WINDOW = 512
 _GPU_PIECES = 2**14
 # Attention on a GPU copies a mask in every layer if its width is no multiple of this.
 _GPU_MULTIPLE = 8
+
+
+class PaddedShape(NamedTuple):
+    """How large a batch is to be: windows, pieces of a window, words of a window, and items."""
+
+    n_rows: int
+    width: int
+    n_words: int
+    n_items: int
 
 
 @dataclass(eq=False, repr=False)

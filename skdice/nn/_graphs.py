@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._batching import Batch, to_device
-from ._chain import TagChain
+from ._batching import Batch, PaddedShape, to_device
 
 # Windows are padded to a multiple of this many pieces.
 _MULTIPLE = 8
@@ -125,28 +124,38 @@ class StaticBatch:
         self._memory.copy_(source, non_blocking=True)
 
 
-def pad_batch(batch: Batch, pad_id: int, longest: int) -> Batch:
-    """Return a batch with few possible shapes, whose loss is the same.
+def padded_shape(batch: Batch, longest: int) -> PaddedShape:
+    """Return the shape to which a batch is padded, one of few.
 
-    Windows are padded to a multiple of 8 pieces or to the ``longest`` of all. A further window has
-    one piece; in it lie as many further items as there can be, and the loss ignores these.
+    Windows have a multiple of 8 pieces, or as many as the ``longest`` of all. There is a window
+    more than the batch has, in which the items lie that are added.
     """
     n_rows, width = batch["input_ids"].shape
-    more = min(-(-width // _MULTIPLE) * _MULTIPLE, max(longest, width)) - width
-    n_items, found = len(batch["row"]), dict(batch)
-    for name, fill in (("input_ids", pad_id), ("attention_mask", 0), ("token_type_ids", 0)):
-        found[name] = pad(batch[name], (0, more, 0, 1), value=fill)
-    found["attention_mask"][-1, 0] = 1
+    n_items = len(batch["row"])
+    n_words = int(torch.bincount(batch["row"], minlength=1).max())
+    width = max(width, min(-(-width // _MULTIPLE) * _MULTIPLE, longest))
+    n_words = -(-n_words // _WORD_MULTIPLE) * _WORD_MULTIPLE
+    n_rows += 1
     # Several items in a window are pieces of it; else an item is a window.
-    size = found["input_ids"].numel() if n_items > n_rows else n_rows + 1
+    return PaddedShape(n_rows, width, n_words, n_rows * (width if n_items >= n_rows else 1))
+
+
+def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
+    """Return a batch of a shape, whose loss is the same.
+
+    The window that is added has one piece. The losses ignore the items that are added.
+    """
+    n_rows, width = batch["input_ids"].shape
+    found = dict(batch)
+    for name, fill in (("input_ids", pad_id), ("attention_mask", 0), ("token_type_ids", 0)):
+        more = (0, shape.width - width, 0, shape.n_rows - n_rows)
+        found[name] = pad(batch[name], more, value=fill)
+    found["attention_mask"][-1, 0] = 1
+    n_more = shape.n_items - len(batch["row"])
     fills = {"row": n_rows, "column": 0, "item": 0, "target": _IGNORED, "weight": 0}
     for name in fills.keys() & batch.keys():
-        below = (0, 0) * (batch[name].ndim - 1) + (0, size - n_items)
+        below = (0, 0) * (batch[name].ndim - 1) + (0, n_more)
         found[name] = pad(batch[name], below, value=fills[name])
-    if "chain_order" in batch:
-        n_words = batch["chain_order"].shape[2]
-        n_words = -(-n_words // _WORD_MULTIPLE) * _WORD_MULTIPLE
-        found |= TagChain.padded(batch, n_rows + 1, n_words, size)
     return found
 
 

@@ -14,10 +14,10 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ..losses import SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
-from ._batching import Batch, StepSampler, to_device
+from ._batching import Batch, PaddedShape, StepSampler, to_device
 from ._callbacks import ctrl_c_told_apart, named_callbacks
 from ._chain import TagChain
-from ._graphs import StepGraphs, pad_batch, pad_prepared
+from ._graphs import StepGraphs, pad_batch, pad_prepared, padded_shape
 from ._modules import module_inputs
 from ._net import TextNet
 from ._progress import FitProgress
@@ -211,11 +211,11 @@ class _Run:
 
     def _sent(self, batch: Batch) -> Batch:
         """Return a batch with all that a step needs, on the device or padded for a graph."""
-        batch = self._prepared(batch)
         if self.graphs is None:
-            return self.net.send(batch)
-        pad_id = self.sampler.batcher.pad_id
-        return pad_prepared(self.net.module_.prepare(pad_batch(batch, pad_id, self.longest)), pad_id)
+            return self.net.send(self._prepared(batch))
+        shape, pad_id = padded_shape(batch, self.longest), self.sampler.batcher.pad_id
+        batch = self.net.module_.prepare(pad_batch(self._prepared(batch, shape), shape, pad_id))
+        return pad_prepared(batch, pad_id)
 
     def _compute(self, batch: Batch) -> Tensor:
         """Leave the clipped gradient of a batch in place; return the loss and the norm before."""
@@ -267,14 +267,14 @@ class _Run:
         self.scheduler.step()
         return loss
 
-    def _prepared(self, batch: Batch) -> Batch:
+    def _prepared(self, batch: Batch, padded: PaddedShape | None = None) -> Batch:
         if self.weight is not None:
             weight = self.weight[batch["item"]]
             if "weight" in batch:
                 given = batch["weight"]
                 weight = weight * (given if weight.ndim == 1 else given[:, None])
             batch = batch | {"weight": weight}
-        return batch if self.chain is None else self.chain.with_geometry(batch)
+        return batch if self.chain is None else self.chain.with_geometry(batch, padded)
 
     def _logits(self, batch: Batch) -> Tensor:
         with autocast(self.net.precision, self.net.device):
