@@ -104,7 +104,7 @@ class TagChain:
     ) -> Tensor:
         """Sum over all allowed sequences, forwards and backwards at once.
 
-        Probabilities are multiplied, and scaled to sum 1 after every few words (the forward-backward
+        Probabilities are multiplied, and scaled to sum 1 after some words (the forward-backward
         algorithm, Rabiner 1989). So that no product of a few of them vanishes, a logit that lies
         more than 127 below the highest of its word counts as 127 below it. A sentence that no
         allowed sequence can tag has the probabilities of its logits.
