@@ -166,7 +166,7 @@ def run(key: tuple[Any, ...], data: Path, encoders: Path, models: Path) -> dict[
         start = time.process_time()
         predicted = estimator.predict(test.X)
         row[f"words/s, {runtime}"] = n_words / (time.process_time() - start)
-        row[f"MB, {runtime}"] = estimator._network_bytes() / 1e6
+        row[f"MB, {runtime}"] = estimator.network_bytes() / 1e6
         row["score" if runtime == "torch" else f"score, {runtime}"] = 100 * entity_f1_score(
             test.y, predicted
         )

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         DiceQueryTagger,
         DiceSpanExtractor,
         DiceTextClassifier,
-        DiceTextEncoder,
         DiceTokenTagger,
     )
     from .inspection import imbalance_report
@@ -23,7 +22,6 @@ __all__ = [
     "DiceSearchCV",
     "DiceSpanExtractor",
     "DiceTextClassifier",
-    "DiceTextEncoder",
     "DiceTokenTagger",
     "__version__",
     "compare_losses",

@@ -28,16 +28,16 @@ class Spy(Callback):
 
 def fitted_state(estimator):
     """Return what a fit has set, but the network: the fields of the task one by one."""
-    left_out = {"net_", "tokenizer_", "_learned_task", *estimator.get_params(deep=False)}
-    state = {name: value for name, value in vars(estimator).items() if name not in left_out}
-    task = estimator._task
+    fitted, task = estimator.fitted, estimator.task
+    left_out = ("net", "reader", "task")
+    state = {f.name: getattr(fitted, f.name) for f in fields(fitted) if f.name not in left_out}
     return state | {field.name: getattr(task, field.name) for field in fields(task)}
 
 
 def encoded_rows(estimator, X):
     """Return encoded rows of an estimator."""
-    task = estimator._task
-    encoded = task.encode(task.read_X(X), estimator._reader)
+    task = estimator.task
+    encoded = task.encode(task.read_X(X), estimator.fitted.reader)
     return getattr(encoded, "dataset", encoded)
 
 

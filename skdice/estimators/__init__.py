@@ -3,19 +3,16 @@
 from ._base import TextEstimator, check_partition
 from ._load import load_pretrained
 from ._pair import DicePairClassifier
-from ._persistence import fitted_state
 from ._query import DiceQueryTagger
 from ._span import DiceSpanExtractor
 from ._tagger import DiceTokenTagger
 from ._text import DiceTextClassifier
-from ._text_encoder import DiceTextEncoder
 
 __all__ = [
     "DicePairClassifier",
     "DiceQueryTagger",
     "DiceSpanExtractor",
     "DiceTextClassifier",
-    "DiceTextEncoder",
     "DiceTokenTagger",
     "load_pretrained",
 ]

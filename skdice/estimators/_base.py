@@ -4,30 +4,34 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._inputs import check_rows, check_sample_weight
 from .._parameters import check_option
 from ..fitting import (
-    FitStopped,
     Fitted,
     check_settings,
     fit,
-    logits_of,
     out_of_fold_scores,
     settings_of,
 )
 from ..io import onnx_network
 from ..losses import Loss
-from ..nn import RUNTIMES, TextNet, check_callbacks, resolve_device
+from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, read_fit_rows
-from ..text import Reader, WordTokenizer
+from ..text import WordTokenizer
 from ._saving import SavedEstimator
 from ._shared import CONTAINERS, FITTED_ATTRIBUTES
+
+# The task of an estimator, and the type of an attribute.
+T = TypeVar("T", bound=Task)
+V = TypeVar("V")
 
 _INTERRUPTED = (
     "The estimator can be used: it has the weights of the last step or, with patience, of the best "
@@ -35,38 +39,90 @@ _INTERRUPTED = (
 )
 
 
-class TextEstimator(SavedEstimator):
-    """Base of the estimators: a subclass says what is asked for, and gives predictions."""
+class FittedAttribute(Generic[V]):
+    """An attribute that ends in "_": a part of what the fit has learned, read where it stands.
+
+    ``path`` leads to it from :class:`skdice.fitting.Fitted`. If ``set_by`` names a method of the
+    task, the attribute is a decision that may be set: the method returns the task with another one.
+    With ``optional``, None means that there is no such attribute.
+    """
+
+    def __init__(self, path: str, *, set_by: str | None = None, optional: bool = False) -> None:
+        self._read = attrgetter(path)
+        self._set_by = set_by
+        self._is_optional = optional
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: "TextEstimator[Any]", owner: type) -> V: ...
+    def __get__(self, instance: "TextEstimator[Any] | None", owner: type) -> Any:
+        if instance is None:
+            return self
+        value = self._read(instance.fitted)
+        if value is None and self._is_optional:
+            raise AttributeError(f"This {owner.__name__} has no {self._name}.")
+        return value
+
+    def __set__(self, instance: "TextEstimator[Any]", value: V) -> None:
+        if self._set_by is None:
+            raise AttributeError(f"{self._name} is what fit has learned; it cannot be set.")
+        fitted = instance.fitted
+        task = getattr(fitted.task, self._set_by)(value)
+        instance._fitted = replace(fitted, task=task)
+
+
+class TextEstimator(SavedEstimator, Generic[T]):
+    """Base of the estimators: a subclass says what is asked for, and gives predictions.
+
+    What a fit has learned is one value, ``fitted``. Names without an underscore that are not in the
+    documentation (``fitted``, ``task``, ``logits``, ...) are for the other rooms of the library.
+    """
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
 
-    # What fit has learned.
-    _learned_task: Task
-    tokenizer_: WordTokenizer
-    max_length_: int
-    net_: TextNet
-    loss_: Loss
-    choices_: pd.DataFrame
-    history_: pd.DataFrame
-    max_epochs_: int
-    lr_: float
-    best_epoch_: int
-    negative_ratio_: float | None
-    interrupted_: bool
+    _fitted: Fitted | None = None
 
-    def _asked(self) -> Task:
+    net_ = FittedAttribute[TextNet]("net")
+    loss_ = FittedAttribute[Loss]("loss")
+    choices_ = FittedAttribute[pd.DataFrame]("choices")
+    history_ = FittedAttribute[pd.DataFrame]("history")
+    max_epochs_ = FittedAttribute[int]("net.max_epochs")
+    lr_ = FittedAttribute[float]("net.lr")
+    best_epoch_ = FittedAttribute[int]("best_epoch")
+    negative_ratio_ = FittedAttribute[float | None]("negative_ratio")
+    interrupted_ = FittedAttribute[bool]("interrupted")
+    tokenizer_ = FittedAttribute[WordTokenizer]("reader.tokenizer")
+    max_length_ = FittedAttribute[int]("reader.max_length")
+    feature_names_in_ = FittedAttribute[np.ndarray]("feature_names", optional=True)
+
+    def _asked(self) -> T:
         """Return the task as the parameters ask for it."""
         raise NotImplementedError
 
     @property
-    def _task(self) -> Task:
-        """The task that was learned, with parameters that may be set later; else what is asked."""
-        task: Task | None = vars(self).get("_learned_task")
-        if task is None:
-            return self._asked()
-        return replace(task, **{name: getattr(self, name) for name in task.adjustable})
+    def fitted(self) -> Fitted:
+        """What fit has learned."""
+        if self._fitted is None:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} is not fitted yet: call fit, or from_pretrained.")
+        return self._fitted
 
-    def _check_parameters(self) -> None:
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    @property
+    def task(self) -> T:
+        """The task that was learned, with parameters that may be set later; else what is asked."""
+        if self._fitted is None:
+            return self._asked()
+        task = cast(T, self._fitted.task)
+        return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
+
+    def check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed, also together."""
         check_settings(self)
 
@@ -123,8 +179,8 @@ class TextEstimator(SavedEstimator):
             use for it.
         """
         # Everything that can be refused is refused before the estimator changes.
-        self._check_parameters()
-        self._check_validation(validation)
+        self.check_parameters()
+        self.check_validation(validation)
         resolve_device(self.device)  # It raises an error if the device is not there.
         task, names = self._asked(), self._feature_names(X)
         unlabeled = unlabeled() if callable(unlabeled) else unlabeled
@@ -134,48 +190,20 @@ class TextEstimator(SavedEstimator):
         groups = task.groups(X_read) if groups is None else groups
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read))).used(kept)
         if not len(rows):
-            raise ValueError(f"Found no {task.row} to train on; X has {len(X_read)} rows.")
+            raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
         valid = None if validation is None else task.read(*validation)
         others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
         for given in (validation and validation[0], unlabeled):
             if given is not None:
                 self._check_same_columns(given, names)
-        error: BaseException | None = None
-        try:
-            fitted = fit(task, settings_of(self), rows, valid, others)
-        except FitStopped as stopped:
-            fitted, error = stopped.fitted, stopped.error
-        self._keep(fitted, names)
-        if isinstance(error, KeyboardInterrupt):
-            error.add_note(_INTERRUPTED)
-        if error is not None:
-            raise error
+        result = fit(task, settings_of(self), rows, valid, others, feature_names=names)
+        self._fitted = result.fitted
+        if isinstance(result.error, KeyboardInterrupt):
+            result.error.add_note(_INTERRUPTED)
+        result.complete()
         return self
 
-    def _keep(self, fitted: Fitted, names: np.ndarray | None) -> None:
-        """Set all fitted attributes; nothing else does."""
-        net = fitted.net
-        self._set_task(fitted.task)
-        self.tokenizer_, self.max_length_ = fitted.reader.tokenizer, fitted.reader.max_length
-        self.net_ = net
-        self.loss_ = fitted.loss
-        self.choices_ = fitted.choices
-        self.history_ = fitted.history
-        self.max_epochs_, self.lr_ = net.max_epochs, net.lr
-        self.best_epoch_ = fitted.best_epoch
-        self.negative_ratio_ = fitted.ratio
-        self.interrupted_ = fitted.is_interrupted
-        self._n_training_rows = fitted.n_rows
-        self._n_unlabeled_rows = fitted.n_unlabeled
-        vars(self).pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
-
-    def _set_task(self, task: Any) -> None:
-        """Set what was learned of the task; subclasses set the attributes that show it."""
-        self._learned_task = task
-
-    def _check_validation(self, validation: Any) -> None:
+    def check_validation(self, validation: Any) -> None:
         """Raise a ValueError if rows to validate on are missing, or are named twice."""
         if validation is not None and self.validation_fraction is not None:
             raise ValueError(
@@ -197,7 +225,7 @@ class TextEstimator(SavedEstimator):
 
     def _check_feature_names(self, X: Any) -> None:
         """Raise a ValueError unless a table has the columns of the fit, in that order."""
-        self._check_same_columns(X, getattr(self, "feature_names_in_", None))
+        self._check_same_columns(X, self.fitted.feature_names)
 
     def _check_same_columns(self, X: Any, known: np.ndarray | None) -> None:
         names = self._feature_names(X)
@@ -207,19 +235,19 @@ class TextEstimator(SavedEstimator):
                 f"{names.tolist()}."
             )
 
-    def _read_labelled(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Rows:
+    def read_labelled(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Rows:
         """Return rows of X, of a table with the columns of the fit, with their labels."""
         self._check_feature_names(X)
-        rows = self._task.read(X, y, check_sample_weight(weight, _num_samples(X)))
+        rows = self.task.read(X, y, check_sample_weight(weight, _num_samples(X)))
         if groups is None:
             return rows
         return replace(rows, groups=check_rows(groups, "groups", "group names"))
 
-    def _decision_scores(self, rows: Sequence[Any]) -> list[Any]:
+    def decision_scores(self, rows: Sequence[Any]) -> list[Any]:
         """Return what the decision is made on, for each checked row."""
-        return self._task.scores(rows, self._reader, self._logits)
+        return self.task.scores(rows, self.fitted.reader, self.logits)
 
-    def _out_of_fold(
+    def out_of_fold_scores(
         self,
         X: Any,
         y: Any,
@@ -228,14 +256,14 @@ class TextEstimator(SavedEstimator):
         **how: Any,
     ) -> list[Any]:
         """Return what the decision is made on, for each row, by a fit that has not seen it."""
-        if self._n_unlabeled_rows:
+        if n_unlabeled := self.fitted.n_unlabeled:
             raise ValueError(
-                f"This {type(self).__name__} has learned from {self._n_unlabeled_rows:,} rows "
+                f"This {type(self).__name__} has learned from {n_unlabeled:,} rows "
                 f"without labels, and fits of folds would not have them. Tune the decision on rows "
                 f"that are held out, or in the fit by 'cv'."
             )
         self._check_feature_names(X)
-        task = self._task
+        task = self.task
         X_read, y_read, kept = task.read_training(X, y)
         weight = check_sample_weight(weight, len(X_read))
         if kept is not None:  # The others are scored, but nothing is learned from them.
@@ -246,37 +274,33 @@ class TextEstimator(SavedEstimator):
         rows = Rows(X_read, y_read, weight, groups, np.arange(len(X_read)))
         return out_of_fold_scores(task, settings_of(self), rows, **how)
 
-    def _with_task(self, task: Task) -> Self:
+    def with_task(self, task: T) -> Self:
         """Return a copy, which shares the network, with another decision."""
         other = copy.copy(self)
-        other._set_task(task)
+        other._fitted = replace(self.fitted, task=task)
         return other
 
     @property
-    def _reader(self) -> Reader:
-        """How texts are read."""
-        return Reader(self.tokenizer_, self.max_length_)
+    def logits(self) -> Logits:
+        """The network as the task sees it, computed as ``runtime`` says."""
+        return self.fitted.logits(settings_of(self), self.used_runtime)
 
     @property
-    def _logits(self) -> Logits:
-        """The network as the task sees it, computed as ``runtime`` says."""
-        settings = settings_of(self)
-        return logits_of(self._task, self.net_, self._reader, settings, self._used_runtime())
-
-    def _used_runtime(self) -> str:
-        """Return what computes predictions; after an interrupted fit it is torch."""
+    def used_runtime(self) -> Runtime:
+        """What computes predictions; after an interrupted fit it is torch."""
         check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
-        return "torch" if self.interrupted_ else self.runtime
+        return "torch" if self.fitted.interrupted else self.runtime
 
-    def _network_bytes(self) -> int:
-        runtime = self._used_runtime()
+    def network_bytes(self) -> int:
+        """Return the size of what computes predictions."""
+        module, runtime = self.fitted.net.module_, self.used_runtime
         if runtime != "torch":
-            return onnx_network(self.net_.module_, runtime, self.max_length_).n_bytes
-        return sum(weight.nbytes for weight in self.net_.module_.parameters())
+            return onnx_network(module, runtime, self.fitted.reader.max_length).n_bytes
+        return sum(weight.nbytes for weight in module.parameters())
 
     def _check_is_fitted(self) -> None:
-        check_is_fitted(self, "net_")
-        if self.interrupted_:
+        check_is_fitted(self)
+        if self.fitted.interrupted:
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "
                 f"epoch {len(self.history_)} of {self.max_epochs_} (interrupted_ is True).",
@@ -294,7 +318,7 @@ class TextEstimator(SavedEstimator):
 
 def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     """Return checked rows without labels, numbered after those with labels."""
-    if not task.can_label:
+    if not task.info.can_label:
         raise TypeError(
             f"{task.owner} does not learn from rows without labels: unlabeled must be None."
         )

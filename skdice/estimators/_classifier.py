@@ -10,7 +10,7 @@ from .._inputs import check_sample_weight, column_names
 from .._parameters import Parameter, number, parametrised
 from .._typing import Indicators, Labels, Pairs, Texts, Weights
 from ..tasks import Classifying
-from ._base import TextEstimator
+from ._base import FittedAttribute, TextEstimator
 from ._shared import FITTED_ATTRIBUTES
 from ._sklearn import ClassifierMixin
 
@@ -41,7 +41,7 @@ _ATTRIBUTES = """\
 
 
 @parametrised
-class TextClassifier(ClassifierMixin, TextEstimator):
+class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
     """Base of the classifiers: a row of one or two texts gets a label, or several of them."""
 
     _texts: ClassVar[dict[str, str]] = {
@@ -59,6 +59,9 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         number(_THRESHOLD, low=0, high=1, closed="neither", words=("auto", "cv")),
     ] = "auto"
 
+    classes_ = FittedAttribute[np.ndarray]("task.classes")
+    threshold_ = FittedAttribute[Any]("task.fitted_threshold", set_by="with_threshold")
+
     _task_class: ClassVar[type[Classifying]]
 
     def _asked(self) -> Classifying:
@@ -71,27 +74,6 @@ class TextClassifier(ClassifierMixin, TextEstimator):
             pos_label=self.pos_label,
             threshold=chosen,
         )
-
-    def _set_task(self, task: Classifying) -> None:
-        super()._set_task(task)
-        self.classes_ = task.classes
-
-    @property
-    def _task(self) -> Classifying:
-        task = super()._task
-        assert isinstance(task, Classifying)
-        return task
-
-    @property
-    def threshold_(self) -> Any:
-        """The threshold of the decision, in [0, 1]."""
-        if "_learned_task" not in vars(self):
-            raise AttributeError(f"This {type(self).__name__} has no threshold_: it is not fitted.")
-        return self._task.fitted_threshold
-
-    @threshold_.setter
-    def threshold_(self, threshold: Any) -> None:
-        self._learned_task = self._task.with_threshold(threshold)
 
     def predict(self, X: TextRows) -> np.ndarray:
         """Predict the label of each row.
@@ -106,7 +88,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows,)
             Labels of ``classes_``. Multi-label: a 0/1 matrix of shape (n_rows, n_labels).
         """
-        return self._predict_scored(X)[0]
+        return self.predict_scored(X)[0]
 
     def predict_proba(self, X: TextRows) -> np.ndarray:
         """Return the class probabilities of each row.
@@ -124,13 +106,13 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows, n_classes)
             Columns as ``classes_``; rows sum to 1, unless multi-label.
         """
-        return self._predict_scored(X)[1]
+        return self.predict_scored(X)[1]
 
-    def _predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
+    def predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
         """Return what ``predict`` and ``predict_proba`` do, at the cost of one."""
         logits = self._row_logits(self._known_rows(X))
-        scores = expit(logits) if self._task.is_multilabel else softmax(logits, axis=1)
-        return self._task.decide(logits), scores
+        scores = expit(logits) if self.task.is_multilabel else softmax(logits, axis=1)
+        return self.task.decide(logits), scores
 
     def decision_function(self, X: TextRows) -> np.ndarray:
         """Return the scores that the decision is made on.
@@ -145,7 +127,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         ndarray of shape (n_rows,) if there are two classes, else (n_rows, n_classes)
             The log-odds of ``classes_[1]``, or the logits of all classes or labels.
         """
-        return self._task.decision_values(self._row_logits(self._known_rows(X)))
+        return self.task.decision_values(self._row_logits(self._known_rows(X)))
 
     def score(self, X: TextRows, y: Labels | Indicators, sample_weight: Weights = None) -> float:
         """Score predictions by the metric that the class names.
@@ -163,7 +145,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         float
             In [0, 1].
         """
-        rows, task = self._known_rows(X), self._task
+        rows, task = self._known_rows(X), self.task
         labels = task.known(task.read_y(y, rows))
         weight = check_sample_weight(sample_weight, len(rows))
         return task.metric(labels, task.decide(self._row_logits(rows)), weight)
@@ -178,7 +160,7 @@ class TextClassifier(ClassifierMixin, TextEstimator):
         """Return the rows of X, of a table with the columns of the fit."""
         self._check_is_fitted()
         self._check_feature_names(X)
-        return list(self._task.read_X(X))
+        return list(self.task.read_X(X))
 
     def _row_logits(self, rows: Sequence[tuple[str, ...]]) -> np.ndarray:
-        return self._task.row_logits(rows, self._reader, self._logits)
+        return self.task.row_logits(rows, self.fitted.reader, self.logits)

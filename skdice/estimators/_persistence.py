@@ -19,7 +19,7 @@ from torch import Tensor
 from .._configuration import MODEL_CONFIG
 from .._files import read_one_version
 from .._parameters import parameters_of
-from ..fitting import MODULES, Pace, make_net, settings_of
+from ..fitting import MODULES, Fitted, Pace, make_net, settings_of
 from ..io import (
     Manifest,
     Run,
@@ -52,8 +52,6 @@ from ..nn import (
 from ..tasks import Querying, Tagging, Task
 from ..text import SHAPES, Reader, WordTokenizer
 
-# Saved in files of their own, or set by scikit-learn for routing and output.
-_NOT_STATE = ("net_", "loss_", "tokenizer_", "_metadata_request", "_sklearn_output_config")
 _TASK, _NAMES = "_learned_task", "feature_names_in_"
 _MEMBERS = "members."
 # What a manifest has to say of the network and of every fit.
@@ -92,7 +90,7 @@ def save_estimator(
         network={
             "n_outputs": net.module__n_classes,
             "criterion": net.criterion_,
-            "word_prefix": tokenizer._word_prefix,
+            "word_prefix": tokenizer.word_prefix,
             "precision": net.precision,
             "pads": net.pads,
             "base_digest": module.base_digest,
@@ -103,10 +101,10 @@ def save_estimator(
     network = SavedNetwork(
         module=module,
         tokenizer=tokenizer.tokenizer,
-        config=estimator._task.model_config,
+        config=estimator.task.head.model_config,
         max_length=estimator.max_length_,
         # Where transformers gives a model raw text and skdice gives it words.
-        splits_words=estimator._task.row == "sentence" and not estimator._task.reads_two_texts,
+        splits_words=estimator.task.info.predicts == "tags" and estimator.task.info.n_texts == 1,
         adapter_config=module.adapter_config(parameters["model"]) if has_adapters else None,
         runtime="torch" if estimator.interrupted_ else parameters["runtime"],
     )
@@ -115,7 +113,7 @@ def save_estimator(
 
 def export_network(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Export the network of a fitted estimator, as ``export_onnx`` says."""
-    task = estimator._task
+    task = estimator.task
     metadata = {
         "estimator": type(estimator).__name__,
         "skdice_version": installed_versions()["skdice"],
@@ -175,10 +173,22 @@ def load_estimator(
                 place, f"onnxruntime cannot read its exported network ({error})"
             ) from error
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
-        tokenizer._word_prefix = manifest.network["word_prefix"]
-        state = {name: part for name, part in manifest.state.items() if name != _TASK}
-        vars(estimator).update(state, tokenizer_=tokenizer, net_=net, loss_=loss_of(net.criterion_))
-        estimator._set_task(task)
+        tokenizer.word_prefix = manifest.network["word_prefix"]
+        state = manifest.state
+        estimator._fitted = Fitted(
+            task=task,
+            reader=Reader(tokenizer, state["max_length_"]),
+            net=net,
+            loss=loss_of(net.criterion_),
+            choices=state["choices_"],
+            history=state["history_"],
+            best_epoch=state["best_epoch_"],
+            negative_ratio=state["negative_ratio_"],
+            n_rows=state["_n_training_rows"],
+            n_unlabeled=state["_n_unlabeled_rows"],
+            feature_names=state.get(_NAMES),
+            interrupted=state["interrupted_"],
+        )
         return estimator
 
     return read_one_version(find_saved(directory, revision), load)
@@ -198,7 +208,7 @@ def _check_fit(cls: Any, manifest: Manifest, place: Path) -> None:
         # Where checkpoints go matters to fits alone.
         estimator = cls(**{**manifest.parameters, "checkpoint_dir": None})
         _check_state(estimator, manifest, place)
-        estimator._check_parameters()
+        estimator.check_parameters()
     except ValueError as error:
         raise damaged(place, f"what it says of the fit cannot be ({error})") from error
 
@@ -211,15 +221,15 @@ def _check_state(estimator: Any, manifest: Manifest, place: Path) -> None:
         if name not in values or not isinstance(values[name], types) or is_bool != (types is bool):
             raise ValueError(f"{name!r} is {values.get(name, 'missing')!r:.200}")
     for name in manifest.state:
-        if hasattr(type(estimator), name):
-            raise ValueError(f"{name!r} is no state of a fit, but a part of the class")
+        if name not in (*_SAVED, _NAMES):
+            raise ValueError(f"{name!r} is no state of a fit")
     if values["precision"] not in PRECISIONS:
         raise ValueError(f"'precision' is {values['precision']!r}")
     task = _read_task(estimator, manifest)
-    if task.n_outputs != values["n_outputs"]:
-        raise ValueError(f"the task has {task.n_outputs} outputs, not {values['n_outputs']}")
+    if task.head.n_outputs != values["n_outputs"]:
+        raise ValueError(f"the task has {task.head.n_outputs} outputs, not {values['n_outputs']}")
     config_file = str(place / MODEL_CONFIG) if manifest.has_adapters else None
-    auto_class = MODULES[task.head]._auto_class
+    auto_class = MODULES[task.head.kind].auto_class
     limit = size_of_network(str(place), auto_class, config_file).n_positions
     if not 1 <= values["max_length_"] <= (limit or math.inf):
         raise ValueError(f"'max_length_' is {values['max_length_']}, of {limit} positions")
@@ -269,7 +279,7 @@ def _read_net(
         Reader(tokenizer, manifest.state["max_length_"]),
         criterion=network["criterion"],
         precision=network["precision"],
-        pace=Pace(max_epochs=1, lr=1.0, head_lr=1.0),  # It predicts.
+        pace=Pace(manifest.state["max_epochs_"], manifest.state["lr_"], head_lr=1.0),
     )
     with seeded(0, device):  # New layers are drawn before their weights are read.
         if manifest.has_adapters:
@@ -277,7 +287,7 @@ def _read_net(
             _initialize_on_base(net, place, network["base_digest"])
         else:
             net.module__peft_config = None  # Merged into the weights, if there were any.
-            check_weights(place, MODULES[task.head]._auto_class)
+            check_weights(place, MODULES[task.head.kind].auto_class)
             net.initialize()
     _load_head(net.module_, place)
     net.drop_training_state()
@@ -319,20 +329,24 @@ def _saved_parameters(estimator: Any) -> dict[str, Any]:
     return {**parameters, "model": os.fspath(parameters["model"]), **dict.fromkeys(left_out)}
 
 
-def fitted_state(estimator: Any) -> dict[str, Any]:
-    """Return what ``fit`` set, but the network and the tokenizer."""
-    left_out = {*estimator.get_params(deep=False), *_NOT_STATE}
-    return {name: value for name, value in vars(estimator).items() if name not in left_out}
-
-
 def _saved_state(estimator: Any) -> dict[str, Any]:
     """Return what ``fit`` set, with the task as a dict; what follows from it is left out."""
-    task, state = estimator._task, vars(estimator)
-    # Names without an underscore are of the network, and lie elsewhere.
-    known = [name for name in (*_SAVED, _NAMES) if "_" in (name[0], name[-1])]
-    names = [name for name in known if name in state and name != _TASK]
-    of_task = {known.name: getattr(task, known.name) for known in fields(task)}
-    return {**{name: state[name] for name in names}, _TASK: of_task}
+    fitted, task = estimator.fitted, estimator.task
+    names = {} if fitted.feature_names is None else {_NAMES: fitted.feature_names}
+    return {
+        "max_length_": fitted.reader.max_length,
+        "interrupted_": fitted.interrupted,
+        "_n_training_rows": fitted.n_rows,
+        "_n_unlabeled_rows": fitted.n_unlabeled,
+        "history_": fitted.history,
+        "best_epoch_": fitted.best_epoch,
+        "max_epochs_": fitted.net.max_epochs,
+        "lr_": fitted.net.lr,
+        "negative_ratio_": fitted.negative_ratio,
+        "choices_": fitted.choices,
+        _TASK: {known.name: getattr(task, known.name) for known in fields(task)},
+        **names,
+    }
 
 
 def _metrics(estimator: Any) -> dict[str, float]:
@@ -347,16 +361,16 @@ def _run(estimator: Any, manifest: Manifest) -> Run:
     defaults = inspect.signature(type(estimator)).parameters
     stated = parameters_of(type(estimator))
     return Run(
-        texts=estimator._task.card,
+        texts=estimator.task.info.card,
         manifest=manifest,
         parameters={
             name: value
             for name, value in manifest.parameters.items()
             if stated[name].on_card and repr(value) != repr(defaults[name].default)
         },
-        metric=estimator._task.metric_name,
-        decision=_decision(estimator._task),
-        classes=estimator._task.class_names,
+        metric=estimator.task.metric_name,
+        decision=_decision(estimator.task),
+        classes=estimator.task.class_names,
         n_members=1 + len(estimator.net_.module_.members),
         is_context_first=estimator.tokenizer_.pads_left,
     )

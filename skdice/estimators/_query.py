@@ -7,6 +7,7 @@ from .._parameters import Parameter, check_number, not_allowed, number, option, 
 from ..losses import Candidates
 from ..tasks import Querying, check_queries
 from ..text import Entity
+from ._base import FittedAttribute
 from ._words import WordTagger
 
 _STRIDE = """
@@ -37,7 +38,7 @@ def _check_span_weights(owner: str, name: str, value: Any) -> None:
 
 
 @parametrised
-class DiceQueryTagger(WordTagger):
+class DiceQueryTagger(WordTagger[Querying]):
     """Find entities, also nested ones, by asking for each type in plain words (BERT-MRC).
 
     For each type of entity a query ("Which people are mentioned?") is read together with the
@@ -109,6 +110,12 @@ class DiceQueryTagger(WordTagger):
     match_candidates: Annotated[Candidates, option(_CANDIDATES)] = "pred_gold_random"
     decode: Annotated[Literal["flat", "nested"], option(_DECODE)] = "flat"
 
+    labels_ = FittedAttribute[list[str]]("task.labels")
+    queries_ = FittedAttribute[dict[str, str]]("task.queries")
+    threshold_ = FittedAttribute[float | dict[str, float]](
+        "task.threshold", set_by="with_threshold"
+    )
+
     def _asked(self) -> Querying:
         return Querying(
             owner=type(self).__name__,
@@ -119,45 +126,23 @@ class DiceQueryTagger(WordTagger):
             decode=self.decode,
         )
 
-    def _set_task(self, task: Querying) -> None:
-        super()._set_task(task)
-        self.labels_, self.queries_, self.scheme_ = task.labels, task.queries, task.scheme
-        self.splitter_, self.cut_words_ = task.splitter, task.cut_words
-
-    @property
-    def _task(self) -> Querying:
-        task = super()._task
-        assert isinstance(task, Querying)
-        return task
-
-    @property
-    def threshold_(self) -> float | dict[str, float]:
-        """The score that an entity has to exceed, in [0, 1]."""
-        if "_learned_task" not in vars(self):
-            raise AttributeError(f"This {type(self).__name__} has no threshold_: it is not fitted.")
-        return self._task.threshold
-
-    @threshold_.setter
-    def threshold_(self, threshold: float | Mapping[str, float]) -> None:
-        self._learned_task = self._task.with_threshold(threshold)
-
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        task = self._task
-        return task.tags(task.find(sentences, self._reader, self._logits), sentences)
+        task = self.task
+        return task.tags(task.find(sentences, self.fitted.reader, self.logits), sentences)
 
     def _entity_labels(self) -> list[str]:
-        return self._task.entity_labels
+        return self.task.entity_labels
 
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
-        task = self._task
-        return task.entities(task.find(sentences, self._reader, self._logits))
+        task = self.task
+        return task.entities(task.find(sentences, self.fitted.reader, self.logits))
 
     def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        task = self._task
+        task = self.task
         return task.score(task.read_y(y, sentences), self._find_entities(sentences))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if isinstance(self.class_weight, Mapping) and not self.class_weight.keys() <= {0, 1}:
             raise ValueError(
                 f"The 'class_weight' parameter of {type(self).__name__} must have the keys 0 "

@@ -1,6 +1,5 @@
 """Extractive question answering: the answer is a part of the context."""
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from ..losses import Loss, is_over_positions
 from ..metrics import squad_exact_match, squad_f1_score
 from ..tasks import Answering
 from ..text import Answer
-from ._base import TextEstimator
+from ._base import FittedAttribute, TextEstimator
 
 _STRIDE = """
 Pieces of the context that neighbouring windows share; by default a quarter of what fits beside the
@@ -33,7 +32,7 @@ it has no other one). ``n_misaligned_`` and a warning have the number of such an
 
 
 @parametrised
-class DiceSpanExtractor(TextEstimator):
+class DiceSpanExtractor(TextEstimator[Answering]):
     """Answer questions by a part of their context with a fine-tuned transformer.
 
     X is a DataFrame with the columns ``question`` and ``context`` (others are ignored), or a
@@ -98,6 +97,9 @@ class DiceSpanExtractor(TextEstimator):
     ] = 30
     on_misaligned: Annotated[Literal["repair", "raise", "skip"], option(_ON_MISALIGNED)] = "repair"
 
+    null_threshold_ = FittedAttribute[float]("task.null_threshold", set_by="with_null_threshold")
+    n_misaligned_ = FittedAttribute[int]("task.n_misaligned")
+
     def _asked(self) -> Answering:
         threshold = self.null_threshold
         is_open = isinstance(threshold, str)
@@ -110,18 +112,6 @@ class DiceSpanExtractor(TextEstimator):
             max_answer_length=self.max_answer_length,
             on_misaligned=self.on_misaligned,
         )
-
-    def _set_task(self, task: Answering) -> None:
-        super()._set_task(task)
-        self.null_threshold_, self.n_misaligned_ = task.null_threshold, task.n_misaligned
-
-    @property
-    def _task(self) -> Answering:
-        task = super()._task
-        assert isinstance(task, Answering)
-        if "_learned_task" not in vars(self):
-            return task
-        return replace(task, null_threshold=self.null_threshold_)
 
     def predict(self, X: Questions) -> ObjectArray[str]:
         """Answer questions.
@@ -136,8 +126,9 @@ class DiceSpanExtractor(TextEstimator):
             The text of each answer, ``""`` for no answer.
         """
         self._check_is_fitted()
-        rows, task = self._task.read_X(X), self._task
-        found = task.scores(rows, self._reader, self._logits)
+        task = self.task
+        rows = task.read_X(X)
+        found = task.scores(rows, self.fitted.reader, self.logits)
         return object_array(task.answers(found, rows))
 
     def predict_spans(self, X: Questions, n_best: int | None = None) -> ObjectArray[list[Answer]]:
@@ -158,10 +149,10 @@ class DiceSpanExtractor(TextEstimator):
         """
         self._check_is_fitted()
         check_number("predict_spans", "n_best", n_best, low=1, integer=True, optional=True)
-        task = self._task
+        task = self.task
         rows = task.read_X(X)
-        encoded = task.encode(rows, self._reader)
-        found = task.find(encoded, self._logits, task.n_best if n_best is None else n_best)
+        encoded = task.encode(rows, self.fitted.reader)
+        found = task.find(encoded, self.logits, task.n_best if n_best is None else n_best)
         return object_array(
             [
                 [Answer(context[a:b], a, b, score) for a, b, score in candidates.spans]
@@ -184,8 +175,8 @@ class DiceSpanExtractor(TextEstimator):
             Infinite where the tokenizer keeps nothing of the context.
         """
         self._check_is_fitted()
-        task = self._task
-        found = task.scores(task.read_X(X), self._reader, self._logits)
+        task = self.task
+        found = task.scores(task.read_X(X), self.fitted.reader, self.logits)
         return np.array([candidates.no_answer for candidates in found], dtype=np.float64)
 
     def score(self, X: Questions, y: Answers) -> float:
@@ -219,8 +210,8 @@ class DiceSpanExtractor(TextEstimator):
         """
         return float(squad_exact_match(y, self.predict(X)))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         owner = type(self).__name__
         if self.loss in ("ce", "auto", "cv") or is_over_positions(self.loss):
             weights: dict[str, Any] = {"K": self.K, "class_weight": self.class_weight}

@@ -1,7 +1,6 @@
 """Token tagging: part-of-speech tags and named entities."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from .._parameters import (
 from .._typing import ObjectArray, TokenLists
 from ..tasks import Tagging
 from ..text import EncodedDataset, Entity
+from ._base import FittedAttribute
 from ._words import WordTagger
 
 _STRIDE = "Pieces that neighbouring windows share; a quarter of the window by default."
@@ -55,7 +55,7 @@ def _check_bool_or_auto(owner: str, name: str, value: Any) -> None:
 
 
 @parametrised
-class DiceTokenTagger(WordTagger):
+class DiceTokenTagger(WordTagger[Tagging]):
     """Tag every word of a sentence with a fine-tuned transformer.
 
     X is a list, Series or object array of sentences, each a list of str; y has a list of tags for
@@ -119,6 +119,15 @@ class DiceTokenTagger(WordTagger):
         number(_BIAS, closed="neither", words=("auto", "cv")),
     ] = 0.0
 
+    classes_ = FittedAttribute[np.ndarray]("task.classes")
+    stride_ = FittedAttribute[int]("task.stride")
+    crf_ = FittedAttribute[bool]("task.crf")
+    word_shapes_ = FittedAttribute[bool]("task.word_shapes")
+    background_bias_ = FittedAttribute[float | dict[str, float]]("task.bias", set_by="with_bias")
+    threshold_ = FittedAttribute[float | dict[str, float]](
+        "task.threshold", set_by="with_threshold"
+    )
+
     def _asked(self) -> Tagging:
         bias = self.background_bias
         return Tagging(
@@ -130,21 +139,6 @@ class DiceTokenTagger(WordTagger):
             word_shapes=None if self.word_shapes == "auto" else bool(self.word_shapes),
             bias=0.0 if isinstance(bias, str) else float(bias),
         )
-
-    def _set_task(self, task: Tagging) -> None:
-        super()._set_task(task)
-        self.classes_, self.scheme_ = task.classes, task.scheme
-        self.splitter_, self.cut_words_ = task.splitter, task.cut_words
-        self.stride_, self.crf_, self.word_shapes_ = task.stride, task.crf, task.word_shapes
-        self.background_bias_, self.threshold_ = task.bias, task.threshold
-
-    @property
-    def _task(self) -> Tagging:
-        task = super()._task
-        assert isinstance(task, Tagging)
-        if "_learned_task" not in vars(self):
-            return task
-        return replace(task, bias=self.background_bias_, threshold=self.threshold_)
 
     def predict_proba(self, X: TokenLists) -> ObjectArray[np.ndarray]:
         """Return the class probabilities of every word.
@@ -164,32 +158,32 @@ class DiceTokenTagger(WordTagger):
         """
         self._check_is_fitted()
         dataset = self._encode(X)
-        found = self._task.decoder.probabilities(self._logits(dataset), dataset.item_offsets)
+        found = self.task.decoder.probabilities(self.logits(dataset), dataset.item_offsets)
         return object_array(found)
 
     def _encode(self, X: TokenLists) -> EncodedDataset:
-        return self._task.encode(check_token_lists(X), self._reader)
+        return self.task.encode(check_token_lists(X), self.fitted.reader)
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         dataset = self._encode(sentences)
-        return self._task.decoder.tags(self._logits(dataset), dataset.item_offsets)
+        return self.task.decoder.tags(self.logits(dataset), dataset.item_offsets)
 
     def _entity_labels(self) -> list[str]:
-        return self._task.entity_labels
+        return self.task.entity_labels
 
     def _find_entities(self, sentences: Sequence[Sequence[str]]) -> list[list[Entity]]:
         dataset = self._encode(sentences)
-        return self._task.decoder.entities(self._logits(dataset), dataset.item_offsets)
+        return self.task.decoder.entities(self.logits(dataset), dataset.item_offsets)
 
     def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        return self._task.score(check_tags(y, sentences), self._tag(sentences))
+        return self.task.score(check_tags(y, sentences), self._tag(sentences))
 
     def _needs_validation(self) -> str | None:
         tunes = self.background_bias == "auto"
         return "background_bias='auto'" if tunes else super()._needs_validation()
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         for name, others in (("n_frozen_layers", "None or 0"), ("peft_config", "None")):
             value = getattr(self, name)
             is_asked_for = self.word_shapes and self.word_shapes != "auto"

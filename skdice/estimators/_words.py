@@ -3,10 +3,11 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from .._inputs import check_texts, check_token_lists, describe, list_some, object_array
 from .._typing import ObjectArray, Spans, Strings, TagSequences, TokenLists
+from ..tasks import WordTask
 from ..text import (
     Entity,
     Splitter,
@@ -17,18 +18,21 @@ from ..text import (
     find_splitter,
     keep_above,
 )
-from ._base import TextEstimator
+from ._base import FittedAttribute, TextEstimator
+
+T = TypeVar("T", bound=WordTask)
 
 _NO_SPACES = "This tagger learned words; pass a splitter that finds them, or train on characters."
 # Sentences that predict_iter holds at a time.
 _STREAM_SENTENCES = 512
 
 
-class WordTagger(TextEstimator):
+class WordTagger(TextEstimator[T]):
     """Base of the taggers: every word gets a tag, and chunk tags make entities."""
 
-    splitter_: str
-    cut_words_: list[str]
+    scheme_ = FittedAttribute[str | None]("task.scheme")
+    splitter_ = FittedAttribute[str]("task.splitter")
+    cut_words_ = FittedAttribute[list[str]]("task.cut_words")
 
     def _tag(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return one tag for each word."""

@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..io import (
     installed_versions,
     onnx_network,
 )
-from ..losses import CrossEntropyLoss, Loss, SpanLoss
+from ..losses import CrossEntropyLoss, Loss
 from ..nn import (
     Batcher,
     FitProgress,
@@ -38,8 +38,6 @@ from ..nn import (
     TokenModule,
     current_ranks,
     denormals_flushed,
-    padding_is_masked,
-    probe_dataset,
     resolve_device,
     resolve_precision,
     seed_generators,
@@ -51,6 +49,7 @@ from ..text import EncodedDataset, Reader
 from ._draw import Sampled
 from ._settings import Settings, learned_with
 from ._start import Start, start_pairs
+from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
 _HISTORY = ("epoch", "train_loss", "valid_score", "lr", "n_texts", "dur")
@@ -104,6 +103,10 @@ class Plan:
         What it calls one of several networks.
     start : Start or None
         Where the comparison of two texts begins.
+    choices : mapping of str to Choice
+        What was taken for each parameter that was left open.
+    cuda_graphs : bool
+        Whether steps are CUDA graphs, where the network masks padding.
     """
 
     task: Task
@@ -118,6 +121,8 @@ class Plan:
     description: str = ""
     kind: str = "member"
     start: Start | None = None
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    cuda_graphs: bool = False
 
 
 class Stopped(Exception):
@@ -193,14 +198,13 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    dataset = plan.sampled.lesson.dataset
     with seeded(member.seed, net.device), denormals_flushed():
         with quiet_transformers():
             net.initialize()
             _warn_of_other_classes(plan, net.module_.trained_labels)
             # The files of the base model are on this machine from here on.
             checkpoint, state = _find_checkpoint(plan, net, member, ranks)
-            net.pads = finds_padding_masked(task, settings, plan.reader, net)
+            net.pads = net.module_.masks_padding
             if not net.pads:
                 warnings.warn(
                     f"{type(net.module_.transformer).__name__} scores a text differently if it is "
@@ -213,42 +217,21 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         if ranks.count > 1:
             ranks.copy_first(net.module_.state_dict().values())
             seed_generators(ranks.seed(member.seed), net.device)
-        net.uses_graphs = _uses_graphs(plan, net, ranks)
         try:
             train(
                 net,
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                chain=_chain(task, dataset),
-                shift=_shift(plan),
-                weight=plan.sampled.weight,
                 look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,
             )
         except BaseException as error:
             raise Stopped(net, error) from error
+        finally:
+            net.module_.merge_adapters()
     return net
-
-
-def _uses_graphs(plan: Plan, net: TextNet, ranks: Ranks) -> bool:
-    """Return whether the steps of a fit are CUDA graphs."""
-    is_span_loss = type(net.criterion_) is SpanLoss
-    loss = net.criterion_.loss if is_span_loss else net.criterion_
-    return (
-        torch.device(net.device).type == "cuda"
-        and torch.cuda.is_available()
-        and ranks.count == 1
-        and plan.settings.accumulate == 1
-        and not plan.settings.callbacks
-        and net.precision != "fp16"
-        and net.pads
-        and not plan.reader.tokenizer.pads_left
-        and type(loss).__module__.startswith("skdice.")
-        and isinstance(loss, Loss)
-        and loss.additive
-    )
 
 
 def make_net(
@@ -259,24 +242,24 @@ def make_net(
     criterion: Any,
     precision: str,
     pace: Pace,
-    n_outputs: int | None = None,
     **more: Any,
 ) -> TextNet:
     """Return a network that is not initialised yet."""
     module: dict[str, Any] = {}
-    if task.n_token_types is not None:
-        module["module__n_token_types"] = task.n_token_types
-    if task.compares(reader):
+    head = task.head
+    if head.n_token_types is not None:
+        module["module__n_token_types"] = head.n_token_types
+    if head.compares_texts(reader):
         tokenizer = reader.tokenizer
         frames = Frames(tokenizer.frame, tokenizer.pair_frame, tokenizer.pad_id)
         module["module__frames"] = frames
-    if task.match_size is not None:
-        module["module__match_size"] = task.match_size
+    if head.match_size is not None:
+        module["module__match_size"] = head.match_size
     return TextNet(
-        MODULES[task.head],
+        MODULES[head.kind],
         criterion,
         module__model=os.fspath(settings.model),
-        module__n_classes=task.n_outputs if n_outputs is None else n_outputs,
+        module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
         module__config=None,
@@ -309,7 +292,7 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        net.pads = finds_padding_masked(task, settings, reader, net)
+        net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         start = start_pairs(
@@ -346,7 +329,18 @@ def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
-    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net)
+    more = {"chain": _chain(plan.task, plan.sampled.lesson.dataset), "shift": _shift(plan)}
+    has_few_shapes = plan.cuda_graphs and net is not None and net.pads
+    return sampler_of(
+        plan.sampled,
+        plan.settings,
+        plan.reader,
+        rng,
+        ranks,
+        net,
+        has_few_shapes=has_few_shapes,
+        **more,
+    )
 
 
 def sampler_of(
@@ -356,6 +350,7 @@ def sampler_of(
     rng: np.random.Generator,
     ranks: Ranks,
     net: TextNet | None = None,
+    **more: Any,
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
     lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
@@ -366,6 +361,8 @@ def sampler_of(
         ranks,
         windows_per_text=n_windows,
         draw=sampled.draw,
+        weight=sampled.weight,
+        **more,
     )
 
 
@@ -378,7 +375,7 @@ def logits_of(
         if dataset.n_items == 0:
             return np.empty((0, net.module_.n_outputs), dtype=np.float32)
         network = None
-        n_windows = len(task.class_names) if task.head == "queries" else 1
+        n_windows = task.head.windows_per_text
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
             network = onnx_network(net.module_, runtime, reader.max_length)
@@ -417,7 +414,7 @@ def _shift(plan: Plan) -> np.ndarray | None:
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
-    transitions = task.transitions
+    transitions = task.head.transitions
     return None if transitions is None else TagChain(transitions, dataset.item_offsets)
 
 
@@ -464,18 +461,9 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
     }
 
 
-def finds_padding_masked(task: Task, settings: Settings, reader: Reader, net: TextNet) -> bool:
-    """Return whether texts of several lengths may share a batch."""
-    pieces = reader.tokenizer.encode(list("abcdefgh")).values
-    frame = reader.frame(2 if task.reads_two_texts else 1)
-    dataset = probe_dataset(pieces, frame, reader.max_length)
-    probe = make_batcher(dataset, reader, settings.batch_size)
-    return padding_is_masked(net.module_, probe, net.device)
-
-
 def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:
     """Warn if the base model has a head of this task, for other classes."""
-    own = list(plan.task.model_config.get("id2label", {}).values())
+    own = list(plan.task.head.model_config.get("id2label", {}).values())
     if trained is None or not own or own == trained:
         return
     goes_on = "a new head" if len(own) != len(trained) else "that head, class by class"

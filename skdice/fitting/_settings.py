@@ -181,9 +181,9 @@ Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` an
 The first prediction exports the network, which takes some seconds, and ``save_pretrained`` keeps
 what was exported; for models that torch cannot export (XLNet) it raises a ValueError. "onnx" gives
 the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2 times as fast as "torch" on a CPU; its
-scores are less exact, and depend slightly on the other texts in the batch:
-:func:`skdice.inspection.compare_runtimes` shows by how much. ``fit``, with its validation and
-tuning, always uses torch, and so do predictions after an interrupted fit.
+scores are less exact, and depend slightly on the other texts in the batch. ``benchmarks`` compares
+the runtimes. ``fit``, with its validation and tuning, always uses torch, and so do predictions
+after an interrupted fit.
 """
 _VERBOSE = """
 0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show their

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -14,19 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 from ..nn import Batcher, PairModule, TextNet, autocast
 from ..text import Similarities
+from .auto import Choice, PairFacts, choose_similarities
 
 # Evidence for all of these is in benchmarks/RESULTS.md. The C of the regression on states, the
 # largest number of rows of each class that it sees, and the C of that on similarities.
 _C, _MOST_ROWS, _C_SIMILAR = 0.003, 2000, 0.1
 # The folds in which both are compared, and the shares of the network that are weighed.
 _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
-# States say something if they raise the log-likelihood of the labels by as much: the two parameters
-# that scale their scores gain one by chance.
-_LEAST_GAIN = 2.0
-# Why the similarities have their share of the log-odds.
-_IS_BEST = "It is the best share of the log-odds for the training pairs, out of five folds."
-_IS_HALF = "The encoder says nothing of the pairs before training, so both have the same share."
-_IS_ZERO = "A class has a single training pair, so no fold shows what similarities are worth."
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +35,14 @@ class Start:
     bias : ndarray or None
     similarities : Similarities
         With their regression, and the share of the network.
-    why : str
-        Why the network has this share.
+    choice : Choice
+        The share of the similarities.
     """
 
     slope: np.ndarray | None
     bias: np.ndarray | None
     similarities: Similarities
-    why: str
+    choice: Choice
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
@@ -111,23 +105,42 @@ def start_pairs(
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
-    if fewest < 2:
-        return Start(slope, bias, similarities, _IS_ZERO)
+    facts = PairFacts(n_folds=fewest, gain=0.0, shares=_SHARES, likelihood=np.zeros(len(_SHARES)))
+    if fewest >= 2:
+        facts = _judge(states, similar[rows], known, weights, balanced, fewest)
+    choice = choose_similarities(facts)
+    similarities = similarities._replace(share=round(1 - choice.value, 2))
+    if not facts.is_informed:
+        return Start(None, None, similarities, choice)
+    return Start(slope, bias, similarities, choice)
+
+
+def _judge(
+    states: np.ndarray,
+    similar: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    balanced: np.ndarray,
+    fewest: int,
+) -> PairFacts:
+    """Return what both regressions say of pairs in folds that they have not seen."""
     folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
-    of_states = _out_of_fold(_on_states(), states, known, balanced, folds)
-    scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, known, weights)
+    of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
+    scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, target, weight)
     of_states = scale.predict_log_proba(of_states)
     of_similar = log_softmax(
-        _out_of_fold(_on_similarities(), similar[rows], known, weights, folds), axis=1
+        _out_of_fold(_on_similarities(), similar, target, weight, folds), axis=1
     )
-    gain = _likelihood(of_states, known, weights) - weights @ np.log(share[known])
-    if gain < _LEAST_GAIN:
-        return Start(None, None, similarities._replace(share=0.5), _IS_HALF)
-    likelihood = np.array(
-        [_likelihood((1 - s) * of_similar + s * of_states, known, weights) for s in _SHARES]
+    shares_of_classes = np.bincount(target, weight) / weight.sum()
+    of_nothing = float(weight @ np.log(shares_of_classes[target]))
+    return PairFacts(
+        n_folds=folds.n_splits,
+        gain=_likelihood(of_states, target, weight) - of_nothing,
+        shares=_SHARES,
+        likelihood=np.array(
+            [_likelihood((1 - s) * of_similar + s * of_states, target, weight) for s in _SHARES]
+        ),
     )
-    network = round(float(softmax(likelihood) @ _SHARES), 2)
-    return Start(slope, bias, similarities._replace(share=network), _IS_BEST)
 
 
 def _on_states() -> Any:

@@ -1,18 +1,22 @@
 """The rules of "auto": what a fit takes for parameters that are left open, and why.
 
-A rule is a function from the facts of a fit to a choice. Rules know nothing of estimators or
-networks. The constants stand here once, each with its evidence.
+A rule is a function from facts to a choice: of the rows (:class:`RowFacts`), which are known before
+anything is encoded, or of an epoch (:class:`EpochFacts`), which are known once the texts are drawn.
+A value of facts is complete when it is made, so that no rule can be asked too early. Rules know
+nothing of estimators or networks. The constants stand here once, each with its evidence.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 
 from ..nn import Encoder
+from ..tasks import LabelFacts
 
 
 class Constant(NamedTuple):
@@ -52,6 +56,9 @@ CONSTANTS = {
     "lowest_lr": Constant(1e-5, "learning rate at least", RESULTS),
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
+    "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
+    "first_look": Constant(0.3, "share of the epochs after which the loss has fallen", RESULTS),
+    "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
 }
@@ -63,75 +70,46 @@ def constant(name: str) -> float:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Facts:
-    """What the rules go by, all of it known before training.
+class RowFacts:
+    """What is known of the rows, the encoder and the settings of a fit."""
 
-    Attributes
-    ----------
-    task : {"tagging", "querying", "answering", "texts", "pairs"}
-    encoder : Encoder
-    n_rows : int
-        Labelled training rows.
-    trains_embeddings : bool
-        Whether the layers below the first one are trained.
-    has_adapters : bool
-    has_entities : bool
-        Whether the tags of a tagger are chunk tags.
-    n_entities : int
-    density : float
-        Words outside entities for each word inside.
-    share_of_names : float
-        Share of entities that are capitalised, in sentences with a capital letter.
-    n_unanswered : int
-        Questions without an answer.
-    positive_share : float or None
-        Share of the positive one of two classes.
-    is_plain : bool
-        Whether the loss is cross-entropy without class weights, or open.
-    compares : bool
-        Whether a network reads each of two texts by itself as well.
-    has_trained_head : bool
-        Whether the checkpoint brings a head of this task.
-    n_unlabeled : int
-        Rows without labels that are learned from.
-    n_texts : ndarray or None
-        Texts of each group, those with positives first (of classes: the rarest first).
-    n_positive : int
-        Texts with positives.
-    ratio : float or None
-        What is taken for ``negative_ratio``.
-    n_steps : int
-        Optimiser steps of an epoch.
-    is_mean : bool
-        Whether the loss is a mean over items, as cross-entropy is.
-    set_positives : float
-        Positives in the set of a set loss, or in its smallest one.
-    lr : float or None
-        The learning rate, if it is given.
-    """
-
-    task: str
+    task: str  # "tagging", "querying", "answering", "texts" or "pairs"
+    labels: LabelFacts
     encoder: Encoder
-    n_rows: int
-    trains_embeddings: bool = True
-    has_adapters: bool = False
-    has_entities: bool = False
-    n_entities: int = 0
-    density: float = 0.0
-    share_of_names: float = math.nan
-    n_unanswered: int = 0
-    positive_share: float | None = None
-    is_plain: bool = True
-    compares: bool = False
-    has_trained_head: bool = False
-    n_unlabeled: int = 0
-    n_texts: np.ndarray | None = None
-    n_positive: int = 0
-    ratio: float | None = None
-    n_steps: int = 0
-    is_mean: bool = True
-    set_positives: float = 0.0
-    lr: float | None = None
+    n_rows: int  # with labels
+    n_unlabeled: int
+    trains_embeddings: bool  # whether the layers below the first one are trained
+    has_adapters: bool
+    is_plain: bool  # whether the loss is cross-entropy without class weights, or open
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EpochFacts:
+    """What is known of the texts that an epoch draws."""
+
+    rows: RowFacts  # of the training rows
+    n_texts: np.ndarray | None  # of each group, those with positives or of the rarest class first
+    n_positive: int  # texts with positives
+    ratio: float | None  # what is taken for negative_ratio
+    n_steps: int  # of the optimiser
+    compares: bool  # whether the comparison of two texts begins as a regression
+    has_trained_head: bool  # whether the checkpoint brings a head of this task
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairFacts:
+    """What regressions say of training pairs, each of folds that it has not seen."""
+
+    n_folds: int  # less than two if a class has a single pair
+    gain: float  # by how much states of the encoder raise the log-likelihood of the labels
+    shares: np.ndarray  # of the network, those that were tried
+    likelihood: np.ndarray  # of the labels with each of these shares
+
+    @property
+    def is_informed(self) -> bool:
+        """Whether the states of the encoder say something of the pairs before training."""
+        # The two parameters that scale their scores gain one by chance.
+        return self.n_folds < 2 or self.gain >= constant("least_gain")
 
 
 class Choice(NamedTuple):
@@ -141,10 +119,10 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose_word_shapes(facts: Facts) -> Choice:
+def choose_word_shapes(facts: RowFacts) -> Choice:
     """Take word shapes for names, if the encoder does not see case and has a table for them."""
-    names, encoder = facts.share_of_names, facts.encoder
-    if not facts.has_entities:
+    names, encoder = facts.labels.share_of_names, facts.encoder
+    if not facts.labels.has_entities:
         return Choice(False, "The tags are no chunk tags.")
     if not names > constant("names"):
         share = "No entity" if math.isnan(names) else f"A share of {names:.2f} of the entities"
@@ -159,10 +137,10 @@ def choose_word_shapes(facts: Facts) -> Choice:
     return Choice(True, f"{is_name}, and the encoder does not see case.")
 
 
-def choose_crf(facts: Facts) -> Choice:
+def choose_crf(facts: RowFacts) -> Choice:
     """Score the tags of a sentence together where entities are few and no names."""
-    names, n = facts.share_of_names, facts.n_entities
-    if not facts.has_entities:
+    names, n = facts.labels.share_of_names, facts.labels.n_entities
+    if not facts.labels.has_entities:
         return Choice(False, "The tags are no chunk tags.")
     if not names <= constant("names"):
         return Choice(False, "Names gained nothing by it.")
@@ -171,9 +149,9 @@ def choose_crf(facts: Facts) -> Choice:
     return Choice(True, f"There are few entities, {n:,}, and they are no names.")
 
 
-def choose_threshold(facts: Facts) -> Choice:
+def choose_threshold(facts: RowFacts) -> Choice:
     """Take one half or, where a class is rare and cross-entropy is plain, its share of the rows."""
-    share = facts.positive_share
+    share = facts.labels.positive_share
     if share is None:
         return Choice(0.5, "The most probable class is predicted.")
     if not facts.is_plain:
@@ -183,61 +161,61 @@ def choose_threshold(facts: Facts) -> Choice:
     return Choice(0.5, f"The positive class is not rare: a share of {share:.3f} of the rows.")
 
 
-def choose_null_threshold(facts: Facts) -> Choice:
+def choose_null_threshold(facts: RowFacts) -> Choice:
     """Never predict "no answer" if all training questions have one; else begin with 0."""
-    if not facts.n_unanswered:
+    if not facts.labels.n_unanswered:
         return Choice(math.inf, "All training questions have an answer.")
-    return Choice(0.0, f"{facts.n_unanswered:,} training questions have no answer.")
+    return Choice(0.0, f"{facts.labels.n_unanswered:,} training questions have no answer.")
 
 
-def choose_negative_ratio(facts: Facts) -> Choice:
+def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
     """Sample the texts without a positive if there are more than four times as many of them."""
     is_query = facts.task == "querying"
     rare = constant("query_ratio" if is_query else "rare")
     ratio = constant("query_ratio" if is_query else "ratio")
-    n_texts = facts.n_texts
     if n_texts is None:
         return Choice(None, "No text is without a positive, or the tags have no background.")
     shown = " and ".join(f"{n:,}" for n in n_texts.tolist())
     if len(n_texts) > 2:
-        shown = f"{facts.n_positive:,} in all but the largest class"
+        shown = f"{n_positive:,} in all but the largest class"
     if (capped(n_texts, rare) < n_texts).any():
         return Choice(ratio, f"Positives are rare (texts with and without one: {shown}).")
     return Choice(None, f"Positives are not rare (texts with and without one: {shown}).")
 
 
-def choose_loss(facts: Facts) -> Choice:
+def choose_loss(facts: EpochFacts) -> Choice:
     """Take dice for queries, and for entities that are rare or few; else cross-entropy.
 
     With a shallow encoder, dice is behind cross-entropy where few words are inside entities.
     """
-    if facts.task == "querying":
+    rows, labels = facts.rows, facts.rows.labels
+    if rows.task == "querying":
         return Choice("dice", "Few words start or end an entity of one type.")
-    if not facts.has_entities or facts.n_texts is None:
+    if not labels.has_entities or facts.n_texts is None:
         return Choice("ce", "No other loss was better on such rows.")
     if facts.ratio is not None:
-        n_with = f"{facts.n_positive:,} of {facts.n_rows:,} sentences"
+        n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
         return Choice("dice", f"Entities are rare: {n_with} have one.")
-    if facts.n_unlabeled > facts.n_rows:
-        n = f"{facts.n_unlabeled:,}"
-        return Choice("ce", f"The {n} rows without labels add many entities.")
-    if facts.n_entities > constant("few_entities"):
-        return Choice("ce", f"There are many entities: {facts.n_entities:,}.")
-    few, depth = f"There are few entities: {facts.n_entities:,}", facts.encoder.depth
+    if rows.n_unlabeled > rows.n_rows:
+        return Choice("ce", f"The {rows.n_unlabeled:,} rows without labels add many entities.")
+    if labels.n_entities > constant("few_entities"):
+        return Choice("ce", f"There are many entities: {labels.n_entities:,}.")
+    few, depth = f"There are few entities: {labels.n_entities:,}", rows.encoder.depth
     is_shallow = depth is not None and depth <= constant("shallow")
-    if is_shallow and facts.density > constant("sparse"):
-        around = f"{facts.density:.0f} words outside entities for each word inside"
+    if is_shallow and labels.density > constant("sparse"):
+        around = f"{labels.density:.0f} words outside entities for each word inside"
         return Choice("ce", f"{few}, but with {around} an encoder of {depth} layers gains nothing.")
     return Choice("dice", f"{few}.")
 
 
-def choose_memory(facts: Facts) -> Choice:
+def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     """Remember as many steps as have about 40 positives, at most 10 or a quarter of an epoch.
 
-    A step that has so many positives by itself gained nothing by memory, and some fits became too
-    eager: their F1 was that of a network that knew less.
+    ``set_positives`` are the positives in the set of a set loss, or in its smallest one. A step
+    that has so many by itself gained nothing by memory, and some fits became too eager: their F1
+    was that of a network that knew less.
     """
-    n = facts.set_positives
+    n = set_positives
     if not n:
         return Choice(0.0, "There is no positive.")
     enough = constant("enough_positives")
@@ -247,27 +225,28 @@ def choose_memory(facts: Facts) -> Choice:
     return Choice(round(memory, 1), f"A step has about {n / facts.n_steps:.1f} positives.")
 
 
-def choose_max_epochs(facts: Facts) -> Choice:
-    """Show texts with positives about 1,200 times, in at least about 200 steps."""
+def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
+    """Show texts with positives about 1,200 times, in at least about 200 steps.
+
+    ``is_mean`` says whether the loss is a mean over items, as cross-entropy is.
+    """
     if facts.compares:
-        n = int(constant("pair_epochs"))
-        return Choice(n, "The head of pairs begins trained.")
-    name = "query_presentations" if facts.task == "querying" else "presentations"
+        return Choice(int(constant("pair_epochs")), "The head of pairs begins trained.")
+    name = "query_presentations" if facts.rows.task == "querying" else "presentations"
     n_steps, shown = facts.n_steps, constant(name)
     wanted = math.ceil(max(constant("steps") / n_steps, shown / facts.n_positive))
     epochs = min(max(wanted, constant("fewest_epochs")), constant("most_epochs"))
     epochs = max(epochs, math.ceil(constant("fewest_steps") / n_steps))
     why = f"{facts.n_positive:,} texts have positives; an epoch has {n_steps:,} steps."
-    if facts.has_entities and facts.ratio is None and facts.is_mean:
+    if facts.rows.labels.has_entities and facts.ratio is None and is_mean:
         passes = min(constant("passes"), constant("most_steps") // n_steps)
         if passes > epochs:
             return Choice(int(passes), f"{why} Cross-entropy gains by more passes.")
     return Choice(int(epochs), why)
 
 
-def choose_lr(facts: Facts) -> Choice:
+def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
     """Take a rate that falls with the width and with the depth of the encoder."""
-    encoder = facts.encoder
     lr = constant("lr") * constant("width") / encoder.width
     if encoder.depth:
         lr *= constant("depth") / encoder.depth
@@ -276,55 +255,124 @@ def choose_lr(facts: Facts) -> Choice:
     lr = float(f"{min(max(lr, constant('lowest_lr')), constant('highest_lr')):.1e}")
     layers = f"{encoder.depth} layers of " if encoder.depth else ""
     why = f"The encoder has {layers}{encoder.width:,} hidden units"
-    if facts.has_adapters:
+    if has_adapters:
         return Choice(lr * constant("new"), f"{why}, and adapters learn faster.")
     return Choice(lr, f"{why}.")
 
 
-def choose_head_lr(facts: Facts) -> Choice:
-    """Take five times the rate of the encoder for a new head if that is open too, else the same."""
-    if facts.lr is not None:
-        return Choice(facts.lr, "It is that of lr.")
-    if facts.has_trained_head:
-        return Choice(choose_lr(facts).value, "The model brings a head that is trained already.")
-    plain = choose_lr(facts).value / (constant("new") if facts.has_adapters else 1)
+def choose_head_lr(
+    encoder: Encoder, has_adapters: bool, lr: float | None, has_trained_head: bool
+) -> Choice:
+    """Take five times the rate of the encoder for a new head if that is open too, else the same.
+
+    ``lr`` is the rate of the encoder, if it is given.
+    """
+    if lr is not None:
+        return Choice(lr, "It is that of lr.")
+    if has_trained_head:
+        same = choose_lr(encoder, has_adapters).value
+        return Choice(same, "The model brings a head that is trained already.")
+    plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
     return Choice(constant("new") * plain, "A new head has more to learn than the encoder.")
 
 
-RULES: Mapping[str, Callable[[Facts], Choice]] = {
+def choose_first_look(facts: EpochFacts, max_epochs: int, is_open: bool) -> int | None:
+    """Look whether the loss has fallen after three tenths of the epochs, if the rate is open.
+
+    A head that begins trained has little to learn in its first epochs.
+    """
+    epoch = math.ceil(constant("first_look") * max_epochs)
+    begins_trained = facts.compares or facts.has_trained_head
+    return epoch if is_open and epoch > 1 and not begins_trained else None
+
+
+def choose_lr_again(lr: float, problem: BaseException) -> Choice:
+    """Take a third of an open rate with which a fit learned nothing."""
+    return Choice(lr / constant("again"), f"With {lr:g} the fit learned nothing. {problem}")
+
+
+def choose_head_lr_again(head_lr: float) -> Choice:
+    """Take a third of an open rate of the head, too."""
+    third = head_lr / constant("again")
+    return Choice(third, "It is a third of the first choice, as lr is.")
+
+
+def choose_similarities(facts: PairFacts) -> Choice:
+    """Give similarities of pairs what is best for the training pairs, out of folds."""
+    if facts.n_folds < 2:
+        why = "A class has a single training pair, so no fold shows what similarities are worth."
+        return Choice(0.0, why)
+    if not facts.is_informed:
+        why = "The encoder says nothing of the pairs before training, so both have the same share."
+        return Choice(0.5, why)
+    # The mean over all shares, each weighted by the likelihood of the labels with it.
+    network = round(float(softmax(facts.likelihood) @ facts.shares), 2)
+    why = "It is the best share of the log-odds for the training pairs, out of five folds."
+    return Choice(round(1 - network, 2), why)
+
+
+def choose_device(found: str) -> Choice:
+    """Take a GPU if torch can use one."""
+    if found == "cpu":
+        return Choice(found, "torch can use no GPU.")
+    return Choice(found, "torch can use this GPU.")
+
+
+def choose_precision(device: str, fastest: str) -> Choice:
+    """Train in half precision where the device has instructions for it; predict in fp32."""
+    what = "The GPU" if device != "cpu" else "The CPU"
+    if fastest == "fp32":
+        return Choice(fastest, f"{what} is not known to be faster in half precision.")
+    return Choice(fastest, f"{what} has instructions for it. Predictions are made in fp32.")
+
+
+def choose_cuda_graphs(
+    *,
+    n_processes: int,
+    accumulate: int,
+    has_callbacks: bool,
+    precision: str,
+    pads_left: bool,
+    has_matches: bool,
+    has_own_loss: bool,
+) -> Choice:
+    """Launch each step on a GPU at once, as a CUDA graph, unless something has to see its parts.
+
+    ``pads_left`` says whether texts are padded before their first piece, ``has_matches`` whether
+    starts and ends of entities are matched, and ``has_own_loss`` whether the loss is one of skdice
+    whose sums add up. What was measured: benchmarks/RESULTS.md, "On a GPU".
+    """
+    obstacles = {
+        "Several processes add up their gradients in every step.": n_processes > 1,
+        "The gradient of a step is that of several batches.": accumulate > 1,
+        "A callback may look at each step or change it.": has_callbacks,
+        "A step in fp16 is scaled, or left out, by what it finds.": precision == "fp16",
+        "This encoder pads texts before their first piece.": pads_left,
+        "The loss of matches draws other pairs of words in each step.": has_matches,
+        "Only losses of skdice whose sums add up over batches can be part of one.": (
+            not has_own_loss
+        ),
+    }
+    for why, is_there in obstacles.items():
+        if is_there:
+            return Choice(False, why)
+    return Choice(True, "A GPU computes a step faster than Python can launch its operators.")
+
+
+# What a task leaves open, chosen before anything is encoded.
+TASK_RULES: Mapping[str, Callable[[RowFacts], Choice]] = {
     "word_shapes": choose_word_shapes,
     "crf": choose_crf,
     "threshold": choose_threshold,
     "null_threshold": choose_null_threshold,
-    "negative_ratio": choose_negative_ratio,
-    "loss": choose_loss,
-    "memory": choose_memory,
-    "max_epochs": choose_max_epochs,
-    "lr": choose_lr,
-    "head_lr": choose_head_lr,
 }
 
 
-@dataclass
-class Choices:
-    """What was chosen so far in a fit."""
-
-    made: dict[str, Choice] = field(default_factory=dict)
-
-    def choose(self, name: str, facts: Facts) -> Any:
-        """Choose an open parameter by its rule, and return the value."""
-        self.made[name] = RULES[name](facts)
-        return self.made[name].value
-
-    def note(self, name: str, value: Any, why: str) -> None:
-        """Note what was taken for a parameter in another way."""
-        self.made[name] = Choice(value, why)
-
-    def table(self) -> pd.DataFrame:
-        """Return a row for each parameter that was left open."""
-        values = pd.Series([choice.value for choice in self.made.values()], dtype=object)
-        reasons = [choice.why for choice in self.made.values()]
-        return pd.DataFrame({"parameter": list(self.made), "value": values, "why": reasons})
+def table_of(choices: Mapping[str, Choice]) -> pd.DataFrame:
+    """Return a row for each parameter that was left open."""
+    values = pd.Series([choice.value for choice in choices.values()], dtype=object)
+    reasons = [choice.why for choice in choices.values()]
+    return pd.DataFrame({"parameter": list(choices), "value": values, "why": reasons})
 
 
 def capped(n_texts: np.ndarray, ratio: float) -> np.ndarray:

@@ -123,7 +123,7 @@ def tune_decision(
             f"For other classifiers see sklearn.model_selection.TunedThresholdClassifierCV."
         )
     check_is_fitted(estimator, "net_")
-    task = estimator._task
+    task = estimator.task
     X, y = indexable_rows(X), indexable_rows(y)
     weight = check_sample_weight(sample_weight, _num_samples(X))
     weights = {} if weight is None else {"sample_weight": weight}
@@ -131,9 +131,9 @@ def tune_decision(
     goal = Goal(per_label, min_precision, min_recall, of_y)
     goal.check()
     check_number("tune_decision", "cv", cv, low=2, integer=True, optional=True)
-    rows = estimator._read_labelled(X, y, weight)
+    rows = estimator.read_labelled(X, y, weight)
     if cv is None:
-        scores = estimator._decision_scores(rows.X)
+        scores = estimator.decision_scores(rows.X)
     else:
-        scores = estimator._out_of_fold(X, y, weight, groups, n_folds=cv)
-    return estimator._with_task(task.tune(rows, scores, goal))
+        scores = estimator.out_of_fold_scores(X, y, weight, groups, n_folds=cv)
+    return estimator.with_task(task.tune(rows, scores, goal))

@@ -15,16 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._batching import Batch, PaddedShape, to_device
+from ._batching import PADDED_MULTIPLE, Batch, to_device
 
-# Windows are padded to a multiple of this many pieces.
-_MULTIPLE = 8
-# Sentences are padded to a multiple of this many words where tags are scored together.
-_WORD_MULTIPLE = 16
 # A shape has a graph from its third step on: a graph costs as much time as some steps.
 _N_EAGER = 2
-# What stands in the place of an item that does not count: the losses ignore this target.
-_IGNORED = -100
 # A GPU reads numbers from places that are multiples of their size.
 _ALIGNMENT = 16
 
@@ -80,6 +74,11 @@ class StepGraphs:
             )
 
 
+def works_on(device: str) -> bool:
+    """Whether a device can hold CUDA graphs."""
+    return torch.device(device).type == "cuda" and torch.version.cuda is not None
+
+
 def graph_pool() -> Any:
     """Return the memory that all graphs of a fit use in turn."""
     return torch.cuda.graph_pool_handle()
@@ -124,41 +123,6 @@ class StaticBatch:
         self._memory.copy_(source, non_blocking=True)
 
 
-def padded_shape(batch: Batch, longest: int) -> PaddedShape:
-    """Return the shape to which a batch is padded, one of few.
-
-    Windows have a multiple of 8 pieces, or as many as the ``longest`` of all. There is a window
-    more than the batch has, in which the items lie that are added.
-    """
-    n_rows, width = batch["input_ids"].shape
-    n_items = len(batch["row"])
-    n_words = int(torch.bincount(batch["row"], minlength=1).max())
-    width = max(width, min(-(-width // _MULTIPLE) * _MULTIPLE, longest))
-    n_words = -(-n_words // _WORD_MULTIPLE) * _WORD_MULTIPLE
-    n_rows += 1
-    # Several items in a window are pieces of it; else an item is a window.
-    return PaddedShape(n_rows, width, n_words, n_rows * (width if n_items >= n_rows else 1))
-
-
-def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
-    """Return a batch of a shape, whose loss is the same.
-
-    The window that is added has one piece. The losses ignore the items that are added.
-    """
-    n_rows, width = batch["input_ids"].shape
-    found = dict(batch)
-    for name, fill in (("input_ids", pad_id), ("attention_mask", 0), ("token_type_ids", 0)):
-        more = (0, shape.width - width, 0, shape.n_rows - n_rows)
-        found[name] = pad(batch[name], more, value=fill)
-    found["attention_mask"][-1, 0] = 1
-    n_more = shape.n_items - len(batch["row"])
-    fills = {"row": n_rows, "column": 0, "item": 0, "target": _IGNORED, "weight": 0}
-    for name in fills.keys() & batch.keys():
-        below = (0, 0) * (batch[name].ndim - 1) + (0, n_more)
-        found[name] = pad(batch[name], below, value=fills[name])
-    return found
-
-
 def pad_prepared(batch: Batch, pad_id: int) -> Batch:
     """Return a batch whose texts of pairs, each alone, are padded to a multiple of 8 pieces."""
     found = dict(batch)
@@ -166,6 +130,6 @@ def pad_prepared(batch: Batch, pad_id: int) -> Batch:
         for what, fill in (("ids", pad_id), ("mask", 0), ("types", 0)):
             name = f"{text}_{what}"
             if name in batch:
-                more = -batch[name].shape[1] % _MULTIPLE
+                more = -batch[name].shape[1] % PADDED_MULTIPLE
                 found[name] = pad(batch[name], (0, more), value=fill)
     return found

@@ -21,10 +21,12 @@ from ._task import (
     QUESTION_ANSWERING,
     SOFTMAX,
     CardTexts,
+    HeadSpec,
+    LabelFacts,
     Lesson,
     Logits,
     Task,
+    TaskInfo,
     correct_draw,
-    label_config,
     positives_first,
 )

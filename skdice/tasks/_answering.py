@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._inputs import check_rows, list_rows
+from .._inputs import check_rows, count_of, list_rows
+from .._parameters import check_number
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
 from ..metrics import RowCounts, count_rows, read_answers, score_rows
 from ..text import (
@@ -23,7 +24,18 @@ from ..text import (
 from ._goal import F1, Goal, tune_thresholds
 from ._questions import GoldAnswers, align_answers, check_questions
 from ._rows import Rows
-from ._task import QUESTION_ANSWERING, CardTexts, Correction, Lesson, Logits, Task, correct_draw
+from ._task import (
+    QUESTION_ANSWERING,
+    CardTexts,
+    Correction,
+    HeadSpec,
+    LabelFacts,
+    Lesson,
+    Logits,
+    Task,
+    TaskInfo,
+    correct_draw,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,18 +56,23 @@ class Answering(Task):
         Training answers that did not lie at their ``answer_start``.
     """
 
-    name = "answering"
-    row = "question"
-    head = "spans"
-    reads_two_texts = True
-    choosable = ("null_threshold",)
-    adjustable = ("n_best",)
-    card = CardTexts(
-        "question-answering",
-        "answers questions by a part of a context",
-        'model.predict([("Where does John live?", "John lives in Oslo.")])',
-        QUESTION_ANSWERING,
-        "The scores of `predict_spans` are shares among all spans of the context and no answer.",
+    info = TaskInfo(
+        name="answering",
+        row="question",
+        columns=("question", "context"),
+        predicts="answer",
+        n_texts=2,
+        group_column=1,
+        choosable=("null_threshold",),
+        adjustable=("n_best",),
+        card=CardTexts(
+            "question-answering",
+            "answers questions by a part of a context",
+            'model.predict([("Where does John live?", "John lives in Oslo.")])',
+            QUESTION_ANSWERING,
+            "The scores of `predict_spans` are shares among all spans of the context and no "
+            "answer.",
+        ),
     )
 
     stride: int | None = None
@@ -80,9 +97,6 @@ class Answering(Task):
         gold = align_answers(y, contexts_of(rows), self.on_misaligned)
         return rows, gold, gold.kept
 
-    def groups(self, rows: Sequence[tuple[str, str]]) -> list[str]:
-        return contexts_of(rows)
-
     def measure(self, y: Any) -> str:
         return "questions"
 
@@ -94,8 +108,8 @@ class Answering(Task):
     def check_learnable(self, rows: Rows, loss: Any) -> None:
         check_loss_classes(loss, 1)
 
-    def facts(self, rows: Rows) -> dict[str, Any]:
-        return {"n_unanswered": sum(span is None for span in rows.y.spans)}
+    def facts(self, rows: Rows) -> LabelFacts:
+        return LabelFacts(n_unanswered=sum(span is None for span in rows.y.spans))
 
     def learn(self, rows: Rows, reader: Reader) -> Self:
         return replace(self, n_misaligned=rows.y.n_misaligned)
@@ -110,7 +124,7 @@ class Answering(Task):
         """Return questions with their contexts as windows of pieces."""
         questions, contexts = [question for question, _ in rows], contexts_of(rows)
         encoded = reader.once(
-            (self.name, self.stride, questions, contexts, answers),
+            (self.info.name, self.stride, questions, contexts, answers),
             lambda: encode_questions(
                 questions,
                 contexts,
@@ -127,8 +141,8 @@ class Answering(Task):
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
             warnings.warn(
-                f"The answers of {len(encoded.uncovered)} questions are longer than what "
-                f"neighbouring windows share and lie in no window as a whole, so they are not "
+                f"The answers of {count_of(len(encoded.uncovered), 'question')} are longer than "
+                f"what neighbouring windows share and lie in no window as a whole, so they are not "
                 f"learned; a larger stride or max_length helps: {uncovered}.",
                 stacklevel=4,
             )
@@ -141,8 +155,8 @@ class Answering(Task):
         return []
 
     @property
-    def n_outputs(self) -> int:
-        return 2
+    def head(self) -> HeadSpec:
+        return HeadSpec(kind="spans", suffix="ForQuestionAnswering", n_outputs=2)
 
     def criterion(self, loss: Loss) -> SpanLoss:
         return SpanLoss(loss)
@@ -215,9 +229,10 @@ class Answering(Task):
                 f1 = np.where(no_answer > threshold, silent, answered)
                 return float(np.average(f1, weights=weight))
         else:
+            metric = goal.metric
 
             def score(threshold: float) -> float:
-                return goal.metric(pick_answers(scores, contexts, threshold))
+                return metric(pick_answers(scores, contexts, threshold))
 
         finite = no_answer[np.isfinite(no_answer)]
         threshold = float(tune_thresholds(finite, score, is_multilabel=False))
@@ -230,10 +245,16 @@ class Answering(Task):
         none, logits = logits[first].sum(1), logits.copy()
         logits[first] = -np.inf
         best = np.maximum.reduceat(logits, first).sum(1)
-        return (best > none - self.null_threshold).any(keepdims=True)
+        answers: np.ndarray = (best > none - self.null_threshold).any(keepdims=True)
+        return answers
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.any() else "answered no question"
+
+    def with_null_threshold(self, threshold: float) -> Self:
+        """Return the task with another threshold of "no answer"."""
+        check_number(self.owner, "null_threshold_", threshold, closed="both")
+        return replace(self, null_threshold=float(threshold))
 
     @property
     def decision(self) -> dict[str, Any]:

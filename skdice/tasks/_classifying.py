@@ -16,16 +16,18 @@ from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, Reader, Similarities, active_reuse, encode_rows
 from ._goal import F1, Goal, tune_thresholds
-from ._rows import Rows
-from ._targets import Labels, check_indicator, check_known_columns, check_labels, is_indicator
+from ._rows import Labels, Rows
+from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
     PIPELINE,
     SOFTMAX,
     CardTexts,
+    HeadSpec,
+    LabelFacts,
     Lesson,
     Logits,
     Task,
-    label_config,
+    TaskInfo,
     positives_first,
 )
 
@@ -50,11 +52,6 @@ class Classifying(Task):
     is_multilabel : bool
     """
 
-    head = "sequence"
-    is_classifier = True
-    can_label = True
-    choosable = ("threshold",)
-
     truncation: str = "longest_first"
     pos_label: Any = None
     # A probability, of the positive one of two classes or of each label, until classes are known.
@@ -65,9 +62,6 @@ class Classifying(Task):
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
         return Labels(check_labels(y, len(rows)), None)
-
-    def strata(self, rows: Rows) -> np.ndarray | None:
-        return None if self.is_multilabel else np.searchsorted(self.classes, rows.y.values)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -101,15 +95,16 @@ class Classifying(Task):
             allowed = f"a label of y: {list_some(classes)}"
             raise not_allowed(self.owner, "pos_label", allowed, self.pos_label)
 
-    def facts(self, rows: Rows) -> dict[str, Any]:
+    def facts(self, rows: Rows) -> LabelFacts:
         if rows.y.names is not None:
-            return {}
+            return LabelFacts()
         classes = np.unique(rows.y.values)
         if len(classes) != 2:
-            return {}
+            return LabelFacts()
         positive = classes[1] if self.pos_label is None else self.pos_label
         is_positive = rows.y.values == positive
-        return {"positive_share": float(np.average(is_positive, weights=rows.weight))}
+        share = float(np.average(is_positive, weights=rows.weight))
+        return LabelFacts(positive_share=share)
 
     def learn(self, rows: Rows, reader: Reader) -> Self:
         names = rows.y.names
@@ -142,7 +137,7 @@ class Classifying(Task):
                 # Rows with labels are there twice beside those without.
                 order = " (those of unlabeled follow those of X)" if n_rows < len(rows) else ""
             warnings.warn(
-                f"{len(cut)} of {n_rows} {self.row}s are longer than max_length="
+                f"{len(cut)} of {n_rows} {self.info.row}s are longer than max_length="
                 f"{reader.max_length} pieces and were cut (truncation={self.truncation!r}): "
                 f"{list_rows(cut.tolist())}{order}."
                 f"{'' if reuse is None else ' Other fits that share their work do not say so.'}",
@@ -155,9 +150,9 @@ class Classifying(Task):
         self, rows: Sequence[tuple[str, ...]], reader: Reader
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
-        frame = reader.frame(2 if self.reads_two_texts else 1)
+        frame = reader.frame(self.info.n_texts)
         return reader.once(
-            (self.name, self.truncation, rows),
+            (self.info.name, self.truncation, rows),
             lambda: encode_rows(rows, reader.tokenizer, frame, reader.max_length, self.truncation),
         )
 
@@ -184,7 +179,7 @@ class Classifying(Task):
 
     def check_learned(self) -> None:
         super().check_learned()
-        shape = () if self.is_binary else (self.n_outputs,)
+        shape = () if self.is_binary else (len(self.classes),)
         if np.shape(self.cut) != shape or np.isnan(self.cut).any():
             raise ValueError(f"'cut' of the task is {self.cut!r:.200}")
 
@@ -203,9 +198,15 @@ class Classifying(Task):
         return 1 if self.pos_label is None else self.class_names.index(self.pos_label)
 
     @property
-    def model_config(self) -> dict[str, Any]:
+    def head(self) -> HeadSpec:
         kind = "multi" if self.is_multilabel else "single"
-        return {**label_config(self.class_names), "problem_type": f"{kind}_label_classification"}
+        return HeadSpec(
+            kind="sequence",
+            suffix="ForSequenceClassification",
+            n_outputs=len(self.classes),
+            classes=self.class_names,
+            problem_type=f"{kind}_label_classification",
+        )
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -221,11 +222,12 @@ class Classifying(Task):
 
     def labels_of(self, values: np.ndarray, cut: Any) -> np.ndarray:
         """Return the labels, or the 0/1 matrix, that the values of a decision mean."""
+        is_above: np.ndarray = (values > cut).astype(np.int64)
         if self.is_multilabel:
-            return (values > cut).astype(np.int64)
-        if values.ndim == 1:
-            return self.classes[(values > cut).astype(np.int64)]
-        return self.classes[(values - cut).argmax(axis=1)]
+            return is_above
+        number = is_above if values.ndim == 1 else (values - cut).argmax(axis=1)
+        labels: np.ndarray = self.classes[number]
+        return labels
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
@@ -330,7 +332,7 @@ class Classifying(Task):
 
     def with_threshold(self, threshold: Any) -> Self:
         """Return the task with another decision, as probabilities."""
-        for value in np.ravel(threshold).tolist():
+        for value in [threshold] if self.is_binary else np.ravel(threshold).tolist():
             check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         with np.errstate(divide="ignore"):
             if self.is_binary:
@@ -348,15 +350,23 @@ class Classifying(Task):
 class ClassifyingTexts(Classifying):
     """A text gets a label, or several."""
 
-    name = "texts"
-    row = "text"
-    card = CardTexts(
-        "text-classification",
-        "classifies texts",
-        'model.predict(["You have won a prize! Call now."])',
-        PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
-        SOFTMAX,
+    info = TaskInfo(
+        name="texts",
+        row="text",
+        columns=("text",),
+        predicts="labels",
+        can_label=True,
+        choosable=("threshold",),
+        card=CardTexts(
+            "text-classification",
+            "classifies texts",
+            'model.predict(["You have won a prize! Call now."])',
+            PIPELINE.replace("{call}", 'model("You have won a prize! Call now.")'),
+            SOFTMAX,
+        ),
     )
+
+    metric_name: str = "accuracy"
 
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
@@ -369,9 +379,9 @@ class ClassifyingTexts(Classifying):
     def measure(self, y: Any) -> str:
         return "texts"
 
-    @property
-    def metric_name(self) -> str:
-        return "F1" if self.is_multilabel else "accuracy"
+    def learn(self, rows: Rows, reader: Reader) -> Self:
+        task = super().learn(rows, reader)
+        return replace(task, metric_name="F1") if task.is_multilabel else task
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
@@ -392,17 +402,22 @@ class ClassifyingPairs(Classifying):
         What the texts share in characters, words and numbers, which gives a part of the logits.
     """
 
-    name = "pairs"
-    row = "pair"
-    head = "pair"
-    reads_two_texts = True
-    card = CardTexts(
-        "text-classification",
-        "classifies pairs of texts",
-        'model.predict([("Is it cold?", "Is it warm?")])',
-        None,
-        f"{SOFTMAX} transformers alone would leave out the comparison of the two texts, and what "
-        "they share in characters, words and numbers.",
+    info = TaskInfo(
+        name="pairs",
+        row="pair",
+        columns=("first text", "second text"),
+        predicts="labels",
+        n_texts=2,
+        can_label=True,
+        choosable=("threshold",),
+        card=CardTexts(
+            "text-classification",
+            "classifies pairs of texts",
+            'model.predict([("Is it cold?", "Is it warm?")])',
+            None,
+            f"{SOFTMAX} transformers alone would leave out the comparison of the two texts, and "
+            "what they share in characters, words and numbers.",
+        ),
     )
 
     similarities: Similarities | None = None
@@ -429,11 +444,11 @@ class ClassifyingPairs(Classifying):
     def check_learned(self) -> None:
         super().check_learned()
         if self.similarities is not None:
-            self.similarities.check(self.n_outputs)
+            self.similarities.check(len(self.classes))
 
-    def compares(self, reader: Reader) -> bool:
-        # It must be seen where the second text begins.
-        return bool(reader.tokenizer.pair_frame.special[1])
+    @property
+    def head(self) -> HeadSpec:
+        return replace(super().head, kind="pair", compares=True)
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None

@@ -26,7 +26,16 @@ from ._goal import F1, Goal, choose_decision
 from ._rows import Rows
 from ._tagging import WordTask
 from ._targets import EntityRows, check_entities, find_overlap, span_f1_score
-from ._task import CardTexts, Correction, Lesson, Logits, correct_draw, positives_first
+from ._task import (
+    CardTexts,
+    Correction,
+    HeadSpec,
+    Lesson,
+    Logits,
+    TaskInfo,
+    correct_draw,
+    positives_first,
+)
 
 # Numbers that stand for a word in the score of a match, as start and as end.
 _MATCH_SIZE = 64
@@ -61,16 +70,20 @@ class Querying(WordTask):
         How the training tags spell I, E and S where they do not use these letters.
     """
 
-    name = "querying"
-    head = "queries"
-    reads_two_texts = True
-    adjustable = ("decode",)
-    card = CardTexts(
-        "token-classification",
-        "finds the entities of a sentence by asking for each type",
-        'model.predict([["John", "lives", "in", "Oslo"]])',
-        None,
-        "The score of an entity is a sigmoid of the lowest of its three logits.",
+    info = TaskInfo(
+        name="querying",
+        row="sentence",
+        columns=("words",),
+        predicts="tags",
+        n_texts=2,
+        adjustable=("decode",),
+        card=CardTexts(
+            "token-classification",
+            "finds the entities of a sentence by asking for each type",
+            'model.predict([["John", "lives", "in", "Oslo"]])',
+            None,
+            "The score of an entity is a sigmoid of the lowest of its three logits.",
+        ),
     )
 
     stride: int | None = None
@@ -130,7 +143,7 @@ class Querying(WordTask):
             numbered = [[(start, end, number[label]) for start, end, label in row] for row in spans]
         queries = [self.queries[label] for label in self.labels]
         encoded = reader.once(
-            (self.name, self.stride, queries, sentences, numbered),
+            (self.info.name, self.stride, queries, sentences, numbered),
             lambda: encode_queries(
                 sentences,
                 queries,
@@ -168,12 +181,14 @@ class Querying(WordTask):
         return self.labels
 
     @property
-    def n_outputs(self) -> int:
-        return 2  # The logits of starts and of ends.
-
-    @property
-    def match_size(self) -> int:
-        return _MATCH_SIZE
+    def head(self) -> HeadSpec:
+        return HeadSpec(
+            kind="queries",
+            suffix=None,
+            n_outputs=2,  # The logits of starts and of ends.
+            match_size=_MATCH_SIZE,
+            windows_per_text=len(self.labels),
+        )
 
     def criterion(self, loss: Loss) -> QueryLoss:
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
@@ -247,18 +262,20 @@ class Querying(WordTask):
         def found(cut: Any) -> list[list[Entity]]:
             return self.entities(above(cut))
 
-        if goal.metric is None:
+        metric = goal.metric
+        if metric is None:
             chosen = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
             return replace(self, cut=chosen)
 
         def value(cut: float) -> float:
             is_tagged = gold.scheme is not None
-            return goal.metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
+            return metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
 
         return replace(self, cut=max(_THRESHOLDS, key=value))
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        return logits[:, :2].max(0) > 0
+        has_border: np.ndarray = logits[:, :2].max(0) > 0
+        return has_border
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.all() else "found no entity"

@@ -8,7 +8,21 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
+from .._inputs import check_rows, check_sample_weight, describe, indexable_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Checked labels of rows: one of each, or a matrix of 0 and 1 with names of its columns."""
+
+    values: np.ndarray  # (n_rows,), or (n_rows, n_labels) of 0 and 1
+    names: np.ndarray | None  # of the labels of a 0/1 matrix
+
+    def take(self, index: np.ndarray) -> "Labels":
+        return Labels(self.values[index], self.names)
+
+    def join(self, other: "Labels") -> "Labels":
+        return Labels(np.concatenate([self.values, other.values]), self.names)
 
 
 @dataclass(frozen=True)
@@ -33,6 +47,14 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def strata(self) -> np.ndarray | None:
+        """The class of each row as a number, if each has one class."""
+        if not isinstance(self.y, Labels) or self.y.names is not None:
+            return None
+        number: np.ndarray = np.unique(self.y.values, return_inverse=True)[1]
+        return number
 
     def take(self, index: np.ndarray) -> "Rows":
         return Rows(
@@ -61,11 +83,9 @@ class Rows:
         kept = np.arange(len(self)) if kept is None else kept
         return self.take(kept if self.weight is None else kept[self.weight[kept] > 0])
 
-    def split(
-        self, fraction: float | None, rng: np.random.Generator, classes: np.ndarray | None = None
-    ) -> tuple["Rows", "Rows"]:
+    def split(self, fraction: float | None, rng: np.random.Generator) -> tuple["Rows", "Rows"]:
         """Return the rows to train on and those to validate on, as :func:`split_rows` has them."""
-        train, valid = split_rows(len(self), fraction, rng, classes, self.groups)
+        train, valid = split_rows(len(self), fraction, rng, self.strata, self.groups)
         return self.take(train), self.take(valid)
 
 
@@ -135,7 +155,7 @@ def read_fit_rows(
         return X, y, sample_weight, groups, validation
     n_rows = _num_samples(X)
     try:
-        valid = np.asarray(as_python(validation))
+        valid = np.asarray(indexable_rows(validation))
     except ValueError:  # Rows of different lengths.
         valid = np.empty(0, dtype=object)
     if valid.shape == (n_rows,) and valid.dtype == bool:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._inputs import check_tags, check_token_lists, list_some
+from .._parameters import check_number
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows, get_entities
 from ..text import (
@@ -32,10 +33,12 @@ from ._task import (
     PIPELINE,
     SOFTMAX,
     CardTexts,
+    HeadSpec,
+    LabelFacts,
     Lesson,
     Logits,
     Task,
-    label_config,
+    TaskInfo,
     positives_first,
     shared_pieces,
 )
@@ -52,8 +55,6 @@ class WordTask(Task):
     cut_words : list of str
         Words of the training sentences that the splitter "words" would cut.
     """
-
-    row = "sentence"
 
     splitter: str = "words"
     cut_words: list[str] = field(default_factory=list)
@@ -93,19 +94,23 @@ class Tagging(WordTask):
         The scheme of chunk tags.
     """
 
-    name = "tagging"
-    head = "tokens"
-    can_label = True
-    choosable = ("word_shapes", "crf")
-    adjustable = ("decode",)
-    card = CardTexts(
-        "token-classification",
-        "tags every word of a sentence",
-        'model.predict([["John", "lives", "in", "Oslo"]])',
-        PIPELINE.replace(
-            "{call}", 'model("John lives in Oslo", aggregation_strategy="first")  # whole words'
+    info = TaskInfo(
+        name="tagging",
+        row="sentence",
+        columns=("words",),
+        predicts="tags",
+        can_label=True,
+        choosable=("word_shapes", "crf"),
+        adjustable=("decode",),
+        card=CardTexts(
+            "token-classification",
+            "tags every word of a sentence",
+            'model.predict([["John", "lives", "in", "Oslo"]])',
+            PIPELINE.replace(
+                "{call}", 'model("John lives in Oslo", aggregation_strategy="first")  # whole words'
+            ),
+            SOFTMAX,
         ),
-        SOFTMAX,
     )
 
     stride: int | None = None
@@ -143,19 +148,19 @@ class Tagging(WordTask):
                 f"chunk tags ('O', 'B-x', 'I-x', ...). Got the tags {list_some(classes)}."
             )
 
-    def facts(self, rows: Rows) -> dict[str, Any]:
+    def facts(self, rows: Rows) -> LabelFacts:
         if self.measure(rows.y) == "tags":
-            return {}
+            return LabelFacts()
         told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
         first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
         n_inside = sum(tag != "O" for row in rows.y for tag in row)
-        return {
-            "has_entities": True,
-            "n_entities": sum(len(get_entities(row)) for row in rows.y),
-            "density": sum(map(len, rows.y)) / n_inside - 1 if n_inside else math.inf,
-            "share_of_names": names,
-        }
+        return LabelFacts(
+            has_entities=True,
+            n_entities=sum(len(get_entities(row)) for row in rows.y),
+            density=sum(map(len, rows.y)) / n_inside - 1 if n_inside else math.inf,
+            share_of_names=names,
+        )
 
     def learn(self, rows: Rows, reader: Reader) -> Self:
         classes = sorted({tag for row in rows.y for tag in row})
@@ -181,7 +186,7 @@ class Tagging(WordTask):
             index = {tag: i for i, tag in enumerate(self.classes.tolist())}
             target = np.array([index[tag] for row in tags for tag in row], dtype=np.int64)
         dataset = reader.once(
-            (self.name, stride, with_shapes, sentences),
+            (self.info.name, stride, with_shapes, sentences),
             lambda: encode_words(
                 sentences, reader.tokenizer, reader.max_length, stride, with_shapes=with_shapes
             ),
@@ -208,19 +213,19 @@ class Tagging(WordTask):
         return None if self.scheme is None or "O" not in tags else tags.index("O")
 
     @property
-    def transitions(self) -> tuple[np.ndarray, ...] | None:
-        if not self.crf:
-            return None
-        assert self.scheme is not None
-        return allowed_transitions(self.class_names, self.scheme)
-
-    @property
-    def n_token_types(self) -> int | None:
-        return 1 + len(SHAPES) if self.word_shapes else None
-
-    @property
-    def model_config(self) -> dict[str, Any]:
-        return label_config(self.class_names)
+    def head(self) -> HeadSpec:
+        transitions = None
+        if self.crf:
+            assert self.scheme is not None
+            transitions = allowed_transitions(self.class_names, self.scheme)
+        return HeadSpec(
+            kind="tokens",
+            suffix="ForTokenClassification",
+            n_outputs=len(self.classes),
+            classes=self.class_names,
+            transitions=transitions,
+            n_token_types=1 + len(SHAPES) if self.word_shapes else None,
+        )
 
     # -- deciding ---------------------------------------------------------------------------------
 
@@ -299,10 +304,11 @@ class Tagging(WordTask):
             return [get_entities(row) for row in tag(bias)]
 
         best: float | dict[str, float]
-        if goal.metric is None:
+        metric = goal.metric
+        if metric is None:
             best = choose_decision(gold, found, biases, labels, goal, rows.weight)
         else:
-            best = max(biases, key=lambda bias: goal.metric(tag(bias)))
+            best = max(biases, key=lambda bias: metric(tag(bias)))
         return replace(self, bias=best, threshold=0.0)
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
@@ -323,6 +329,18 @@ class Tagging(WordTask):
         # A sentence without words says nothing.
         sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
         return [(decoder.tags(found, dataset.item_offsets), sure)]
+
+    def with_bias(self, bias: float | dict[str, float]) -> Self:
+        """Return the task with another bias of "O", or of each label."""
+        for value in bias.values() if isinstance(bias, Mapping) else [bias]:
+            check_number(self.owner, "background_bias_", value, closed="neither")
+        return replace(self, bias=bias)
+
+    def with_threshold(self, threshold: float | dict[str, float]) -> Self:
+        """Return the task with another threshold of entities, or of each label."""
+        for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
+            check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
+        return replace(self, threshold=threshold)
 
     @property
     def decision(self) -> dict[str, Any]:

@@ -161,23 +161,9 @@ def _to_matrix(y: Any) -> np.ndarray:
 
 def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
     if matrix.dtype != object:
-        return (matrix == 0) | (matrix == 1)
+        return np.isin(matrix, (0, 1))
     is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.flat]
     return np.array(is_good, dtype=bool).reshape(matrix.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Checked labels of rows: one of each, or a matrix of 0 and 1 with names of its columns."""
-
-    values: np.ndarray  # (n_rows,), or (n_rows, n_labels) of 0 and 1
-    names: np.ndarray | None  # of the labels of a 0/1 matrix
-
-    def take(self, index: np.ndarray) -> "Labels":
-        return Labels(self.values[index], self.names)
-
-    def join(self, other: "Labels") -> "Labels":
-        return Labels(np.concatenate([self.values, other.values]), self.names)
 
 
 @dataclass(frozen=True)

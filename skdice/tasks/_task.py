@@ -1,5 +1,6 @@
 """The base of the tasks, and what a fit learns from."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +19,6 @@ from ._rows import Rows
 Logits: TypeAlias = Callable[[EncodedDataset], np.ndarray]
 # The fits that say on which rows a decision is tuned.
 Tuning: TypeAlias = Literal["validation", "cv"] | None
-
-
-# How the classes of transformers end that have the heads.
-_HEADS = {
-    "tokens": "ForTokenClassification",
-    "sequence": "ForSequenceClassification",
-    "pair": "ForSequenceClassification",
-    "spans": "ForQuestionAnswering",
-}
 
 
 class CardTexts(NamedTuple):
@@ -53,36 +45,95 @@ inputs = tokenizer({texts}, return_tensors="pt")
 outputs = model(**inputs)  # start_logits, end_logits"""
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelFacts:
+    """What the rules of "auto" go by, of the labels of some rows."""
+
+    has_entities: bool = False  # whether the tags of a tagger are chunk tags
+    n_entities: int = 0
+    density: float = math.inf  # words outside entities for each word inside
+    # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
+    share_of_names: float = math.nan
+    n_unanswered: int = 0  # questions without an answer
+    positive_share: float | None = None  # of the positive one of two classes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskInfo:
+    """What is known of a kind of task, whatever its rows are."""
+
+    name: str  # by which the rules of "auto" know the task
+    row: str  # what a row of X is called
+    columns: tuple[str, ...]  # what a row of X has
+    predicts: Literal["tags", "labels", "answer"]
+    card: CardTexts
+    n_texts: int = 1  # in a window
+    group_column: int | None = None  # of X, whose equal values stay together in a split
+    can_label: bool = False  # whether rows without labels can be learned from
+    choosable: tuple[str, ...] = ()  # fields of the task that a rule chooses where they are None
+    adjustable: tuple[str, ...] = ()  # parameters that may be set on a fitted estimator
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether a row gets a label, or several."""
+        return self.predicts == "labels"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadSpec:
+    """What a network needs beside the encoder."""
+
+    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]  # of the modules of networks
+    suffix: str | None  # how the classes of transformers end that have the head
+    n_outputs: int  # logits of an item
+    classes: list[Any] | None = None  # what the outputs stand for, if they are classes
+    # Which tag may follow which, if the tags of a sentence are scored together.
+    transitions: tuple[np.ndarray, ...] | None = None
+    n_token_types: int | None = None  # rows of a table of token types that tells word shapes
+    match_size: int | None = None  # of the vectors whose product scores a start with an end
+    compares: bool = False  # whether each of two texts is read by itself as well
+    windows_per_text: int = 1  # of a text that is not longer than one
+    problem_type: str | None = None  # as config.json has it
+
+    def continues(self, heads: Sequence[str], n_labels: int) -> bool:
+        """Return whether a checkpoint with these heads and labels brings this one, trained."""
+        if self.classes and len(self.classes) != n_labels:
+            return False
+        return self.suffix is not None and any(name.endswith(self.suffix) for name in heads)
+
+    def compares_texts(self, reader: Reader) -> bool:
+        """Return whether a network reads each of two texts by itself as well."""
+        # It must be seen where the second text begins.
+        return self.compares and bool(reader.tokenizer.pair_frame.special[1])
+
+    @property
+    def model_config(self) -> dict[str, Any]:
+        """Entries of ``config.json`` that say what the outputs mean."""
+        if self.classes is None:
+            return {}
+        names = [str(label) for label in self.classes]
+        config: dict[str, Any] = {
+            "id2label": {str(i): name for i, name in enumerate(names)},
+            "label2id": {name: i for i, name in enumerate(names)},
+        }
+        return config if self.problem_type is None else config | {"problem_type": self.problem_type}
+
+
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """The encoded rows of a fit, and what is counted in them.
+    """The encoded rows of a fit, and what is counted in them."""
 
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        With targets and weights.
-    labels : list
-        The classes of an item.
-    counts : ndarray of shape (n_classes,) or (n_classes, 2)
-        Training items of each class; of several labels, those without and with each label.
-    background : int or None
-        The class that set losses leave out.
-    binary : bool
-        Whether one class is searched among the rest.
-    group : ndarray of shape (n_texts,) or None
-        0 for texts with positives, 1 for those without; of several classes, the class of each text
-        by its frequency, the rarest first.
-    windows_per_text : int
-        How many windows a text has that is not longer than one.
-    """
-
-    dataset: EncodedDataset
-    labels: list[Any]
+    dataset: EncodedDataset  # with targets and weights
+    labels: list[Any]  # the classes of an item
+    # Training items of each class, (n_classes,); of several labels those without and with each
+    # label, (n_classes, 2).
     counts: np.ndarray
-    background: int | None
-    binary: bool
+    background: int | None  # the class that set losses leave out
+    binary: bool  # whether one class is searched among the rest
+    # Of each text: 0 with positives, 1 without; of several classes, the class by its frequency, the
+    # rarest first.
     group: np.ndarray | None = None
-    windows_per_text: int = 1
+    windows_per_text: int = 1  # of a text that is not longer than one
 
     @property
     def n_positive(self) -> int:
@@ -160,15 +211,6 @@ def correct_draw(
     return Correction(shift.astype(np.float32), each.astype(np.float32))
 
 
-def label_config(labels: Sequence[Any]) -> dict[str, Any]:
-    """Return the entries of ``config.json`` that name the outputs of a model."""
-    names = [str(label) for label in labels]
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }
-
-
 def shared_pieces(owner: str, stride: int | None, max_length: int, frame: Frame) -> int:
     """Return the pieces that neighbouring windows share; fewer than a window has."""
     capacity = max_length - frame.n_special
@@ -196,22 +238,15 @@ class Task(ABC):
         Name of the estimator, for errors.
     tuning : {"validation", "cv"} or None
         The rows that the decision is tuned on: those held out, or the training rows, out of fold.
+    metric_name : str
+        What the progress bar calls the validation score.
     """
 
-    name: ClassVar[str]  # By which the rules of "auto" know the task.
-    row: ClassVar[str]  # What a row of X is called.
-    head: ClassVar[str]  # Which head a network has, as the rooms of networks call it.
-    card: ClassVar[CardTexts]
-    reads_two_texts: ClassVar[bool] = False  # Whether a window holds two texts.
-    is_classifier: ClassVar[bool] = False
-    can_label: ClassVar[bool] = False  # Whether rows without labels can be learned from.
-    # Parameters of the estimator that a rule chooses where they are None.
-    choosable: ClassVar[tuple[str, ...]] = ()
-    # Parameters that may be set on a fitted estimator.
-    adjustable: ClassVar[tuple[str, ...]] = ()
+    info: ClassVar[TaskInfo]
 
     owner: str = ""
     tuning: Tuning = None
+    metric_name: str = "F1"
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -235,11 +270,8 @@ class Task(ABC):
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
         """Return what rows have in common that have to be in the same part of a split."""
-        return None
-
-    def strata(self, rows: Rows) -> np.ndarray | None:
-        """Return the class of each row, if all parts of a split should have all classes."""
-        return None
+        column = self.info.group_column
+        return None if column is None else [row[column] for row in rows]
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -247,14 +279,14 @@ class Task(ABC):
     def check_learnable(self, rows: Rows, loss: Any) -> None:
         """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
 
-    def facts(self, rows: Rows) -> dict[str, Any]:
-        """Return what the rules of "auto" go by, of the training rows."""
-        return {}
+    def facts(self, rows: Rows) -> LabelFacts:
+        """Return what the rules of "auto" go by, of some rows."""
+        return LabelFacts()
 
     @property
     def open(self) -> tuple[str, ...]:
         """The parameters that a rule has to choose."""
-        return tuple(name for name in self.choosable if getattr(self, name) is None)
+        return tuple(name for name in self.info.choosable if getattr(self, name) is None)
 
     @abstractmethod
     def learn(self, rows: Rows, reader: Reader) -> Self:
@@ -268,50 +300,14 @@ class Task(ABC):
         """
 
     @property
-    def metric_name(self) -> str:
-        """What the progress bar calls the validation score."""
-        return "F1"
-
-    @property
     @abstractmethod
     def class_names(self) -> list[Any]:
         """The classes, or the types of entities."""
 
     @property
-    def n_outputs(self) -> int:
-        """Number of logits of an item."""
-        return len(self.class_names)
-
-    @property
-    def transitions(self) -> tuple[np.ndarray, ...] | None:
-        """Which tag may follow which, if the tags of a sentence are scored together."""
-        return None
-
-    @property
-    def n_token_types(self) -> int | None:
-        """Rows of a table of token types that tells word shapes."""
-        return None
-
-    @property
-    def match_size(self) -> int | None:
-        """Size of the vectors whose product scores the match of a start with an end."""
-        return None
-
-    @property
-    def model_config(self) -> dict[str, Any]:
-        """Entries of ``config.json`` that say what the outputs mean."""
-        return {}
-
-    def compares(self, reader: Reader) -> bool:
-        """Return whether a network reads each of two texts by itself as well."""
-        return False
-
-    def continues(self, heads: Sequence[str], n_labels: int) -> bool:
-        """Return whether a checkpoint of these classes has a head of this task and its classes."""
-        suffix, names = _HEADS.get(self.head), self.class_names
-        if names and len(names) != n_labels:
-            return False
-        return suffix is not None and any(name.endswith(suffix) for name in heads)
+    @abstractmethod
+    def head(self) -> HeadSpec:
+        """What a network needs beside the encoder."""
 
     def criterion(self, loss: Loss) -> Any:
         """Return what a step computes, of the loss that was chosen."""
@@ -325,7 +321,7 @@ class Task(ABC):
         Each item has a weight, and the share of its group of texts that an epoch has.
         """
         assert lesson.dataset.target is not None
-        return correct_draw(lesson.dataset.target, self.n_outputs, weight, share)
+        return correct_draw(lesson.dataset.target, self.head.n_outputs, weight, share)
 
     def check_learned(self) -> None:
         """Raise some error unless :meth:`learn` can have returned this task."""

@@ -301,7 +301,7 @@ class TestComparisonOfPairs:
     def test_each_text_is_read_by_itself(self, tiny_models, family):
         pairs = make_pairs(tiny_models(family), **STILL).fit(*easy_pairs(16))
         net, tokenizer = pairs.net_, pairs.tokenizer_
-        dataset = pairs._task.encode(COMPARED, pairs._reader)
+        dataset = pairs.task.encode(COMPARED, pairs.fitted.reader)
         batcher = Batcher(dataset, 1, tokenizer.pad_id, tokenizer.pads_left)
         with torch.no_grad():
             compare = net.module_.eval().compare
@@ -317,7 +317,7 @@ class TestComparisonOfPairs:
         ids, _ = pairs.tokenizer_.frame.put_around(pairs.tokenizer_.encode_texts([text]))
         ids = torch.from_numpy(ids.values)[None].long()
         module = pairs.net_.module_
-        more = {"token_type_ids": torch.zeros_like(ids)} if module._takes_types else {}
+        more = {"token_type_ids": torch.zeros_like(ids)} if module.takes_types else {}
         with torch.no_grad():
             states = module.transformer.base_model(ids, **more).last_hidden_state[0].mean(0)
         return (states / states.norm() * len(states) ** 0.5).numpy()
@@ -397,7 +397,7 @@ class TestSimilarities:
 
     def test_texts_may_change_places(self, tiny_bert):
         pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y)
-        similarities = pairs._task.similarities
+        similarities = pairs.task.similarities
         swapped = [pair[::-1] for pair in self.X]
         np.testing.assert_allclose(similarities.offset(self.X), similarities.offset(swapped))
 
@@ -408,15 +408,15 @@ class TestSimilarities:
             make_pairs(tiny_bert, **STILL).fit(X, self.y, validation=held_out)
             for X in (self.X, changed)
         )
-        for left, right in zip(one._task.similarities, other._task.similarities):
+        for left, right in zip(one.task.similarities, other.task.similarities):
             np.testing.assert_equal(left, right)
 
     def test_three_classes_and_an_ensemble(self, tiny_bert):
         y = np.arange(60) % 3
         pairs = make_pairs(tiny_bert, **STILL, n_members=2).fit(self.X, y)
         both = pairs.decision_function(self.X)
-        offset = pairs._task.similarities.offset(self.X)
-        pairs._learned_task = replace(pairs._task, similarities=None)
+        offset = pairs.task.similarities.offset(self.X)
+        pairs = pairs.with_task(replace(pairs.task, similarities=None))
         np.testing.assert_allclose(pairs.decision_function(self.X) + offset, both, atol=1e-5)
 
 
@@ -479,9 +479,9 @@ class TestThreshold:
         }[kind]
         tuned = make(quick_bert, max_epochs=1, threshold="cv").fit(X, y)
         plain = make(quick_bert, max_epochs=1, threshold=0.5 if kind != "classes" else "auto")
-        scores = plain.fit(X, y)._out_of_fold(X, y)
+        scores = plain.fit(X, y).out_of_fold_scores(X, y)
         assert not np.array_equal(tuned.threshold_, plain.threshold_) or kind != "pairs"
-        task = plain._task
-        both = [one._task.decide(np.stack(scores)) for one in (tuned, plain)]
+        task = plain.task
+        both = [one.task.decide(np.stack(scores)) for one in (tuned, plain)]
         score, before = (task.metric(np.asarray(y), predicted) for predicted in both)
         assert score >= before

@@ -31,7 +31,7 @@ def scores(tagger):
 def without_crf(tagger):
     """Return the same network that scores each word by itself."""
     other = pickle.loads(pickle.dumps(tagger))
-    return other._with_task(replace(other._task, crf=False))
+    return other.with_task(replace(other.task, crf=False))
 
 
 def test_probabilities_are_those_of_sequences(fitted):

@@ -34,10 +34,7 @@ def numbers(value):
 def logits(estimator, X):
     """Return the logits of each row, one behind the other."""
     return np.concatenate(
-        [
-            np.asarray(row).reshape(-1)
-            for row in estimator._decision_scores(estimator._task.read_X(X))
-        ]
+        [np.asarray(row).reshape(-1) for row in estimator.decision_scores(estimator.task.read_X(X))]
     )
 
 
@@ -81,8 +78,8 @@ def test_starts_and_ends_of_questions_are_the_mean(joined):
     estimator, X, _ = joined("questions")
     parts = [numbers(one.no_answer_score(X)) for one in singles(estimator)]
     dataset = encoded_rows(estimator, X)
-    each = [one._logits(dataset) for one in singles(estimator)]
-    np.testing.assert_allclose(estimator._logits(dataset), np.mean(each, axis=0), atol=1e-5)
+    each = [one.logits(dataset) for one in singles(estimator)]
+    np.testing.assert_allclose(estimator.logits(dataset), np.mean(each, axis=0), atol=1e-5)
     assert np.ptp(parts, axis=0).max() > 0
 
 
@@ -92,7 +89,7 @@ def test_scores_of_query_matches_are_the_mean(joined):
     dataset = encoded_rows(estimator, X)
 
     def scores(one):
-        found = torch.from_numpy(one._logits(dataset))
+        found = torch.from_numpy(one.logits(dataset))
         start, end = found[None, :, 2:].chunk(2, dim=2)
         return torch.cat([match_scores(start, end).flatten(), found[:, :2].flatten()])
 
@@ -206,7 +203,7 @@ def test_decisions_are_tuned_for_all_together(shallow_models, monkeypatch):
     monkeypatch.setattr(Tagging, "tune", tuned)
     other = clone(tagger).fit(X, y)
     (seen,) = asked
-    found = np.concatenate(other._decision_scores(X))
+    found = np.concatenate(other.decision_scores(X))
     assert all(any(np.allclose(row, each, atol=1e-5) for each in found) for row in seen)
     assert other.background_bias_ == bias
 

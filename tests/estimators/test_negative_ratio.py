@@ -252,8 +252,8 @@ class TestCalibration:
             negative_ratio=ratio,
             **self.PARAMS,
         ).fit(X, y)
-        data = tagger._task.encode(X[:2], tagger._reader).dataset
-        logits = tagger._logits(data)
+        data = tagger.task.encode(X[:2], tagger.fitted.reader).dataset
+        logits = tagger.logits(data)
         starts, ends = logits[:, 2:].reshape(2, 4, 2, -1).swapaxes(0, 2)[:, 1]
         match = (starts * ends).sum(1) / np.sqrt(starts.shape[1])
         scores = np.vstack([logits[[1, 5], :2].T, match])
@@ -287,7 +287,7 @@ class TestCalibration:
         extractor = DiceSpanExtractor(
             quick_bert, negative_ratio=0.5, null_threshold=0.0, max_length=24, **params
         ).fit(X, y)
-        logits = extractor._logits(extractor._task.encode(X[1:2], extractor._reader).dataset)
+        logits = extractor.logits(extractor.task.encode(X[1:2], extractor.fitted.reader).dataset)
         p = softmax(logits, axis=0) if loss == "ce" else expit(logits)
         np.testing.assert_allclose(p[:2], [[0.9, 0.9], [0.1, 0.1]], atol=0.02)
 

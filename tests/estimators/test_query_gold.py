@@ -75,7 +75,7 @@ class TestLongSentences:
         """From spans to targets in windows, and from such logits to spans again."""
         X = [["the"] * 30, ["john", "saw"], ["the"] * 30]
         y = [gold, [(0, 1, "PER")], gold]
-        encoded = fitted._task.encode(X, fitted._reader, y)
+        encoded = fitted.task.encode(X, fitted.fitted.reader, y)
         assert encoded.n_uncovered == 0
         logits = perfect_logits(encoded.dataset)
         monkeypatch.setattr(type(fitted), "_logits", property(lambda self: lambda dataset: logits))

@@ -15,7 +15,6 @@ from torch import nn
 
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
-from skdice.inspection import compare_runtimes
 from skdice.io import _onnx, onnx_network
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
@@ -109,8 +108,8 @@ def test_int8_is_close_and_smaller(estimator, case, family):
     expected, found = (flat(getattr(one, METHODS[case])(X)) for one in (torch_one, int8_one))
     assert found == pytest.approx(expected, abs=0.05)
     assert found != pytest.approx(expected, abs=1e-6)
-    assert int8_one._network_bytes() < onnx_one._network_bytes()
-    assert onnx_one._network_bytes() > torch_one._network_bytes() * 0.9
+    assert int8_one.network_bytes() < onnx_one.network_bytes()
+    assert onnx_one.network_bytes() > torch_one.network_bytes() * 0.9
 
 
 def test_int8_of_weights_that_read_three_texts(tmp_path):
@@ -120,8 +119,8 @@ def test_int8_of_weights_that_read_three_texts(tmp_path):
     finder.fit(X, y).predict(X)
     layers = finder.net_.module_.transformer.base_model.encoder.modules()
     weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
-    saved = finder.set_params(runtime="torch")._network_bytes()
-    saved -= finder.set_params(runtime="onnx-int8")._network_bytes()
+    saved = finder.set_params(runtime="torch").network_bytes()
+    saved -= finder.set_params(runtime="onnx-int8").network_bytes()
     assert saved > 0.5 * sum(weight.nbytes for weight in weights)
 
 
@@ -142,8 +141,8 @@ def test_windows_and_decisions(estimator):
     """Long sentences, thresholds, raw texts and streams."""
     torch_one, X, _ = estimator(runtime="torch")
     onnx_one = estimator()[0]
-    task = replace(torch_one._task, stride=2, threshold=0.2)
-    torch_one, onnx_one = (one._with_task(task) for one in (torch_one, onnx_one))
+    task = replace(torch_one.task, stride=2, threshold=0.2)
+    torch_one, onnx_one = (one.with_task(task) for one in (torch_one, onnx_one))
     for one in (torch_one, onnx_one):
         one.max_length_ = 9
     X = [[word for words in X[:3] for word in words], *X, []]
@@ -288,26 +287,3 @@ class TestRefused:
         monkeypatch.setattr(_onnx, "compare", compare)
         with pytest.raises(RuntimeError, match=r"'logits' .* differs by 0\.0003"):
             one.set_params(runtime="onnx").predict([["a"]])
-
-
-class TestCompareRuntimes:
-    def test_table(self, estimator):
-        one, X, y = estimator(runtime="torch")
-        table = compare_runtimes(one, X, y)
-        assert one.runtime == "torch"
-        assert table.columns.tolist() == ["runtime", "score", "words/s", "megabytes"]
-        assert table["runtime"].tolist() == ["torch", "onnx", "onnx-int8"]
-        assert table["score"][0] == table["score"][1] == one.score(X, y)
-        assert (table["words/s"] > 0).all()
-        assert table["megabytes"][2] < table["megabytes"][1]
-
-    def test_words_of_texts(self, estimator, monkeypatch):
-        ticks = iter(range(100))
-        monkeypatch.setattr("skdice.inspection._runtimes.time.perf_counter", lambda: next(ticks))
-        one, X, y = estimator("texts", "distilbert")
-        n_words = sum(len(text.split()) for text in X)
-        assert (compare_runtimes(one, X, y)["words/s"] == n_words).all()
-
-    def test_no_words(self, estimator):
-        with pytest.raises(ValueError, match="X has no word to predict on"):
-            compare_runtimes(estimator()[0], [[]], [[]])

@@ -168,7 +168,7 @@ class TestEndToEnd:
         threshold = -1.0  # One that enough spans exceed, of a model that has hardly learned.
         n_found = 0
         for words, spans in zip(
-            X, estimator._task.find(X, estimator._reader, estimator._logits, threshold)
+            X, estimator.task.find(X, estimator.fitted.reader, estimator.logits, threshold)
         ):
             found = {}
             for label in labels:

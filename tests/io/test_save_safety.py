@@ -115,7 +115,7 @@ def test_not_fitted(case, tiny_bert, tmp_path):
 def test_labels_that_json_cannot_hold(fitted, tmp_path):
     estimator = copy.copy(fitted("texts")[0])
     classes = np.array([pd.Timestamp("2024-01-01")], dtype=object)
-    estimator = estimator._with_task(replace(estimator._task, classes=classes))
+    estimator = estimator.with_task(replace(estimator.task, classes=classes))
     with pytest.raises(ValueError, match=r"_learned_task has a value of type pandas.*Timestamp"):
         estimator.save_pretrained(tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []

@@ -78,7 +78,7 @@ class TestClassifiers:
         for weight in joint.net_.module_.comparison.parameters():
             weight.data.zero_()
         joint.net_.module_.share.fill_(1)
-        joint._learned_task = replace(joint._learned_task, similarities=None)
+        joint = joint.with_task(replace(joint.task, similarities=None))
         rows = [{"text": first, "text_pair": second} for first, second in X]
         self.check(joint, str(tmp_path), X, rows)
 
@@ -97,7 +97,7 @@ def test_question_answering(fitted, family, tmp_path):
         logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=1).numpy()
         encoded = encoded_rows(estimator, [pair])
         assert encoded.input_ids[0].tolist() == inputs["input_ids"][0].tolist()
-        expected = estimator._logits(encoded)
+        expected = estimator.logits(encoded)
         np.testing.assert_allclose(logits[encoded.items[0]], expected, atol=1e-5)
 
 

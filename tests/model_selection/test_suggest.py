@@ -63,7 +63,7 @@ def test_ranges(loss, name, low, high, scale):
 def test_all_draws_are_valid_for_an_estimator():
     seen = set()
     for parameters in draws(100, LOSS_NAMES):
-        DiceTokenTagger(alpha=0.5, gamma=0.1).set_params(**parameters)._check_parameters()
+        DiceTokenTagger(alpha=0.5, gamma=0.1).set_params(**parameters).check_parameters()
         seen.add(parameters["loss"])
     assert seen == set(LOSS_NAMES)
 
