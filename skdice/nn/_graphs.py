@@ -29,15 +29,19 @@ class StepGraphs:
     Parameters
     ----------
     compute : callable
-        From a batch on the GPU to a tensor, in which a step leaves what is read of it. It works on
-        tensors that stay in place between steps, such as gradients, and never waits for the GPU.
+        From a batch on the GPU, and whether a graph is made, to a tensor, in which a step leaves
+        what is read of it. It works on tensors that stay in place between steps, such as gradients,
+        and never waits for the GPU.
     device : str
     before_replay : callable
         Called before the graph of a step is launched, to set numbers that change between steps.
     """
 
     def __init__(
-        self, compute: Callable[[Batch], Tensor], device: str, before_replay: Callable[[], None]
+        self,
+        compute: Callable[[Batch, bool], Tensor],
+        device: str,
+        before_replay: Callable[[], None],
     ) -> None:
         self._compute, self._device, self._before_replay = compute, device, before_replay
         self._n_seen: Counter[Any] = Counter()
@@ -53,7 +57,7 @@ class StepGraphs:
         if self._n_seen[shape] > _N_EAGER and shape not in self._replays and not self.failure:
             self._capture(shape, batch)
         if shape not in self._replays:
-            return self._compute(to_device(batch, self._device))
+            return self._compute(to_device(batch, self._device), False)
         self._inputs[shape].fill(batch)
         self._before_replay()
         return self._replays[shape]()
@@ -63,7 +67,7 @@ class StepGraphs:
         if self._pool is None:
             self._pool = graph_pool()
         try:
-            self._replays[shape] = capture(lambda: self._compute(inputs.batch), self._pool)
+            self._replays[shape] = capture(lambda: self._compute(inputs.batch, True), self._pool)
             self._inputs[shape] = inputs
         except RuntimeError as error:  # Of an operator that no graph can hold.
             self.failure = str(error).partition("\n")[0]

@@ -279,7 +279,7 @@ class TextNet(NeuralNet):
         self.scaler_.update()
         return {"loss": loss, "y_pred": None}
 
-    def _compute_step(self, batch: Batch) -> Tensor:
+    def _compute_step(self, batch: Batch, in_graph: bool) -> Tensor:
         """Leave the clipped gradient of a batch in place; return its loss and the norm before."""
         parameters = [p for p in self.module_.parameters() if p.requires_grad]
         if gradients := [p.grad for p in parameters if p.grad is not None]:
@@ -287,7 +287,6 @@ class TextNet(NeuralNet):
         sums = sums_of(self.criterion_, self._logits_of_loss(batch), batch)
         if not self.criterion_.separable:
             # A graph has no counter of steps: the share is a number on the GPU.
-            in_graph = torch.cuda.is_current_stream_capturing()
             sums = self.memory_(sums, self.share_ if in_graph else None)
         loss = self.criterion_.value(sums)
         loss.backward()
@@ -297,7 +296,7 @@ class TextNet(NeuralNet):
 
     def _advance_memory(self) -> None:
         """Count a step of the memory before its graph is launched."""
-        if self.memory_.n_steps > 1 and not self.criterion_.separable:
+        if self.share_ is not None and not self.criterion_.separable and self.memory_.n_steps > 1:
             self.share_.fill_(self.memory_.advance())
 
     def _logits_of_loss(self, batch: Batch) -> Tensor:

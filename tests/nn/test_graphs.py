@@ -20,13 +20,14 @@ N = 48
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CLOSE = 3e-4 if DEVICE == "cuda" else 1e-5
 SAMPLED = make_tagging(96, ratio=30, random_state=0)
+DRAWN = {"negative_ratio": 1, "word_shapes": False}
 FITS = {
     "tags, ce": (DiceTokenTagger, easy_corpus(N), {"loss": "ce", "crf": False}),
     "tags, dice, crf": (DiceTokenTagger, easy_corpus(N), {"loss": "dice", "crf": True}),
     "memory": (DiceTokenTagger, easy_corpus(N), {"loss": "dsc", "memory": 5.0}),
     "class weights": (DiceTokenTagger, easy_corpus(N), {"loss": "ce", "class_weight": "balanced"}),
-    "sampled, ce": (DiceTokenTagger, SAMPLED, {"loss": "ce", "negative_ratio": 1}),
-    "sampled, dice": (DiceTokenTagger, SAMPLED, {"loss": "dice", "negative_ratio": 1}),
+    "sampled, ce": (DiceTokenTagger, SAMPLED, {"loss": "ce", **DRAWN}),
+    "sampled, dice": (DiceTokenTagger, SAMPLED, {"loss": "dice", **DRAWN}),
     "members": (DiceTokenTagger, easy_corpus(N), {"loss": "dice", "n_members": 2}),
     "texts": (DiceTextClassifier, easy_texts(N, n_classes=3), {"loss": "dice"}),
     "labels": (DiceTextClassifier, easy_labels(N), {"loss": "focal"}),
@@ -54,7 +55,7 @@ def replays(monkeypatch):
     monkeypatch.setattr(_graphs, "capture", counted)
     if DEVICE == "cpu":
         monkeypatch.setattr(_graphs, "graph_pool", lambda: None)
-        monkeypatch.setattr(_graphs, "works_on", lambda device: True)
+        monkeypatch.setattr("skdice.fitting._choose.works_on", lambda device: True)
     return found
 
 
