@@ -1,4 +1,4 @@
-"""A fit as a function: prepare, choose, train, decide."""
+"""A fit as a function, prepare, choose, train, decide, and what it has learned as one value."""
 
 import copy
 import warnings
@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Lesson, Logits, Rows, Task
-from ._choose import choose, choose_again
-from ._fitted import FitResult, Fitted
+from ..tasks import Logits, Rows, Task, TrainingSet
+from ..text import TextReader
 from ._network import (
     Plan,
-    Stopped,
     history_of,
     join_members,
+    logits_of,
     mean_history,
     members_of,
     train_members,
 )
-from ._prepare import Prepared, prepare, shared_seed
+from ._plan import Prepared, choose, choose_again, prepare, shared_seed
 from ._settings import Settings, loss_values
 from .auto import Choice, table_of
 
@@ -40,6 +40,48 @@ _CHUNK_TEXTS = 64
 _LARGE_MEMORY = 30
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """What a fit has learned: all that predictions, saving and model cards go by.
+
+    Another decision makes another value, which shares the network: ``replace(fitted, task=...)``.
+    """
+
+    task: Task  # with its classes and the decision
+    reader: TextReader
+    net: TextNet  # all members in one; it predicts in net.predict_precision
+    loss: Loss  # with all parameters set
+    choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open
+    history: pd.DataFrame  # a row per epoch; of an ensemble, the mean of its members
+    best_epoch: int  # of the weights that were kept; of an ensemble, the latest one
+    negative_ratio: float | None  # None if every epoch had all texts
+    n_rows: int  # training rows with labels
+    n_unlabeled: int
+    feature_names: np.ndarray | None  # the columns of X, if it was a table with names
+    interrupted: bool  # whether an error ended the fit before its end
+
+    def logits(self, settings: Settings, runtime: str = "torch") -> Logits:
+        """Return the network as the task sees it.
+
+        Of the settings only ``batch_size`` and ``verbose`` count, which may change after a fit.
+        """
+        return logits_of(self.task, self.net, self.reader, settings, runtime)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitResult:
+    """How a fit ended: what was learned until then, and the error that ended it, if one did."""
+
+    fitted: Fitted
+    error: BaseException | None = None
+
+    def complete(self) -> Fitted:
+        """Return the fitted value; the error is raised if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self.fitted
 
 
 def fit(
@@ -136,11 +178,10 @@ def train(prepared: Prepared, plan: Plan) -> Trained:
 
 def _train_once(plan: Plan, members: Sequence[Any]) -> Trained:
     try:
-        return Trained(plan=plan, nets=train_members(plan, members))
-    except Stopped as stopped:
-        return Trained(plan=plan, nets=[stopped.net], error=stopped.error)
-    except (NotLearningError, NotFiniteError) as error:  # In another process.
-        return Trained(plan=plan, nets=[], error=error)
+        nets, error = train_members(plan, members)
+    except (NotLearningError, NotFiniteError) as raised:  # In another process.
+        return Trained(plan=plan, nets=[], error=raised)
+    return Trained(plan=plan, nets=nets, error=error)
 
 
 def decide(
@@ -167,21 +208,21 @@ def decide(
                 if name != "scheme_":
                     choices[name.removesuffix("_")] = Choice(value, f"It was tuned on {where}.")
             fitted = replace(fitted, task=tuned, choices=table_of(choices))
-        if missed := _missed(fitted, plan.settings, plan.sampled.lesson):
-            pace = plan.pace
-            warn_of_collapse(plan.settings, plan.loss, pace.lr, pace.max_epochs, missed)
+        if missed := _missed(fitted, plan.settings, plan.sampled.training_set):
+            schedule = plan.schedule
+            warn_of_collapse(plan.settings, plan.loss, schedule.lr, schedule.max_epochs, missed)
     except BaseException as error:
         return FitResult(fitted=replace(fitted, interrupted=True), error=error)
     return FitResult(fitted=fitted)
 
 
-def _missed(trained: Fitted, settings: Settings, lesson: Lesson) -> str | None:
+def _missed(trained: Fitted, settings: Settings, training_set: TrainingSet) -> str | None:
     """Say what the fitted network misses in all training texts."""
-    dataset, missed = lesson.dataset, None
+    dataset, missed = training_set.dataset, None
     task, logits = trained.task, trained.logits(settings)
     assert dataset.target is not None
     found = np.zeros(1, dtype=bool)
-    order = lesson.in_turn
+    order = training_set.in_turn
     for start in range(0, len(order), _CHUNK_TEXTS):
         part = dataset.take(order[start : start + _CHUNK_TEXTS])
         found = found | task.found(logits(part), part)
@@ -221,7 +262,7 @@ def out_of_fold_scores(
     n_folds: int = N_FOLDS,
     splits: Splits | None = None,
 ) -> list[Any]:
-    """Return what the decision is made on, for each row, by a network that has not seen it.
+    """Return the scores of each row by a network that has not seen it.
 
     The task has learned from all rows. Logits have its classes; those that a fold's network does
     not know get the lowest logit there is. There are ``n_folds``, fewer if there are not so many

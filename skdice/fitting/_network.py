@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,10 +45,10 @@ from ..nn import (
     train,
 )
 from ..tasks import ClassifyingPairs, Logits, Rows, Task
-from ..text import EncodedDataset, Reader
-from ._draw import Sampled
+from ..text import EncodedDataset, TextReader
+from ._draw import SampledTrainingSet
+from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
-from ._start import Start, start_pairs
 from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
@@ -63,7 +63,7 @@ MODULES: dict[str, type[TextModule]] = {
 
 
 @dataclass(frozen=True)
-class Pace:
+class Schedule:
     """How long and how fast a fit learns."""
 
     max_epochs: int
@@ -79,58 +79,24 @@ class Member(NamedTuple):
     rng: np.random.Generator
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """All that the training of a network depends on, but for its seed.
+    """All that the training of a network depends on, but for its seed."""
 
-    Attributes
-    ----------
-    task : Task
-        With what the rows say, and the decision as it is before it is tuned.
-    settings : Settings
-    reader : Reader
-    sampled : Sampled
-    loss : Loss
-    pace : Pace
-    precision : {"fp32", "bf16", "fp16"}
-    valid : Rows
-        Scored after every epoch; may be empty.
-    look_at : int or None
-        The epoch at whose end the training loss must have fallen.
-    description : str
-        What the progress bar calls the fit.
-    kind : str
-        What it calls one of several networks.
-    start : Start or None
-        Where the comparison of two texts begins.
-    choices : mapping of str to Choice
-        What was taken for each parameter that was left open.
-    cuda_graphs : bool
-        Whether steps are CUDA graphs, where the network masks padding.
-    """
-
-    task: Task
+    task: Task  # with what the rows say, and the decision as it is before it is tuned
     settings: Settings
-    reader: Reader
-    sampled: Sampled
+    reader: TextReader
+    sampled: SampledTrainingSet
     loss: Loss
-    pace: Pace
-    precision: str
-    valid: Rows
-    look_at: int | None = None
-    description: str = ""
-    kind: str = "member"
-    start: Start | None = None
-    choices: Mapping[str, Choice] = field(default_factory=dict)
-    cuda_graphs: bool = False
-
-
-class Stopped(Exception):
-    """Training ended by an error; ``net`` has the weights that it came to."""
-
-    def __init__(self, net: TextNet, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.net, self.error = net, error
+    schedule: Schedule
+    precision: str  # "fp32", "bf16" or "fp16"
+    valid: Rows  # scored after every epoch; may be empty
+    must_learn: bool  # whether a training loss that has not fallen at the end is an error
+    description: str  # what the progress bar calls the fit
+    kind: str  # what it calls one of several networks
+    initial: InitialWeights | None  # where the comparison of two texts begins
+    choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
+    cuda_graphs: bool  # whether steps are CUDA graphs, where the network masks padding
 
 
 def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
@@ -140,35 +106,35 @@ def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
     return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
 
 
-def train_members(plan: Plan, members: Sequence[Member]) -> list[TextNet]:
+def train_members(
+    plan: Plan, members: Sequence[Member]
+) -> tuple[list[TextNet], BaseException | None]:
     """Train the networks of an ensemble, in processes if joblib was told to.
 
-    If one is interrupted, :class:`Stopped` has the members that were finished, as one network; or
-    the one that was interrupted, if it was the first.
+    If an error ends one, it is returned with the members that were finished; or with the one that
+    was interrupted, if it was the first. An error in another process is raised.
     """
     # Processes that train together have to do the same things in the same order.
     has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
     in_processes = effective_n_jobs(None) > 1 and not has_threads
     if ranks_of(plan.settings).count == 1 and in_processes and len(members) > 1:
         fit = delayed(_train_elsewhere)
-        return list(Parallel()(fit(plan, member) for member in members))
+        return list(Parallel()(fit(plan, member) for member in members)), None
     nets: list[TextNet] = []
     for member in members:
-        try:
-            nets.append(train_member(plan, member))
-        except Stopped as stopped:
-            if nets:
-                raise Stopped(join_members(nets), stopped.error) from stopped.error
-            raise
-    return nets
+        net, error = train_member(plan, member)
+        if error is not None:
+            return nets or [net], error
+        nets.append(net)
+    return nets, None
 
 
 def _train_elsewhere(plan: Plan, member: Member) -> TextNet:
     """Train one network in another process, of which nothing is left if it is interrupted."""
-    try:
-        return train_member(plan, member)
-    except Stopped as stopped:
-        raise stopped.error from None
+    net, error = train_member(plan, member)
+    if error is not None:
+        raise error
+    return net
 
 
 def join_members(nets: Sequence[TextNet]) -> TextNet:
@@ -177,9 +143,9 @@ def join_members(nets: Sequence[TextNet]) -> TextNet:
     return nets[0]
 
 
-def train_member(plan: Plan, member: Member) -> TextNet:
-    """Train one network."""
-    task, settings = plan.task, plan.settings
+def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | None]:
+    """Train one network; return it as it came to be, and the error that ended its training."""
+    task, settings, error = plan.task, plan.settings, None
     ranks = ranks_of(settings)
     is_shown = bool(settings.verbose and ranks.is_first)
     callbacks = list(settings.callbacks or [])
@@ -194,7 +160,7 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         plan.reader,
         criterion=task.criterion(plan.loss),
         precision=plan.precision,
-        pace=plan.pace,
+        schedule=plan.schedule,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
@@ -212,8 +178,8 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                     f"the scores are those of each text by itself.",
                     stacklevel=5,
                 )
-            if state is None and plan.start is not None:
-                plan.start.apply(net.module_)
+            if state is None and plan.initial is not None:
+                plan.initial.apply(net.module_)
         if ranks.count > 1:
             ranks.copy_first(net.module_.state_dict().values())
             seed_generators(ranks.seed(member.seed), net.device)
@@ -223,25 +189,26 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                look_at=plan.look_at,
+                must_learn=plan.must_learn,
+                loss_of_constant=loss_of_constant(plan) if plan.must_learn else None,
                 checkpoint=checkpoint,
                 state=state,
             )
-        except BaseException as error:
-            raise Stopped(net, error) from error
+        except BaseException as caught:
+            error = caught
         finally:
             net.module_.merge_adapters()
-    return net
+    return net, error
 
 
 def make_net(
     task: Task,
     settings: Settings,
-    reader: Reader,
+    reader: TextReader,
     *,
     criterion: Any,
     precision: str,
-    pace: Pace,
+    schedule: Schedule,
     **more: Any,
 ) -> TextNet:
     """Return a network that is not initialised yet."""
@@ -262,11 +229,10 @@ def make_net(
         module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
-        module__config=None,
         **module,
-        lr=pace.lr,
-        head_lr=pace.head_lr,
-        max_epochs=pace.max_epochs,
+        lr=schedule.lr,
+        head_lr=schedule.head_lr,
+        max_epochs=schedule.max_epochs,
         batch_size=settings.batch_size,
         weight_decay=settings.weight_decay,
         warmup=settings.warmup,
@@ -279,8 +245,8 @@ def make_net(
 
 
 def begin_pairs(
-    task: ClassifyingPairs, settings: Settings, reader: Reader, rows: Rows, seed: int
-) -> Start | None:
+    task: ClassifyingPairs, settings: Settings, reader: TextReader, rows: Rows, seed: int
+) -> InitialWeights | None:
     """Return where the comparison of two texts begins; in all processes of a job, the same."""
     net = make_net(
         task,
@@ -288,21 +254,21 @@ def begin_pairs(
         reader,
         criterion=CrossEntropyLoss(),
         precision=resolve_precision(settings.precision, resolve_device(settings.device)),
-        pace=Pace(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
+        schedule=Schedule(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
         net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
-        start = start_pairs(
+        initial = regress_pairs(
             net, batcher, list(rows.X), task.targets(rows), weight, len(task.class_names)
         )
-    if start is None:
+    if initial is None:
         return None
-    share = torch.tensor(start.similarities.share, dtype=torch.float64)
+    share = torch.tensor(initial.similarities.share, dtype=torch.float64)
     ranks_of(settings).copy_first([share])
-    return replace(start, similarities=start.similarities._replace(share=float(share)))
+    return replace(initial, similarities=initial.similarities._replace(share=float(share)))
 
 
 def ranks_of(settings: Settings) -> Ranks:
@@ -312,12 +278,12 @@ def ranks_of(settings: Settings) -> Ranks:
 
 def make_batcher(
     dataset: EncodedDataset,
-    reader: Reader,
+    reader: TextReader,
     batch_size: int,
     net: TextNet | None = None,
     windows_per_text: int = 1,
 ) -> Batcher:
-    """Return what makes batches for a network, or for one that masks padding."""
+    """Return the batcher of a network, or of one that masks padding."""
     pads = net is None or net.pads
     tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
     if net is not None and not pads and net.module is PairModule:
@@ -328,34 +294,28 @@ def make_batcher(
 def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
-    """Return what draws the steps of an epoch."""
-    more = {"chain": _chain(plan.task, plan.sampled.lesson.dataset), "shift": _shift(plan)}
-    has_few_shapes = plan.cuda_graphs and net is not None and net.pads
-    return sampler_of(
-        plan.sampled,
-        plan.settings,
-        plan.reader,
-        rng,
-        ranks,
-        net,
-        has_few_shapes=has_few_shapes,
-        **more,
-    )
+    """Return the sampler of the steps of an epoch."""
+    more: dict[str, Any] = {
+        "chain": _chain(plan.task, plan.sampled.training_set.dataset),
+        "shift": _shift(plan),
+    }
+    more["has_few_shapes"] = plan.cuda_graphs and net is not None and net.pads
+    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 
 def sampler_of(
-    sampled: Sampled,
+    sampled: SampledTrainingSet,
     settings: Settings,
-    reader: Reader,
+    reader: TextReader,
     rng: np.random.Generator,
     ranks: Ranks,
     net: TextNet | None = None,
     **more: Any,
 ) -> StepSampler:
-    """Return what draws the steps of an epoch."""
-    lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
+    """Return the sampler of the steps of an epoch."""
+    training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
     return StepSampler(
-        make_batcher(lesson.dataset, reader, settings.batch_size, net, n_windows),
+        make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
         settings.batch_size * settings.accumulate,
         rng,
         ranks,
@@ -367,7 +327,7 @@ def sampler_of(
 
 
 def logits_of(
-    task: Task, net: TextNet, reader: Reader, settings: Settings, runtime: str = "torch"
+    task: Task, net: TextNet, reader: TextReader, settings: Settings, runtime: str = "torch"
 ) -> Logits:
     """Return a network as a task sees it: a function from encoded texts to logits."""
 
@@ -378,7 +338,9 @@ def logits_of(
         n_windows = task.head.windows_per_text
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
-            network = onnx_network(net.module_, runtime, reader.max_length)
+            network = onnx_network(
+                net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
+            )
             batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
@@ -406,11 +368,32 @@ def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _shift(plan: Plan) -> np.ndarray | None:
-    """Return what is added to the logits in training."""
-    shift, offset = plan.sampled.shift, plan.sampled.lesson.dataset.offset
+    """Return the shift of the logits in training."""
+    shift, offset = plan.sampled.shift, plan.sampled.training_set.dataset.offset
     if offset is None:
         return shift
     return offset if shift is None else offset + shift
+
+
+def loss_of_constant(plan: Plan) -> float | None:
+    """Return the cross-entropy of the same probabilities for all items, the shares of the labels.
+
+    It is None for other losses, and for items with several labels.
+    """
+    sampled, loss = plan.sampled, plan.task.criterion(plan.loss)
+    dataset = sampled.training_set.dataset
+    target = dataset.target
+    if target is None or target.ndim > 1 or type(loss) is not CrossEntropyLoss:
+        return None
+    share = np.ones(dataset.n_texts) if sampled.draw is None else sampled.draw.share
+    weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
+    if sampled.weight is not None:
+        weight = weight * sampled.weight
+    total: np.ndarray = np.bincount(target, weight, plan.task.head.n_outputs)
+    if loss.class_weight is not None:
+        total = total * np.asarray(loss.class_weight)
+    of_class = total[total > 0] / total.sum()
+    return float(-(of_class @ np.log(of_class)) * total.sum() / weight.sum())
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
@@ -451,12 +434,14 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
     parameters = learned_with(settings, without)
     if not isinstance(parameters["random_state"], int | np.integer):
         del parameters["random_state"]  # The seed that was drawn from it counts.
-    lesson = plan.sampled.lesson
+    training_set = plan.sampled.training_set
     return {
-        "parameters": digest([parameters, plan.pace, plan.precision, device, member.seed]),
+        "parameters": digest([parameters, plan.schedule, plan.precision, device, member.seed]),
         "base model": digest(base_model_digest(settings.model)),
         "package versions": digest(installed_versions()),
-        "training data": digest([plan.task, lesson.dataset.fingerprint, plan.loss, member.rng]),
+        "training data": digest(
+            [plan.task, training_set.dataset.fingerprint, plan.loss, member.rng]
+        ),
         "held-out data": digest(plan.valid),
     }
 

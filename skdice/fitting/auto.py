@@ -57,7 +57,7 @@ CONSTANTS = {
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "first_look": Constant(0.3, "share of the epochs after which the loss has fallen", RESULTS),
+    "judged_epochs": Constant(4, "epochs from which on a fit has to learn something", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
@@ -276,14 +276,13 @@ def choose_head_lr(
     return Choice(constant("new") * plain, "A new head has more to learn than the encoder.")
 
 
-def choose_first_look(facts: EpochFacts, max_epochs: int, is_open: bool) -> int | None:
-    """Look whether the loss has fallen after three tenths of the epochs, if the rate is open.
+def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
+    """Tell whether a fit that learned nothing is begun again: if its rate is open and it is long.
 
-    A head that begins trained has little to learn in its first epochs.
+    A head that begins trained has little to learn.
     """
-    epoch = math.ceil(constant("first_look") * max_epochs)
     begins_trained = facts.compares or facts.has_trained_head
-    return epoch if is_open and epoch > 1 and not begins_trained else None
+    return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
 
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:
@@ -376,7 +375,7 @@ def table_of(choices: Mapping[str, Choice]) -> pd.DataFrame:
 
 
 def capped(n_texts: np.ndarray, ratio: float) -> np.ndarray:
-    """Return how many texts of each group an epoch has: at most ratio times all before it."""
+    """Count the texts of each group in an epoch: at most ratio times all before it."""
     n_drawn = n_texts.copy()
     for i in range(1, len(n_texts)):
         if before := n_drawn[:i].sum():

@@ -104,15 +104,15 @@ class TagChain:
     ) -> Tensor:
         """Sum over all allowed sequences, forwards and backwards at once.
 
-        Probabilities are multiplied, and scaled to sum 1 after some words (the forward-backward
+        Probabilities are multiplied, and scaled to sum 1 after two words (the forward-backward
         algorithm, Rabiner 1989). So that no product of a few of them vanishes, a logit that lies
-        more than 127 below the highest of its word counts as 127 below it. A sentence that no
+        more than 212 below the highest of its word counts as 212 below it. A sentence that no
         allowed sequence can tag has the probabilities of its logits.
         """
         gap = accumulator(logits - logits.detach().amax(1, keepdim=True))
         tiny = torch.finfo(gap.dtype).tiny
-        # Numbers of float64 can be multiplied a few times before they have to be scaled.
-        n_unscaled = 4 if gap.dtype == torch.float64 else 1
+        # Numbers of float64 can be multiplied twice before they have to be scaled.
+        n_unscaled = 2 if gap.dtype == torch.float64 else 1
         lowest = 0.9 / (n_unscaled + 1) * math.log(tiny)
         # The value is cut off, the gradient is not.
         gap = gap + (gap.clamp_min(lowest) - gap).detach()

@@ -14,9 +14,9 @@ from .._parameters import check_number, not_allowed
 from ..exceptions import TruncationWarning
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
-from ..text import EncodedDataset, Reader, Similarities, active_reuse, encode_rows
+from ..text import EncodedDataset, Similarities, TextReader, active_reuse, encode_rows
 from ._goal import F1, Goal, tune_thresholds
-from ._rows import Labels, Rows
+from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
     PIPELINE,
@@ -24,10 +24,10 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     positives_first,
 )
 
@@ -37,31 +37,21 @@ _UNLIKELY = 0.03
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classifying(Task):
-    """The base of the classifiers' tasks.
+    """The base of the classifiers' tasks."""
 
-    Attributes
-    ----------
-    truncation : {"longest_first", "second", "error"}
-    pos_label : label or None
-        The positive one of two classes; None is the larger label.
-    cut : float, ndarray of shape (n_classes,) or None
-        Two classes: the log-odds of ``classes[1]`` above which it is predicted. Several classes: is
-        subtracted from the logits. Several labels: the logits above which they are predicted. None
-        is open.
-    classes : ndarray of shape (n_classes,)
-    is_multilabel : bool
-    """
-
-    truncation: str = "longest_first"
-    pos_label: Any = None
+    truncation: str = "longest_first"  # or "second", "error"
+    pos_label: Any = None  # the positive one of two classes; None is the larger label
     # A probability, of the positive one of two classes or of each label, until classes are known.
     threshold: float | None = None
+    # Two classes: the log-odds of classes[1] above which it is predicted. Several classes,
+    # (n_classes,): is subtracted from the logits. Several labels: the logits above which they are
+    # predicted.
     cut: Any = 0.0
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     is_multilabel: bool = False
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
-        return Labels(check_labels(y, len(rows)), None)
+    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
+        return ClassLabels(check_labels(y, len(rows)), None)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -106,7 +96,7 @@ class Classifying(Task):
         share = float(np.average(is_positive, weights=rows.weight))
         return LabelFacts(positive_share=share)
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         names = rows.y.names
         task = replace(
             self,
@@ -122,7 +112,7 @@ class Classifying(Task):
     def encode(
         self,
         rows: Sequence[tuple[str, ...]],
-        reader: Reader,
+        reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,
@@ -147,7 +137,7 @@ class Classifying(Task):
         return replace(dataset, target=target, weight=weight)
 
     def windows(
-        self, rows: Sequence[tuple[str, ...]], reader: Reader
+        self, rows: Sequence[tuple[str, ...]], reader: TextReader
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
         frame = reader.frame(self.info.n_texts)
@@ -163,7 +153,7 @@ class Classifying(Task):
         indices: np.ndarray = target.astype(np.int64)
         return indices
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         target = self.targets(rows)
         dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
         weight, background = dataset.text_weight, None
@@ -175,13 +165,9 @@ class Classifying(Task):
             group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
         if self.is_binary:
             background = 1 - self.positive
-        return Lesson(dataset, self.class_names, counts, background, self.is_binary, group=group)
-
-    def check_learned(self) -> None:
-        super().check_learned()
-        shape = () if self.is_binary else (len(self.classes),)
-        if np.shape(self.cut) != shape or np.isnan(self.cut).any():
-            raise ValueError(f"'cut' of the task is {self.cut!r:.200}")
+        return TrainingSet(
+            dataset, self.class_names, counts, background, self.is_binary, group=group
+        )
 
     @property
     def class_names(self) -> list[Any]:
@@ -213,7 +199,7 @@ class Classifying(Task):
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> float:
-        """Return what ``score`` is."""
+        """Return the metric of ``score``."""
         raise NotImplementedError
 
     def decision_values(self, logits: np.ndarray) -> np.ndarray:
@@ -233,11 +219,11 @@ class Classifying(Task):
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
         return self.labels_of(self.decision_values(logits), self.cut)
 
-    def row_logits(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> np.ndarray:
+    def row_logits(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> np.ndarray:
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
         return logits(self.encode(rows, reader)).astype(np.float64)
 
-    def known(self, labels: Labels) -> np.ndarray:
+    def known(self, labels: ClassLabels) -> np.ndarray:
         """Return labels to compare predictions with; they must be of the kind of the fit."""
         names = labels.names
         if len(labels.values) and (names is not None) != self.is_multilabel:
@@ -249,7 +235,7 @@ class Classifying(Task):
             check_known_columns(names.tolist(), self.class_names)
         return labels.values
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset, labels = self.encode(rows.X, reader, number=rows.number), self.known(rows.y)
 
         def validate(logits: Logits) -> float:
@@ -258,7 +244,7 @@ class Classifying(Task):
 
         return validate
 
-    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[np.ndarray]:
+    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[np.ndarray]:
         return list(self.row_logits(rows, reader, logits))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
@@ -271,7 +257,7 @@ class Classifying(Task):
             )
 
         def values(cut: Any) -> np.ndarray:
-            """Return what the goal makes of each label, or of the positive class."""
+            """Return the value of each label, or of the positive class."""
             is_predicted = self.labels_of(decision, cut)
             is_actual = labels
             if not self.is_multilabel:
@@ -306,17 +292,17 @@ class Classifying(Task):
         return f"never predicted {list_some(never)}" if never else None
 
     def label(
-        self, rows: Sequence[Any], reader: Reader, logits: Logits
-    ) -> list[tuple[Labels, np.ndarray]]:
+        self, rows: Sequence[Any], reader: TextReader, logits: Logits
+    ) -> list[tuple[ClassLabels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
         if self.is_multilabel:
             sure = expit(np.abs(found)).min(axis=1)
-            return [(Labels((found > 0).astype(np.int64), self.classes), sure)]
+            return [(ClassLabels((found > 0).astype(np.int64), self.classes), sure)]
         # The likeliest class alone would make a rare class rarer than it is.
         p = softmax(found, axis=1)
         p[p < _UNLIKELY] = 0
         names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
-        return [(Labels(name, None), of_class) for name, of_class in zip(names, p.T)]
+        return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         labels = self.known(self.read_y(y_true, y_pred))
@@ -371,15 +357,15 @@ class ClassifyingTexts(Classifying):
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
+    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
         if is_indicator(y):
-            return Labels(*check_indicator(y, len(rows)))
+            return ClassLabels(*check_indicator(y, len(rows)))
         return super().read_y(y, rows)
 
     def measure(self, y: Any) -> str:
         return "texts"
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         task = super().learn(rows, reader)
         return replace(task, metric_name="F1") if task.is_multilabel else task
 
@@ -394,13 +380,7 @@ class ClassifyingTexts(Classifying):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassifyingPairs(Classifying):
-    """A pair of texts gets a label.
-
-    Attributes
-    ----------
-    similarities : Similarities or None
-        What the texts share in characters, words and numbers, which gives a part of the logits.
-    """
+    """A pair of texts gets a label."""
 
     info = TaskInfo(
         name="pairs",
@@ -420,6 +400,7 @@ class ClassifyingPairs(Classifying):
         ),
     )
 
+    # What the texts share in characters, words and numbers, which gives a part of the logits.
     similarities: Similarities | None = None
 
     def read_X(self, X: Any) -> list[tuple[str, str]]:
@@ -428,7 +409,7 @@ class ClassifyingPairs(Classifying):
     def encode(
         self,
         rows: Sequence[tuple[str, ...]],
-        reader: Reader,
+        reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,
@@ -440,11 +421,6 @@ class ClassifyingPairs(Classifying):
 
     def measure(self, y: Any) -> str:
         return "pairs"
-
-    def check_learned(self) -> None:
-        super().check_learned()
-        if self.similarities is not None:
-            self.similarities.check(len(self.classes))
 
     @property
     def head(self) -> HeadSpec:

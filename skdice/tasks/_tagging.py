@@ -15,8 +15,8 @@ from ..text import (
     SHAPES,
     EncodedDataset,
     Entity,
-    Reader,
     TagDecoder,
+    TextReader,
     allowed_transitions,
     are_characters,
     are_chunk_tags,
@@ -35,28 +35,20 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     positives_first,
-    shared_pieces,
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WordTask(Task):
-    """The base of the tasks that find tags or entities in sentences of words.
+    """The base of the tasks that find tags or entities in sentences of words."""
 
-    Attributes
-    ----------
-    splitter : {"words", "characters"}
-        How raw texts are split: as the training sentences were.
-    cut_words : list of str
-        Words of the training sentences that the splitter "words" would cut.
-    """
-
-    splitter: str = "words"
+    splitter: str = "words"  # of raw texts: "words" or "characters", as in training
+    # Words of the training sentences that the splitter "words" would cut.
     cut_words: list[str] = field(default_factory=list)
 
     def read_X(self, X: Any) -> list[list[str]]:
@@ -74,25 +66,7 @@ class WordTask(Task):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tagging(WordTask):
-    """Every word of a sentence gets a tag.
-
-    Attributes
-    ----------
-    stride : int or None
-        Pieces that neighbouring windows share; a quarter of the window if None.
-    decode : {"constrained", "argmax"}
-    crf : bool or None
-        Whether the tags of a sentence are scored together; None is open.
-    word_shapes : bool or None
-        Whether the network gets the shape of each word as its token type; None is open.
-    bias : float or dict of label to float
-        Added to the logit of "O".
-    threshold : float or dict of label to float
-        Entities with a lower score are dropped.
-    classes : ndarray of shape (n_classes,), object
-    scheme : str or None
-        The scheme of chunk tags.
-    """
+    """Every word of a sentence gets a tag."""
 
     info = TaskInfo(
         name="tagging",
@@ -113,14 +87,15 @@ class Tagging(WordTask):
         ),
     )
 
-    stride: int | None = None
-    decode: str = "constrained"
-    crf: bool | None = None
+    stride: int | None = None  # pieces that windows share; a quarter of the window if None
+    decode: str = "constrained"  # or "argmax"
+    crf: bool | None = None  # whether the tags of a sentence are scored together; None is open
+    # Whether the network gets the shape of each word as its token type; None is open.
     word_shapes: bool | None = None
-    bias: float | dict[str, float] = 0.0
-    threshold: float | dict[str, float] = 0.0
+    bias: float | dict[str, float] = 0.0  # added to the logit of "O"
+    threshold: float | dict[str, float] = 0.0  # entities with a lower score are dropped
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
-    scheme: str | None = None
+    scheme: str | None = None  # of chunk tags
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
         return check_tags(y, rows)
@@ -162,20 +137,26 @@ class Tagging(WordTask):
             share_of_names=names,
         )
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         classes = sorted({tag for row in rows.y for tag in row})
-        frame = reader.frame(1)
+        capacity = reader.max_length - reader.frame(1).n_special
+        stride = capacity // 4 if self.stride is None else int(self.stride)
+        if stride >= capacity:
+            raise ValueError(
+                f"The 'stride' parameter of {self.owner} must be smaller than the {capacity} "
+                f"pieces of text in a window. Got {self.stride!r} instead."
+            )
         return replace(
             self.with_splitter(rows.X),
             classes=np.array(classes, dtype=object),  # A numpy str loses trailing NULs.
             scheme=infer_scheme(rows.y) if are_chunk_tags(classes) else None,
-            stride=shared_pieces(self.owner, self.stride, reader.max_length, frame),
+            stride=stride,
         )
 
     def encode(
         self,
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
+        reader: TextReader,
         tags: Sequence[Sequence[str]] | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedDataset:
@@ -193,14 +174,14 @@ class Tagging(WordTask):
         )
         return replace(dataset, target=target, weight=weight)
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         dataset = self.encode(rows.X, reader, rows.y, rows.weight)
         target, background = dataset.target, self.background
         assert target is not None
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
         group = None if background is None else positives_first(dataset, target != background)
-        return Lesson(dataset, self.class_names, counts, background, binary=False, group=group)
+        return TrainingSet(dataset, self.class_names, counts, background, binary=False, group=group)
 
     @property
     def class_names(self) -> list[str]:
@@ -256,7 +237,7 @@ class Tagging(WordTask):
         counts = count_rows("tags" if self.scheme is None else "entities", y_true, y_pred)
         return counts.of_all_rows(weight)["f1"]
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset = self.encode(rows.X, reader)
 
         def validate(logits: Logits) -> float:
@@ -266,7 +247,7 @@ class Tagging(WordTask):
         return validate
 
     def scores(
-        self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
+        self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[np.ndarray]:
         dataset = self.encode(rows, reader)
         return np.split(logits(dataset), dataset.item_offsets[1:-1])
@@ -321,7 +302,7 @@ class Tagging(WordTask):
         return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
 
     def label(
-        self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
+        self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[tuple[list[list[str]], np.ndarray]]:
         dataset, decoder = self.encode(rows, reader), self.decoder
         found = logits(dataset)

@@ -24,7 +24,7 @@ _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialWeights:
     """Where the comparison of two texts begins.
 
     Attributes
@@ -54,14 +54,14 @@ class Start:
                 module.comparison.bias.copy_(torch.from_numpy(self.bias))
 
 
-def start_pairs(
+def regress_pairs(
     net: TextNet,
     batcher: Batcher,
     pairs: list[tuple[str, str]],
     target: np.ndarray,
     weight: np.ndarray,
     n_classes: int,
-) -> Start | None:
+) -> InitialWeights | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
@@ -83,7 +83,7 @@ def start_pairs(
 
     Returns
     -------
-    Start or None
+    InitialWeights or None
         None if a class is missing or the states are not finite: training says so.
     """
     weight = weight / min(1.0, weight[weight > 0].mean())
@@ -111,8 +111,8 @@ def start_pairs(
     choice = choose_similarities(facts)
     similarities = similarities._replace(share=round(1 - choice.value, 2))
     if not facts.is_informed:
-        return Start(None, None, similarities, choice)
-    return Start(slope, bias, similarities, choice)
+        return InitialWeights(None, None, similarities, choice)
+    return InitialWeights(slope, bias, similarities, choice)
 
 
 def _judge(
@@ -123,7 +123,7 @@ def _judge(
     balanced: np.ndarray,
     fewest: int,
 ) -> PairFacts:
-    """Return what both regressions say of pairs in folds that they have not seen."""
+    """Score both regressions on pairs in folds that they have not seen."""
     folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
     of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
     scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, target, weight)
@@ -192,7 +192,7 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
-    """Return what the two texts of some rows have in common, before anything is learned."""
+    """Compare the two texts of some rows, before anything is learned."""
     module = net.module_.eval()
     found: list[Any] = [None] * len(rows)
     place = {row: i for i, row in enumerate(rows.tolist())}
