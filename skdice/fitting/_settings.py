@@ -178,8 +178,8 @@ depend slightly on the other texts in the batch. ``benchmarks`` compares the run
 its validation and tuning, always uses torch, and so do predictions after an interrupted fit.
 """
 _VERBOSE = """
-0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show their
-progress and the time left: in a bar or, if stderr is no terminal, in a line every half minute.
+0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show a bar; if
+stderr is no terminal, a fit writes a line an epoch.
 """
 _RANDOM_STATE = """
 Seed of everything random in a fit. The global generators are not changed; fits in threads run one

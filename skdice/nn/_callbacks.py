@@ -1,44 +1,22 @@
-"""Which callbacks of skorch a fit takes, and how they end it."""
+"""Which callbacks of skorch a fit takes, and which of them may change what is learned."""
 
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from skorch.callbacks import (
     BatchScoring,
     Callback,
     EpochScoring,
-    EpochTimer,
     InputShapeSetter,
     LoadInitState,
     LRScheduler,
-    MlflowLogger,
-    NeptuneLogger,
     PassthroughScoring,
-    PrintLog,
-    ProgressBar,
-    SacredLogger,
-    TensorBoard,
     TrainEndCheckpoint,
     WandbLogger,
 )
 
 from .._digest import digest
 
-# They change nothing of a fit; a class that is derived from one may.
-_WATCHERS = (
-    EpochTimer,
-    MlflowLogger,
-    NeptuneLogger,
-    PrintLog,
-    ProgressBar,
-    SacredLogger,
-    TensorBoard,
-    TrainEndCheckpoint,
-    WandbLogger,
-)
 _SCORES = (
     "texts are no arrays that skorch could score. With validation rows a fit has the estimator's "
     "metric of every epoch (history_['valid_score']); for another one, predict in a callback of "
@@ -93,9 +71,12 @@ def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
 
 def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
     """Return callbacks with their names, by default those of their classes; none of no list."""
+    given = callbacks if isinstance(callbacks, list | tuple) else ()
     return [
-        callback if _is_named(callback) else (type(callback).__name__, callback)
-        for callback in (callbacks if isinstance(callbacks, list | tuple) else ())
+        part
+        if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)
+        else (type(part).__name__, part)
+        for part in given
     ]
 
 
@@ -107,7 +88,9 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
     """
     digests = []
     for name, callback in named_callbacks(callbacks):
-        if type(callback) in _WATCHERS or getattr(callback, "only_watches", False):
+        kind = type(callback)  # A class that is derived from a logger may change something.
+        is_logger = kind.__module__ == "skorch.callbacks.logging" or kind is TrainEndCheckpoint
+        if is_logger or getattr(callback, "only_watches", False):
             continue
         try:
             digests.append(digest(callback))
@@ -118,29 +101,3 @@ def digests_of_trainers(callbacks: Any) -> list[str]:
                 f"so: only_watches = True. Else name that attribute with a final '_'."
             ) from error
     return digests
-
-
-def _is_named(callback: Any) -> bool:
-    return isinstance(callback, tuple) and len(callback) == 2 and isinstance(callback[0], str)
-
-
-class CtrlC(KeyboardInterrupt):
-    """From the keyboard, not from a callback that ends a fit as skorch's do."""
-
-
-@contextmanager
-def ctrl_c_told_apart() -> Iterator[None]:
-    """Raise :class:`CtrlC` for Ctrl-C inside the block, as far as Python's own handler is set."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _raise_ctrl_c)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _raise_ctrl_c(*args: Any) -> None:
-    raise CtrlC

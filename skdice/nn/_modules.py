@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from ..text import Frame
 from ._adapters import add_adapters
 from ._batching import Batch
-from ._freezing import freeze
-from ._loading import load_transformer, replace_token_types, takes_token_types
+from ._loading import freeze, load_transformer, replace_token_types, takes_token_types
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
@@ -104,23 +103,15 @@ class TextModule(nn.Module):
         types = token_type_ids
         if self._has_own_types and self.training:
             types = types * (torch.rand(len(types), 1, device=types.device) >= _UNTOLD)
-        output = self.read(self.transformer, input_ids, attention_mask, types)
-        logits = self._item_logits(output, row, column).float()
-        of_rows = self.row_logits(input_ids, attention_mask, prepared)
-        if of_rows is not None:
-            logits = logits + of_rows[row]
+        output = self._read(self.transformer, input_ids, attention_mask, types)
+        texts = {"input_ids": input_ids, "attention_mask": attention_mask, **prepared}
+        logits = self._item_logits(output, row, column, texts).float()
         if not self.members:
             return logits
         args = (input_ids, attention_mask, token_type_ids, row, column)
         return self._mean([logits, *(member(*args, **prepared) for member in self.members)])
 
-    def row_logits(
-        self, input_ids: Tensor, attention_mask: Tensor | None, prepared: Batch | None = None
-    ) -> Tensor | None:
-        """Return what is added to the logits of each row, float32, if anything is."""
-        return None
-
-    def read(
+    def _read(
         self, network: Any, input_ids: Tensor, attention_mask: Tensor | None, types: Tensor
     ) -> Any:
         """Return the output of the transformer or of its encoder, which may take token types."""
@@ -173,8 +164,8 @@ class TextModule(nn.Module):
             self.load_state_dict(weights, strict=False)
             self.has_new_head = not weights
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        """Pick the logits of the items from the output of the transformer."""
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        """Pick the logits of the items from the output of the transformer, which read ``texts``."""
         raise NotImplementedError
 
     def train(self, mode: bool = True) -> "TextModule":
@@ -207,7 +198,7 @@ class TokenModule(TextModule):
 
     auto_class = "AutoModelForTokenClassification"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = output.logits[row, column]
         return logits
 
@@ -217,7 +208,7 @@ class SequenceModule(TextModule):
 
     auto_class = "AutoModelForSequenceClassification"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = output.logits[row]
         return logits
 
@@ -244,27 +235,21 @@ class PairModule(SequenceModule):
         self.register_buffer("share", torch.ones(()))
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
-        logits = super()._item_logits(output, row, column)
-        return logits if self._frames is None else logits * self.share
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
+        logits: Tensor = output.logits[row]
+        if self._frames is None:
+            return logits
+        if _PREPARED[0] not in texts:
+            texts = self._texts(texts["input_ids"], texts["attention_mask"])
+        compared = self.comparison(self.dropout(self.compare(texts))).float() * self.share
+        logits = (logits * self.share).float() + compared[row]
+        return logits
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch with each text of each pair alone: its pieces, mask and token types."""
         if self._frames is None:
             return batch
         return batch | self._texts(batch["input_ids"], batch["attention_mask"])
-
-    def row_logits(
-        self, input_ids: Tensor, attention_mask: Tensor | None, prepared: Batch | None = None
-    ) -> Tensor | None:
-        """Return the logits of the comparison, if it can be seen where the second text begins."""
-        if self._frames is None:
-            return None
-        if not prepared:
-            assert attention_mask is not None
-            prepared = self._texts(input_ids, attention_mask)
-        logits: Tensor = self.comparison(self.dropout(self.compare(prepared)))
-        return logits.float() * self.share
 
     def compare(self, prepared: Batch) -> Tensor:
         """Return what the two texts of each row have in common, (n_rows, 2 * hidden_size)."""
@@ -277,16 +262,7 @@ class PairModule(SequenceModule):
         return torch.cat([(u - v).abs(), u * v], dim=1)
 
     def _texts(self, input_ids: Tensor, attention_mask: Tensor) -> Batch:
-        """Return what :meth:`compare` takes."""
-        places = self._places(input_ids, attention_mask)
-        return {
-            f"{text}_{what}": tensor
-            for text, place in zip(_TEXTS, places)
-            for what, tensor in zip(_OF_TEXT, self._alone(input_ids, *place))
-        }
-
-    def _places(self, input_ids: Tensor, attention_mask: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return the first piece and the number of pieces of each text, of shape (n_rows,)."""
+        """Return what :meth:`compare` takes; the second text begins after the first separator."""
         assert self._frames is not None
         before, between, after = map(len, self._frames.two.special)
         first = attention_mask.argmax(1) + before
@@ -295,10 +271,12 @@ class PairModule(SequenceModule):
         middle = is_separator.long().argmax(1)
         second = middle + between
         end = first - before + attention_mask.sum(1) - after
-        return [
-            (first, (middle - first).clamp(min=0)),
-            (second, (end - second).clamp(min=0)),
-        ]
+        places = (first, (middle - first).clamp(min=0)), (second, (end - second).clamp(min=0))
+        return {
+            f"{text}_{what}": tensor
+            for text, place in zip(_TEXTS, places)
+            for what, tensor in zip(_OF_TEXT, self._alone(input_ids, *place))
+        }
 
     def _alone(
         self, input_ids: Tensor, first: Tensor, length: Tensor
@@ -327,7 +305,7 @@ class PairModule(SequenceModule):
 
     def _mean_state(self, pieces: Tensor, mask: Tensor | None, types: Tensor) -> Tensor:
         """Return the mean of the states of each row, as long as the root of their number."""
-        output = self.read(self.transformer.base_model, pieces, mask, types)
+        output = self._read(self.transformer.base_model, pieces, mask, types)
         states = output.last_hidden_state.float()
         if mask is None:
             mean: Tensor = states.mean(1)
@@ -342,7 +320,7 @@ class SpanModule(TextModule):
 
     auto_class = "AutoModelForQuestionAnswering"
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         start, end = output.start_logits[row, column], output.end_logits[row, column]
         return torch.stack([start, end], dim=1)
 
@@ -367,7 +345,7 @@ class QueryModule(TextModule):
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)
 
-    def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
+    def _item_logits(self, output: Any, row: Tensor, column: Tensor, texts: Any) -> Tensor:
         logits: Tensor = self.head(self.dropout(output.last_hidden_state[row, column]))
         return logits
 

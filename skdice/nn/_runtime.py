@@ -26,8 +26,6 @@ RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # Between two fits, a process may evaluate on its own while the others wait.
 _TIMEOUT = timedelta(minutes=30)
-# The number of this process and how many there were, when it left its job.
-_left: tuple[int, int] | None = None
 
 
 def resolve_device(device: str) -> str:
@@ -61,13 +59,14 @@ def resolve_precision(precision: str, device: str) -> str:
     kind = torch.device(device).type
     if kind == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
-    return "bf16" if kind == "cpu" and _cpu_has_bf16() else "fp32"
-
-
-def _cpu_has_bf16() -> bool:
-    """Whether the CPU has instructions for bf16, as far as torch knows."""
     known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))
+    has_bf16 = any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))
+    return "bf16" if kind == "cpu" and has_bf16 else "fp32"
+
+
+def works_on(device: str) -> bool:
+    """Whether a device can hold CUDA graphs."""
+    return torch.device(device).type == "cuda" and torch.version.cuda is not None
 
 
 def autocast(precision: str, device: str) -> Any:
@@ -209,21 +208,6 @@ class Ranks:
                     f"rows to every process; they share out the work by themselves."
                 )
 
-    @contextmanager
-    def left_on_error(self, *alike: type[BaseException]) -> Iterator[None]:
-        """Leave the job if the block raises an error, but for those that all raise alike."""
-        try:
-            yield
-        except alike:
-            raise
-        except BaseException:
-            global _left
-            # With NCCL it might wait for them; there the launcher ends them.
-            if self.count > 1 and torch.distributed.get_backend() == "gloo":
-                _left = (self.index, self.count)
-                torch.distributed.destroy_process_group()
-            raise
-
     def _send(self, tensors: Iterable[Tensor], collective: Callable[[Tensor], Any]) -> None:
         """Replace tensors by what comes of them, those of one type together."""
         by_type: dict[torch.dtype, list[Tensor]] = {}
@@ -255,10 +239,6 @@ def current_ranks(device: str) -> Ranks:
     index, count = _job()
     if count == 1:
         return ALONE
-    if _left is not None:
-        raise RuntimeError(
-            "This process has left its job after an error in another fit. Start the job again."
-        )
     where = torch.device(device)
     if where.type == "cuda" and where.index is not None:
         raise ValueError(
@@ -289,7 +269,7 @@ def _job() -> tuple[int, int]:
     from joblib.parallel import get_active_backend
 
     is_worker = get_active_backend()[0].nesting_level
-    index, count = _left or (0, 1)
+    index, count = 0, 1
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         index, count = torch.distributed.get_rank(), torch.distributed.get_world_size()
     elif "RANK" in os.environ:

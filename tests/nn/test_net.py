@@ -9,7 +9,7 @@ from transformers import get_scheduler
 
 from skdice.losses import CrossEntropyLoss, DiceLoss
 from skdice.nn import StepSampler, TextNet, TokenModule, _net, seeded, train
-from skdice.nn._guard import FiniteGuard
+from skdice.nn._net import FiniteGuard
 
 from ..spies import Spy, stop
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
