@@ -38,35 +38,40 @@ def check_callbacks(callbacks: Sequence[Any] | None, validates: bool) -> None:
             f"callbacks must be None or a list of callbacks. Got {callbacks!r} instead."
         )
     for _, callback in named_callbacks(callbacks):
-        name = type(callback).__name__
         if not isinstance(callback, Callback):
             raise ValueError(
                 f"callbacks takes objects of skorch's Callback, each by itself or as (name, "
                 f"object). Got {callback!r} instead."
             )
-        for kind, reason in _REFUSED.items():
-            if isinstance(callback, kind):
-                raise ValueError(f"callbacks cannot have {name}: {reason}.")
-        if isinstance(callback, WandbLogger) and callback.save_model:
-            raise ValueError(
-                f"callbacks cannot have {name} with save_model=True, which looks for a validation "
-                f"loss: use save_model=False, and save_pretrained after the fit."
-            )
-        if isinstance(callback, PassthroughScoring) and not callback.on_train:
-            raise ValueError(
-                f"callbacks cannot have {name} with on_train=False, as the batches that a fit "
-                f"records are those of training: use on_train=True."
-            )
-        monitor = getattr(callback, "monitor", None)
-        if monitor in ("valid_loss", "valid_loss_best") or (
-            not validates and monitor in ("valid_score", "valid_score_best")
-        ):
-            raise ValueError(
-                f"callbacks cannot have {name} with monitor={monitor!r}: a fit records train_loss "
-                f"and, with validation rows, valid_score (larger is better), and whether they are "
-                f"the best so far (train_loss_best, valid_score_best). This one has "
-                f"{'' if validates else 'no '}validation rows."
-            )
+        if objection := _objection(callback, validates):
+            raise ValueError(f"callbacks cannot have {type(callback).__name__}{objection}.")
+
+
+def _objection(callback: Callback, validates: bool) -> str | None:
+    """Return why a callback could not do its work, and what to do."""
+    for kind, reason in _REFUSED.items():
+        if isinstance(callback, kind):
+            return f": {reason}"
+    if isinstance(callback, WandbLogger) and callback.save_model:
+        return (
+            " with save_model=True, which looks for a validation loss: use save_model=False, and "
+            "save_pretrained after the fit"
+        )
+    if isinstance(callback, PassthroughScoring) and not callback.on_train:
+        return (
+            " with on_train=False, as the batches that a fit records are those of training: use "
+            "on_train=True"
+        )
+    monitor = getattr(callback, "monitor", None)
+    needs_rows = monitor in ("valid_score", "valid_score_best") and not validates
+    if needs_rows or monitor in ("valid_loss", "valid_loss_best"):
+        return (
+            f" with monitor={monitor!r}: a fit records train_loss and, with validation rows, "
+            f"valid_score (larger is better), and whether they are the best so far "
+            f"(train_loss_best, valid_score_best). This one has {'' if validates else 'no '}"
+            f"validation rows"
+        )
+    return None
 
 
 def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:

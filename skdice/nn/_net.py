@@ -28,10 +28,9 @@ from typing import Any
 import numpy as np
 import torch
 from skorch import NeuralNet
-from skorch.callbacks import EpochTimer, LRScheduler
+from skorch.callbacks import EpochTimer
 from skorch.utils import TeeGenerator
 from torch import Tensor
-from torch.optim.lr_scheduler import LambdaLR
 
 from ..losses import Loss, SumsMemory
 from ._accumulation import accumulate_gradient, sums_of
@@ -103,7 +102,7 @@ class TextNet(NeuralNet):
 
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
-        return [("epoch_timer", EpochTimer()), ("schedule", LinearSchedule())]
+        return [("epoch_timer", EpochTimer())]
 
     def initialize_criterion(self) -> "TextNet":
         """Copy the loss to the device, with its class weights."""
@@ -131,6 +130,20 @@ class TextNet(NeuralNet):
             fused=torch.device(self.device).type in ("cpu", "cuda"),
         )
         return self
+
+    def _set_rates(self, n_done: int) -> None:
+        """Raise the rates step by step for the ``warmup``, and lower them to 0 at the end.
+
+        That is the schedule "linear" of transformers.
+        """
+        n_steps = len(self.sampler_) * self.max_epochs
+        is_count = isinstance(self.warmup, numbers.Integral)
+        n_warmup = int(self.warmup) if is_count else round(self.warmup * n_steps)
+        share = max(0, n_steps - n_done) / max(1, n_steps - n_warmup)
+        if n_done < n_warmup:
+            share = n_done / n_warmup
+        for group in self.optimizer_.param_groups:
+            group["lr"] = group["initial_lr"] * share
 
     def get_dataset(self, X: Any, y: Any = None) -> Any:
         """Return the data as they are: they make batches themselves."""
@@ -184,6 +197,8 @@ class TextNet(NeuralNet):
         self.sampler_: Any = X
         self.shift_ = None if X.shift is None else torch.from_numpy(X.shift).to(self.device)
         self.initialize_optimizer()  # Of the parameters as they are now.
+        for group in self.optimizer_.param_groups:
+            group["initial_lr"] = group["lr"]
         kind = torch.device(self.device).type
         self.scaler_: Any = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
@@ -232,6 +247,8 @@ class TextNet(NeuralNet):
         callbacks = [callback for _, callback in named_callbacks(self.callbacks)]
         reads_losses = not all(isinstance(callback, FitProgress) for callback in callbacks)
         groups = self.optimizer_.param_groups
+        n_done = sum(row.get(f"{prefix}_batch_count", 0) for row in self.rows_of_run)
+        self._set_rates(n_done)
         history.record("lr", groups[0]["lr"])
         history.record("n_texts", iterator.n_texts)
         for step in iterator:
@@ -239,6 +256,7 @@ class TextNet(NeuralNet):
             rates.append(groups[0]["lr"])
             outcome = step_fn(step, **fit_params)
             losses.append(outcome["loss"])
+            self._set_rates(n_done + len(losses))
             if reads_losses:  # A GPU is waited for.
                 history.record_batch(f"{prefix}_loss", losses[-1].item())
                 history.record_batch(f"{prefix}_batch_size", 1)
@@ -304,19 +322,17 @@ class TextNet(NeuralNet):
             self.share_.fill_(self.memory_.advance())
 
     def _logits_of_loss(self, batch: Batch) -> Tensor:
-        """Return what the loss is computed of: logits, or the log-probabilities of a chain."""
-        logits = self.module_logits(batch)
+        """Return what the loss is computed of: logits, or the log-probabilities of a chain.
+
+        The batch is on the device.
+        """
+        with autocast(self.precision, self.device):
+            logits: Tensor = self.module_(**module_inputs(batch))
         if self.sampler_.chain is not None:
             logits = self.sampler_.chain.train(logits, batch)
         if self.shift_ is None:
             return logits
         return logits + (self.shift_ if self.shift_.ndim == 1 else self.shift_[batch["item"]])
-
-    def module_logits(self, batch: Batch) -> Tensor:
-        """Return the logits of a batch on the device, in the precision of training."""
-        with autocast(self.precision, self.device):
-            logits: Tensor = self.module_(**module_inputs(batch))
-        return logits
 
     # -- predictions -------------------------------------------------------------------------------
 
@@ -362,35 +378,6 @@ class TextNet(NeuralNet):
     def send(self, batch: Batch) -> Batch:
         """Return a batch on the device, prepared for the module."""
         return to_device(self.module_.prepare(batch), self.device)
-
-
-class LinearSchedule(LRScheduler):
-    """Raises the rates of a net step by step for its ``warmup``, and lowers them to 0 at its end.
-
-    That is ``transformers.get_scheduler("linear")``, without the libraries that it imports. How
-    many steps there are is known when the training begins, and how many are done is in the history.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(LambdaLR, event_name=None, step_every="batch")
-
-    def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
-        n_steps = len(X) * net.max_epochs
-        is_count = isinstance(net.warmup, numbers.Integral)
-        n_warmup = int(net.warmup) if is_count else round(net.warmup * n_steps)
-
-        def rate(step: int) -> float:
-            if step < n_warmup:
-                return step / n_warmup
-            return float(max(0, n_steps - step) / max(1, n_steps - n_warmup))
-
-        for group in net.optimizer_.param_groups:
-            group.setdefault("initial_lr", group["lr"])
-        n_done = sum(row["train_batch_count"] for row in net.rows_of_run)
-        self.lr_scheduler_: Any = LambdaLR(net.optimizer_, rate, last_epoch=n_done - 1)
-
-    def on_train_end(self, net: Any, **kwargs: Any) -> None:
-        self.lr_scheduler_ = None  # It holds the optimizer.
 
 
 class FiniteGuard:

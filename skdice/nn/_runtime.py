@@ -134,6 +134,18 @@ class LostProcessError(RuntimeError):
     """Another process of the job ended, or did not answer for long."""
 
 
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Raise a LostProcessError if the other processes do not answer inside the block."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise LostProcessError(
+            "Another process of this job ended or does not answer; what it says is in its own "
+            "output. Start the job again."
+        ) from error
+
+
 @dataclass(frozen=True)
 class Ranks:
     """The processes that train one network together; ``device`` is where what is sent has to be."""
@@ -173,39 +185,29 @@ class Ranks:
         self.add_up([total])
         return total
 
-    def stack(self, tensor: Tensor) -> Tensor:
-        """Return the tensors of all processes, of shape (count, *shape)."""
-        stacked = tensor.new_zeros((self.count, *tensor.shape))
-        stacked[self.index] = tensor
-        self.add_up([stacked])
-        return stacked
-
-    def place(self, n_rows: int) -> tuple[slice, int]:
-        """Return where the rows of this process are among those of all, and how many these are."""
-        counts = self.stack(torch.tensor(n_rows))
-        stop = int(counts[: self.index + 1].sum())
-        return slice(stop - n_rows, stop), int(counts.sum())
-
-    def join(self, rows: Tensor, place: slice, n_rows: int) -> Tensor:
-        """Return the rows of all processes one after the other, from those at this one's place."""
+    def gather(self, value: Any) -> list[Any]:
+        """Return what each of the processes has; tensors have to lie on the CPU."""
         if self.count == 1:
-            return rows
-        joined = rows.new_zeros((n_rows, *rows.shape[1:]))
-        joined[place] = rows
-        self.add_up([joined])
-        return joined
+            return [value]
+        values = [None] * self.count
+        with _answered():
+            torch.distributed.all_gather_object(values, value)
+        return values
+
+    def join(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes one after the other."""
+        return rows if self.count == 1 else torch.cat(self.gather(rows.cpu())).to(rows.device)
 
     def compare(self, digests: Mapping[str, str]) -> None:
         """Raise a ValueError in all processes if digests differ from those of the first."""
-        own = np.array([int(value, 16) for value in digests.values()], dtype=np.uint64)
-        found = self.stack(torch.from_numpy(own.view(np.int64)))
-        for rank, differs in enumerate((found != found[0]).tolist()):
-            if any(differs):
-                names = ", ".join(name for name, is_other in zip(digests, differs) if is_other)
+        first, *others = self.gather(dict(digests))
+        for rank, found in enumerate(others, start=1):
+            if names := [name for name, value in found.items() if value != first[name]]:
                 raise ValueError(
                     f"The {self.count} processes of a job must fit the same rows with the same "
-                    f"parameters, but unlike process 0, process {rank} has other {names}. Give all "
-                    f"rows to every process; they share out the work by themselves."
+                    f"parameters, but unlike process 0, process {rank} has other "
+                    f"{', '.join(names)}. Give all rows to every process; they share out the work "
+                    f"by themselves."
                 )
 
     def _send(self, tensors: Iterable[Tensor], collective: Callable[[Tensor], Any]) -> None:
@@ -215,13 +217,8 @@ class Ranks:
             by_type.setdefault(tensor.dtype, []).append(tensor.detach())
         for group in by_type.values():
             flat = torch.cat([tensor.flatten() for tensor in group]).to(self.device)
-            try:
+            with _answered():
                 collective(flat)
-            except RuntimeError as error:
-                raise LostProcessError(
-                    "Another process of this job ended or does not answer; what it says is in its "
-                    "own output. Start the job again."
-                ) from error
             parts = flat.split([tensor.numel() for tensor in group])
             torch._foreach_copy_(group, [part.view(t.shape) for t, part in zip(group, parts)])
 

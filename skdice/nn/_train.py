@@ -178,7 +178,7 @@ class _Run(Callback):
         if not is_over:
             state |= {name: getattr(net, name).state_dict() for name in _PARTS}
             state["rng"] = json.dumps(net.sampler_.rng.bit_generator.state)
-            state["torch_rng"] = [net.ranks_.stack(part) for part in generator_states(net.device)]
+            state["torch_rng"] = [net.ranks_.gather(part) for part in generator_states(net.device)]
         return state
 
 
@@ -189,7 +189,7 @@ class _EndOfEpoch(Callback):
         self.run = run
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        net.is_stopped_ = bool(net.ranks_.sum(torch.tensor(net.is_stopped_, dtype=torch.long)))
+        net.is_stopped_ = any(net.ranks_.gather(net.is_stopped_))
         if self.run.checkpoint is not None:
             state = self.run.state_of(net)
             if net.ranks_.is_first:
