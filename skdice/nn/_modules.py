@@ -71,14 +71,17 @@ class TextModule(nn.Module):
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self.takes_types = takes_token_types(self.transformer)
+        # Whether texts of several lengths may share a batch.
+        self.masks_padding = self.transformer.config.model_type not in _READ_PADDING
         self.has_new_head = True  # Of those that transformers does not have.
         # In a tuple, as it is no other part: a model of peft around the transformer.
         self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
             head = self.head_parameters()
             self._adapted = (add_adapters(self.transformer, peft_config, head),)
-            self._new_in_encoder = self._names_of(head)
-        self._add_head(model)
+            self._keep_names_of(head)
+        self.dropout = nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
+        self._make_head(model)
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
             self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
@@ -125,11 +128,6 @@ class TextModule(nn.Module):
         """Number of logits of an item."""
         return self._n_classes
 
-    @property
-    def masks_padding(self) -> bool:
-        """Whether texts of several lengths may share a batch."""
-        return self.transformer.config.model_type not in _READ_PADDING
-
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
         return torch.stack(logits).mean(0)
@@ -140,18 +138,16 @@ class TextModule(nn.Module):
             head = self.head_parameters()
             self.transformer = adapted.merge_and_unload()
             vars(self.transformer).pop("peft_config", None)
-            self._new_in_encoder = self._names_of(head)
+            self._keep_names_of(head)
         self._adapted = ()
 
-    def _names_of(self, head: set[nn.Parameter]) -> list[str]:
+    def _keep_names_of(self, head: set[nn.Parameter]) -> None:
+        """Note which weights of the encoder are of the head, by their names of now."""
         named = self.transformer.named_parameters()
-        return [name for name, weight in named if weight in head]
+        self._new_in_encoder = [name for name, weight in named if weight in head]
 
-    def _add_head(self, model: str) -> None:
+    def _make_head(self, model: str) -> None:
         """Make a head, where transformers has none."""
-
-    def _make_dropout(self) -> nn.Dropout:
-        return nn.Dropout(getattr(self.transformer.config, "hidden_dropout_prob", 0.1))
 
     def _load_saved_head(self, model: str) -> None:
         """Go on with the head of a network of this kind, if ``model`` is a directory with one."""
@@ -224,10 +220,9 @@ class PairModule(SequenceModule):
 
     share: Tensor
 
-    def _add_head(self, model: str) -> None:
+    def _make_head(self, model: str) -> None:
         if self._frames is None:
             return
-        self.dropout = self._make_dropout()
         size = self.transformer.config.hidden_size
         self.comparison = nn.Linear(2 * size, self._n_classes)
         nn.init.normal_(self.comparison.weight, std=0.02)
@@ -339,8 +334,7 @@ class QueryModule(TextModule):
         self._match_size = match_size
         super().__init__(model, n_classes, **more)
 
-    def _add_head(self, model: str) -> None:
-        self.dropout = self._make_dropout()
+    def _make_head(self, model: str) -> None:
         n_outputs = self._n_classes + 2 * self._match_size
         self.head = nn.Linear(self.transformer.config.hidden_size, n_outputs)
         self._load_saved_head(model)

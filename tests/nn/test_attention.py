@@ -91,19 +91,14 @@ def test_nothing_else_changes(tiny_models, tmp_path, family):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
-def test_own_attention_is_left_alone(tiny_models):
-    """That of XLNet is not torch's fused kernel."""
-    transformer = TokenModule(tiny_models("xlnet"), N_CLASSES).transformer
-    before = transformer.config._attn_implementation
-    with own_attention(transformer):
-        assert transformer.config._attn_implementation == before != "sdpa"
-
-
-def test_put_back_after_an_error(tiny_bert):
-    transformer = TokenModule(tiny_bert, N_CLASSES).transformer
+@pytest.mark.parametrize("family, before", [("bert", "sdpa"), ("xlnet", None)])
+def test_put_back_after_an_error(tiny_models, family, before):
+    """That of XLNet is not torch's fused kernel, and is left alone."""
+    transformer = TokenModule(tiny_models(family), N_CLASSES).transformer
     with pytest.raises(KeyError), own_attention(transformer):
+        assert transformer.config._attn_implementation == ("skdice" if before else None)
         raise KeyError
-    assert transformer.config._attn_implementation == "sdpa"
+    assert transformer.config._attn_implementation == before
 
 
 def test_in_a_fit(tiny_bert, attended, dropped):

@@ -82,14 +82,9 @@ def test_other_pieces_can_be_looked_up_in_eval_mode():
 def test_put_together_after_an_error():
     model = Model()
     before = model.embedding.weight.detach().clone()
-
-    def interrupted():
-        with compact_embedding(model, np.array(IDS)):
-            train(model, IDS)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    with pytest.raises(KeyboardInterrupt), compact_embedding(model, np.array(IDS)):
+        train(model, IDS)
+        raise KeyboardInterrupt
     assert model.embedding.weight.requires_grad
     assert not torch.equal(model.embedding.weight, before)
 
