@@ -223,6 +223,7 @@ class StepSampler:
             group = draw.group[texts]
             self._groups = [np.flatnonzero(group == g) for g in range(len(draw.n_drawn))]
             self._n_drawn = draw.n_drawn
+        self.n_texts = int(self._n_drawn.sum())  # In an epoch.
         # However the texts turn out: every epoch has as many steps, none of which is empty.
         least = zip(self._groups, self._n_drawn)
         total = sum(int(np.sort(self._size[rows])[:n].sum()) for rows, n in least)
@@ -230,11 +231,6 @@ class StepSampler:
         self._n_steps = -(-total // step_size)
         if self._has_long_texts:
             self._n_steps = max(1, total // step_size)
-
-    @property
-    def n_texts(self) -> int:
-        """Number of texts in an epoch."""
-        return int(self._n_drawn.sum())
 
     def __len__(self) -> int:
         """Return the number of steps in an epoch."""

@@ -82,9 +82,13 @@ def test_other_pieces_can_be_looked_up_in_eval_mode():
 def test_put_together_after_an_error():
     model = Model()
     before = model.embedding.weight.detach().clone()
-    with pytest.raises(KeyboardInterrupt), compact_embedding(model, np.array(IDS)):
+
+    def interrupted():
         train(model, IDS)
         raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), compact_embedding(model, np.array(IDS)):
+        interrupted()
     assert model.embedding.weight.requires_grad
     assert not torch.equal(model.embedding.weight, before)
 
