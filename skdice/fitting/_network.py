@@ -96,6 +96,7 @@ class Plan:
     kind: str  # what it calls one of several networks
     initial: InitialWeights | None  # where the comparison of two texts begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
+    cuda_graphs: bool  # whether steps are CUDA graphs, where the network masks padding
 
 
 def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
@@ -294,7 +295,11 @@ def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
     """Return the sampler of the steps of an epoch."""
-    more = {"chain": _chain(plan.task, plan.sampled.training_set.dataset), "shift": _shift(plan)}
+    more: dict[str, Any] = {
+        "chain": _chain(plan.task, plan.sampled.training_set.dataset),
+        "shift": _shift(plan),
+    }
+    more["has_few_shapes"] = plan.cuda_graphs and net is not None and net.pads
     return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 

@@ -325,6 +325,39 @@ def choose_precision(device: str, fastest: str) -> Choice:
     return Choice(fastest, f"{what} has instructions for it. Predictions are made in fp32.")
 
 
+def choose_cuda_graphs(
+    *,
+    n_processes: int,
+    accumulate: int,
+    has_callbacks: bool,
+    precision: str,
+    pads_left: bool,
+    has_matches: bool,
+    has_own_loss: bool,
+) -> Choice:
+    """Launch each step on a GPU at once, as a CUDA graph, unless something has to see its parts.
+
+    ``pads_left`` says whether texts are padded before their first piece, ``has_matches`` whether
+    starts and ends of entities are matched, and ``has_own_loss`` whether the loss is one of skdice
+    whose sums add up. What was measured: benchmarks/RESULTS.md, "On a GPU".
+    """
+    obstacles = {
+        "Several processes add up their gradients in every step.": n_processes > 1,
+        "The gradient of a step is that of several batches.": accumulate > 1,
+        "A callback may look at each step or change it.": has_callbacks,
+        "A step in fp16 is scaled, or left out, by what it finds.": precision == "fp16",
+        "This encoder pads texts before their first piece.": pads_left,
+        "The loss of matches draws other pairs of words in each step.": has_matches,
+        "Only losses of skdice whose sums add up over batches can be part of one.": (
+            not has_own_loss
+        ),
+    }
+    for why, is_there in obstacles.items():
+        if is_there:
+            return Choice(False, why)
+    return Choice(True, "A GPU computes a step faster than Python can launch its operators.")
+
+
 # What a task leaves open, chosen before anything is encoded.
 TASK_RULES: Mapping[str, Callable[[RowFacts], Choice]] = {
     "word_shapes": choose_word_shapes,

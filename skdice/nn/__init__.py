@@ -12,6 +12,7 @@ from ._adapters import (
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
 from ._chain import TagChain
+from ._graphs import works_on
 from ._guard import NotFiniteError
 from ._learning import NotLearningError
 from ._loading import Encoder, describe_encoder
