@@ -9,20 +9,16 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, check_sample_weight
 from .._parameters import check_option
 from ..fitting import (
-    Fitted,
-    check_settings,
     fit,
     logits_of,
     out_of_fold_scores,
     settings_of,
 )
-from ..io import onnx_network
 from ..losses import Loss
 from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, read_fit_rows
@@ -85,8 +81,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
 
     _texts: ClassVar[dict[str, str]] = {"attributes": FITTED_ATTRIBUTES, "containers": CONTAINERS}
 
-    _fitted: Fitted | None = None
-
     net_ = FittedAttribute[TextNet]("net")
     loss_ = FittedAttribute[Loss]("loss")
     choices_ = FittedAttribute[pd.DataFrame]("choices")
@@ -105,27 +99,12 @@ class TextEstimator(SavedEstimator, Generic[T]):
         raise NotImplementedError
 
     @property
-    def fitted(self) -> Fitted:
-        """What fit has learned."""
-        if self._fitted is None:
-            name = type(self).__name__
-            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
-        return self._fitted
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted is not None
-
-    @property
     def task(self) -> T:
         """The task that was learned, with parameters that may be set later; else what is asked."""
         if self._fitted is None:
             return self._asked()
         task = cast(T, self._fitted.task)
         return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
-
-    def check_parameters(self) -> None:
-        """Raise a ValueError unless all parameters are allowed, also together."""
-        check_settings(self)
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         """Return the names of the columns of X, if it is a table with names."""
@@ -293,13 +272,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
         if self.runtime not in RUNTIMES:
             check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
         return "torch" if self.fitted.interrupted else self.runtime
-
-    def network_bytes(self) -> int:
-        """Return the size of what computes predictions."""
-        module, runtime = self.fitted.net.module_, self.used_runtime
-        if runtime != "torch":
-            return onnx_network(module, runtime, self.fitted.reader.max_length).n_bytes
-        return sum(weight.nbytes for weight in module.parameters())
 
     def _check_is_fitted(self) -> None:
         if self.fitted.interrupted:

@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from .._files import as_path, current, explained, replacing
-from ._manifest import CARD, FILES, MANIFEST, Learned, write_manifest
+from ._fitted import Fitted
+from ._manifest import CARD, FILES, MANIFEST, write_manifest
 from ._model_card import model_card
 from ._network import write_network
+from ._values import class_name
 
 _KNOWN = (*sorted(FILES), MANIFEST, CARD)
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def save(
-    directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Learned
+    directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Fitted
 ) -> None:
     """Write an estimator of some kind as a directory that replaces an older one of skdice.
 
@@ -27,7 +29,7 @@ def save(
         card = model_card(place.name, kind, parameters, fitted)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
-        write_manifest(new, kind.__name__, parameters, fitted)
+        write_manifest(new, class_name(kind), parameters, fitted)
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:

@@ -63,11 +63,6 @@ def from_json(value: Any) -> Any:
     return _KINDS[value["type"]][2](parts)
 
 
-def without_numpy(value: Any) -> Any:
-    """Return an array as a list, a scalar of NumPy as Python's, and all else as it is."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
 def _make_array(parts: list[Any]) -> np.ndarray:
     dtype, shape, values = parts
     array = np.empty(len(values), dtype=dtype)
@@ -88,25 +83,32 @@ def _parts_of_object(value: Any) -> list[Any]:
         parts = {known.name: getattr(value, known.name) for known in fields(value)}
     else:
         parts = value._asdict()
-    return [_class_name(type(value)), list(parts.items())]
+    return [class_name(type(value)), list(parts.items())]
 
 
 def _make_object(parts: list[Any]) -> Any:
     """Return an object of skdice, or a loss of a class that others have imported."""
-    name, waiting = parts[0], [Loss, Task, Similarities]
-    while waiting:
-        kind: Any = waiting.pop()
-        if _class_name(kind) == name:
-            return kind(**dict(parts[1]))
-        waiting += kind.__subclasses__()
-    raise ValueError(
-        f"there is no loss {name!r}; if it is your own, import its class before you load"
-    )
+    kinds = subclasses(Loss) | subclasses(Task) | subclasses(Similarities)
+    if parts[0] not in kinds:
+        raise ValueError(
+            f"there is no loss {parts[0]!r}; if it is your own, import its class before you load"
+        )
+    return kinds[parts[0]](**dict(parts[1]))
 
 
-def _class_name(kind: type) -> str:
+def class_name(kind: type) -> str:
+    """Return by which name a class is saved: those of others with their module."""
     is_own = kind.__module__.partition(".")[0] == "skdice"
     return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def subclasses(kind: type) -> dict[str, Any]:
+    """Return a class and all below it that have been imported, by the names they are saved by."""
+    found: dict[str, Any] = {class_name(kind): kind}
+    below: type
+    for below in kind.__subclasses__():
+        found |= subclasses(below)
+    return found
 
 
 # Of each type, what takes its values apart and what makes them again; an object may be a tuple.

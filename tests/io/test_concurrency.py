@@ -5,10 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from skdice._files import read_one_version, replacing
-from skdice.estimators import _persistence, load_pretrained
+from skdice.estimators import _saving, load_pretrained
 
 FILES = ("classes", "weights", "words")
 
@@ -76,7 +75,7 @@ def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatc
     other = load_pretrained(tmp_path / "other")
     classes = np.array(["B-ONE", "B-TWO", "O"], dtype=object)
     other = other.with_task(replace(other.task, classes=classes))
-    load_tokenizer = _persistence.WordTokenizer
+    load_tokenizer = _saving.WordTokenizer
     n_loads = []
 
     def replace_then_load(path):
@@ -85,17 +84,8 @@ def test_replaced_while_it_is_loaded(fitted, copied_tagger, tmp_path, monkeypatc
             other.save_pretrained(copied_tagger)
         return load_tokenizer(path)
 
-    monkeypatch.setattr(_persistence, "WordTokenizer", replace_then_load)
+    monkeypatch.setattr(_saving, "WordTokenizer", replace_then_load)
     loaded = load_pretrained(copied_tagger)
     assert len(n_loads) == 2
     assert loaded.classes_.tolist() == other.classes_.tolist()
     assert loaded.predict(X).tolist() == other.predict(X).tolist()
-
-
-def test_a_directory_that_always_changes(tmp_path):
-    def read_and_write(place):
-        write(tmp_path / "saved", "x")
-
-    write(tmp_path / "saved", "x")
-    with pytest.raises(ValueError, match=r"saved' changed whenever .* another process writes"):
-        read_one_version(tmp_path / "saved", read_and_write)

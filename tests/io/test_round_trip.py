@@ -224,4 +224,4 @@ def test_interrupted_in_the_first_epoch(tiny_bert, tmp_path):
     with pytest.warns(UserWarning, match="callbacks is not saved"):
         loaded = saved_and_loaded(tagger, tmp_path / "saved")
     assert_same(outputs(loaded, X), outputs(tagger, X))
-    assert "interrupted in the first one" in (tmp_path / "saved" / "README.md").read_text()
+    assert "the fit did not come to its end" in (tmp_path / "saved" / "README.md").read_text()
