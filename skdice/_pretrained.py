@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from ._configuration import CONFIG, check_configuration
@@ -77,46 +77,26 @@ def _reach_hub(model: str) -> None:
         raise OSError(str(error)) from error
 
 
-@contextmanager
-def _silence() -> Iterator[None]:
-    from transformers.utils import logging
-
-    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        # accelerate, which transformers imports with its models, adds a filter; it goes.
-        with warnings.catch_warnings():
-            yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bar:
-            logging.enable_progress_bar()
-
-
-_LOCK = threading.Lock()
-_UNDO = ExitStack()
-_n_inside = 0
+_LOCK = threading.RLock()
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' logging and progress bars inside the block, of any thread.
+    """Silence transformers' logging and progress bars inside the block; threads do it in turn."""
+    from transformers.utils import logging
 
-    The first thread that enters makes the change, and the last one that leaves puts it back.
-    """
-    global _n_inside
     with _LOCK:
-        if _n_inside == 0:
-            _UNDO.enter_context(_silence())
-        _n_inside += 1
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _n_inside -= 1
-            if _n_inside == 0:
-                _UNDO.close()
+        verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            # accelerate, which transformers imports with its models, adds a filter; it goes.
+            with warnings.catch_warnings():
+                yield
+        finally:
+            logging.set_verbosity(verbosity)
+            if bar:
+                logging.enable_progress_bar()
 
 
 def _explain(model: str, error: Exception) -> str:

@@ -117,8 +117,8 @@ def _usage(name: str, kind: type, fitted: Fitted) -> str:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [header, ("---",) * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    head, *lines = [f"| {' | '.join(line)} |" for line in (header, *rows)]
+    return "\n".join([head, "|---" * len(header) + "|", *lines])
 
 
 def _code(text: str) -> str:

@@ -5,7 +5,6 @@ from ._adapters import (
     ADAPTER_WEIGHTS,
     changed,
     check_peft_config,
-    describe,
     fields_of,
     is_of_peft,
     make_config,

@@ -69,13 +69,6 @@ def set_fields(config: Any) -> dict[str, Any]:
     return {name: part for name, part in fields_of(config).items() if part != default[name]}
 
 
-def describe(config: Any) -> str:
-    """Return the fields of a configuration that were set, as code."""
-    fields = set_fields(config).items()
-    shown = (f"{key}={sorted(part) if isinstance(part, set) else part!r}" for key, part in fields)
-    return f"{type(config).__name__}({', '.join(shown)})"
-
-
 def make_config(name: str, fields: dict[str, Any]) -> Any:
     """Return a configuration by the name of its class and what :func:`set_fields` gave."""
     found = getattr(_peft("peft_config"), name, None)
