@@ -41,13 +41,11 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
         if found.exists() and not found.is_dir():
             raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
         names = {path.name for path in found.iterdir()} if found.exists() else set()
-    foreign = sorted(names.difference(_KNOWN if MANIFEST in names else ()))
-    if foreign:
-        more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
+    if foreign := sorted(names.difference(_KNOWN if MANIFEST in names else ())):
         raise ValueError(
             f"The directory {str(place)!r} has files that skdice did not save: "
-            f"{', '.join(foreign[:10])}{more}. Nothing was written, since a save replaces the "
-            f"whole directory. Move them away or pass another directory."
+            f"{', '.join(foreign[:10])}. Nothing was written, since a save replaces the whole "
+            f"directory. Move them away or pass another directory."
         )
     return place
 
@@ -77,25 +75,22 @@ def find_saved(directory: str | os.PathLike[str], revision: str | None) -> Path:
     """
     path = as_path(directory)
     is_here = path.exists() or path.parent.exists()
-    if isinstance(directory, str) and _HUB_ID.fullmatch(directory) and not is_here:
-        return _download(directory, revision)
-    if revision is not None:
-        raise ValueError(
-            f"revision is for ids of the hub; got {revision!r} with the path {str(directory)!r}."
-        )
-    return path
-
-
-def _download(repo_id: str, revision: str | None) -> Path:
+    if not (isinstance(directory, str) and _HUB_ID.fullmatch(directory)) or is_here:
+        if revision is not None:
+            raise ValueError(
+                f"revision is for ids of the hub; got {revision!r} with the path {directory!r}."
+            )
+        return path
     from huggingface_hub import snapshot_download
 
     try:
-        place = snapshot_download(
-            repo_id, revision=revision, allow_patterns=[*_KNOWN], library_name="skdice"
+        return as_path(
+            snapshot_download(
+                directory, revision=revision, allow_patterns=[*_KNOWN], library_name="skdice"
+            )
         )
     except Exception as error:  # Each HTTP library has errors of its own.
         raise ValueError(
-            f"There is no directory {repo_id!r} here, and the hub did not give one "
+            f"There is no directory {directory!r} here, and the hub did not give one "
             f"({type(error).__name__}): {' '.join(str(error).split())}"
         ) from error
-    return as_path(place)

@@ -24,18 +24,16 @@ def to_json(value: Any, name: str) -> Any:
     """
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # No dates.
         value = value.item()
-    if isinstance(value, Enum):
+    elif isinstance(value, Enum):
         value = value.value
-    if isinstance(value, os.PathLike):
+    elif isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if isinstance(value, torch.Tensor):
+    elif isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool | str | int):
         return value
-    if isinstance(value, str | int):  # Of a subclass what it is one of.
-        return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float) and math.isfinite(value):
-        return float(value)
+        return value
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
     for kind, (types, parts, _) in _KINDS.items():

@@ -139,17 +139,6 @@ def test_damaged_directories(copied_tagger, name):
     assert str(copied_tagger) in str(caught.value)
 
 
-def test_damaged_heads(fitted, tmp_path):
-    """A query tagger has its head in a file of its own."""
-    fitted("queries")[0].save_pretrained(tmp_path / "saved")
-    head = load_file(tmp_path / "saved" / "head.safetensors")
-    head.pop("head.bias")
-    save_file(head, tmp_path / "saved" / "head.safetensors")
-    sign(tmp_path / "saved")
-    with pytest.raises(ValueError, match=r"saved' cannot be loaded: .* no weights head.bias"):
-        load_pretrained(tmp_path / "saved")
-
-
 def test_a_device_that_is_not_here(copied_tagger):
     manifest(lambda content: content["parameters"].update(device="cuda:99"))(copied_tagger)
     with pytest.raises(ValueError, match=r"'cuda:99' cannot be used here .*device='cpu'\)"):

@@ -79,19 +79,6 @@ def test_scalars_and_tensors_become_plain(value, plain):
 
 
 @pytest.mark.parametrize(
-    "table",
-    [
-        pd.DataFrame({"loss": [0.5, 0.25], "n": [1, 2]}, index=pd.Index([1, 2], name="epoch")),
-        pd.DataFrame({"valid_score": [np.nan]}, index=pd.Index([1], name="epoch")),
-        pd.DataFrame(),
-    ],
-    ids=["two columns", "missing", "empty"],
-)
-def test_tables(table):
-    pd.testing.assert_frame_equal(there_and_back(table), table, check_column_type=len(table) > 0)
-
-
-@pytest.mark.parametrize(
     "value",
     [
         pd.Timestamp("2024-01-01"),
