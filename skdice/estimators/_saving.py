@@ -244,7 +244,7 @@ class SavedEstimator(SharedParameters):
         NotFittedError
             If there is nothing to export.
         ImportError
-            If onnx or onnxscript is not installed (the extra ``onnx``).
+            If the packages of the extra ``onnx`` are not installed.
         TypeError
             If ``path`` is no path.
         ValueError
@@ -253,8 +253,8 @@ class SavedEstimator(SharedParameters):
         FileNotFoundError
             If the directory of the file does not exist.
         RuntimeError
-            If onnxruntime is installed and its outputs differ by more than 1e-4 from those of torch
-            on padded batches of several lengths.
+            If the outputs of onnxruntime differ by more than 1e-4 from those of torch on padded
+            batches of several lengths.
 
         Examples
         --------

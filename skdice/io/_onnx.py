@@ -56,7 +56,7 @@ def export(path: str | os.PathLike[str], estimator: str, fitted: Fitted) -> None
     target = as_path(path, "path")
     if target.suffix != ".onnx" or target.is_dir():
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
-    _check_installed("export_onnx", "onnx", "onnxscript")
+    _check_installed("export_onnx")
     module, max_length = fitted.net.module_, fitted.reader.max_length
     outputs = _OUTPUTS.get(fitted.task.head.kind, _LOGITS)
     # Beside its place, so that the files come in by renaming.
@@ -143,10 +143,7 @@ def _write(
     max_length: int,
     metadata: Mapping[str, str],
 ) -> Any:
-    """Write a network as an ONNX file; return its session, None if there is no ONNX Runtime.
-
-    Its outputs are compared with those of torch. The network is copied to the CPU.
-    """
+    """Write a network as an ONNX file; return its session, which gives what torch gives."""
     module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
@@ -157,16 +154,15 @@ def _write(
     for node in program.model.graph.all_nodes():
         node.metadata_props.clear()  # They have paths of this machine.
     program.save(path)
-    if importlib.util.find_spec("onnxruntime") is None:
-        return None
     session = open_session(path)
     compare(session, graph, max_length)
     return session
 
 
-def _check_installed(what: str, *packages: str) -> None:
-    """Raise an ImportError that names the extra unless the packages are there."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+def _check_installed(what: str) -> None:
+    """Raise an ImportError that names the extra unless its packages are there."""
+    names = ("onnx", "onnxruntime", "onnxscript")
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
         raise not_installed(what, " ".join(missing), "onnx")
 
@@ -276,7 +272,7 @@ def onnx_network(
         began = time.perf_counter()
         if verbose:
             sys.stderr.write(f"predict: exporting the network for runtime={runtime!r}, once\n")
-        _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
+        _check_installed(f"runtime={runtime!r}")
         with TemporaryDirectory(prefix="skdice-") as place:
             path = Path(place, "network.onnx")
             session = _write(path, module, _LOGITS, max_length, {})

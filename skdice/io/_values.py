@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from ..losses import Loss
-from ..nn import is_of_peft, make_config, set_fields
+from ..nn import make_config
 from ..tasks import Task
 from ..text import Similarities
 
@@ -39,9 +39,8 @@ def to_json(value: Any, name: str) -> Any:
     for kind, (types, parts, _) in _KINDS.items():
         if isinstance(value, types):
             return {"type": kind, "value": to_json(parts(value), name)}
-    if is_of_peft(value):
-        config = [type(value).__name__, list(set_fields(value).items())]
-        return {"type": "peft", "value": to_json(config, name)}
+    if hasattr(value, "peft_type"):
+        return {"type": "peft", "value": to_json(value.to_dict(), name)}
     raise ValueError(
         f"{name} has a value of type {type(value).__module__}.{type(value).__qualname__}, which "
         f"JSON cannot hold: {value!r}. Allowed are str, int, float, bool and None, and lists, "
@@ -57,7 +56,7 @@ def from_json(value: Any) -> Any:
         return value
     parts = from_json(value["value"])
     if value["type"] == "peft":
-        return make_config(parts[0], dict(parts[1]))
+        return make_config(parts)
     return _KINDS[value["type"]][2](parts)
 
 
