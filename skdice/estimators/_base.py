@@ -9,16 +9,19 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, check_sample_weight
 from .._parameters import check_option
 from ..fitting import (
+    check_settings,
     fit,
     logits_of,
     out_of_fold_scores,
     settings_of,
 )
+from ..io import Fitted
 from ..losses import Loss
 from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
 from ..tasks import Logits, Rows, Task, read_fit_rows
@@ -99,12 +102,27 @@ class TextEstimator(SavedEstimator, Generic[T]):
         raise NotImplementedError
 
     @property
+    def fitted(self) -> Fitted:
+        """What fit has learned."""
+        if self._fitted is None:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
+        return self._fitted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    @property
     def task(self) -> T:
         """The task that was learned, with parameters that may be set later; else what is asked."""
         if self._fitted is None:
             return self._asked()
         task = cast(T, self._fitted.task)
         return replace(task, **{name: getattr(self, name) for name in task.info.adjustable})
+
+    def check_parameters(self) -> None:
+        """Raise a ValueError unless all parameters are allowed, also together."""
+        check_settings(self)
 
     def _feature_names(self, X: Any) -> np.ndarray | None:
         """Return the names of the columns of X, if it is a table with names."""

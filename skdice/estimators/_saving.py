@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from .._files import read_one_version
-from ..fitting import Schedule, Settings, check_settings, make_net
+from ..fitting import Schedule, Settings, make_net
 from ..io import (
     Fitted,
     Manifest,
@@ -39,17 +38,11 @@ class SavedEstimator(SharedParameters):
     @property
     def fitted(self) -> Fitted:
         """What fit has learned."""
-        if self._fitted is None:
-            name = type(self).__name__
-            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
-        return self._fitted
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted is not None
+        raise NotImplementedError
 
     def check_parameters(self) -> None:
         """Raise a ValueError unless all parameters are allowed, also together."""
-        check_settings(self)
+        raise NotImplementedError
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Save the fitted estimator as a directory that transformers can load, too.

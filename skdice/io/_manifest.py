@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_configuration, read_json
+from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, check_configuration, read_json
 from .._version import __version__
 from ..nn import HEAD
 from ._fitted import Fitted

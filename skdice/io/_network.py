@@ -8,8 +8,7 @@ from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-from .._configuration import CONFIG, TOKENIZER, TOKENIZER_CONFIG, read_json
-from .._pretrained import quiet_transformers
+from .._pretrained import CONFIG, TOKENIZER, TOKENIZER_CONFIG, quiet_transformers, read_json
 from ..nn import HEAD, TRANSFORMER, TextModule
 from ._fitted import Fitted
 from ._manifest import FILES
