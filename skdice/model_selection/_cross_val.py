@@ -90,22 +90,19 @@ def cross_val_predict_proba(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)
         for train, test in splits
     )
-    every = results[0][0]
-    if any(classes != every for classes, _ in results):
-        every = sorted(set().union(*(classes for classes, _ in results)))
+    every = sorted(set().union(*(classes for classes, _ in results)))
     rows: list[Any] = [None] * n_rows
-    lacking = {}
-    for fold, ((classes, found), (_, test)) in enumerate(zip(results, splits)):
-        if len(classes) < len(every):
-            lacking[fold] = list_some([name for name in every if name not in classes])
+    lacking = [fold for fold, (classes, _) in enumerate(results) if len(classes) < len(every)]
+    for (classes, found), (_, test) in zip(results, splits):
         for i, known in zip(test, found):
             rows[i] = in_columns(known, classes, every, 0.0)
     if lacking:
-        fold, names = next(iter(lacking.items()))
+        known = results[lacking[0]][0]
         warnings.warn(
             f"The training parts of {len(lacking)} of {len(splits)} folds lack some classes, which "
-            f"are 0 there: fold {fold} (counted from 0) has no {names}. Stratified folds "
-            f"avoid this.",
+            f"are 0 there: fold {lacking[0]} (counted from 0) has no "
+            f"{list_some([name for name in every if name not in known])}. Stratified folds avoid "
+            f"this.",
             RuntimeWarning,
             stacklevel=2,
         )

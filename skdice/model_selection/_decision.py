@@ -101,9 +101,12 @@ def tune_decision(
     """
     if isinstance(estimator, Pipeline):
         *before, (name, last) = estimator.steps
+        for _, step in before:
+            if hasattr(step, "transform"):  # Others, such as samplers, only change what is fitted.
+                X = step.transform(X)
         tuned_last = tune_decision(
             last,
-            estimator[:-1].transform(X) if before else X,
+            X,
             y,
             metric=metric,
             sample_weight=sample_weight,
