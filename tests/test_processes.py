@@ -52,9 +52,10 @@ def test_they_share_the_cores():
     assert max(threads) <= max(1, cpu_count() // 2)
 
 
-def test_search():
+def test_search(tmp_path):
     X, y = make_classification(60, random_state=0)
     search = make_search(
+        tmp_path / "study.journal",
         estimator=LogisticRegression(),
         space=lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)},
         n_jobs=2,

@@ -79,6 +79,17 @@ def once(path):
     return True
 
 
+class Die:
+    """Kills the first process in which an estimator is fitted; others know it by its name."""
+
+    def __init__(self, flag):
+        self.flag = flag
+
+    def __call__(self, estimator, X):
+        if once(self.flag):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def as_kind(kind, tagger):
     """Return the fitted tagger as an object of a subclass."""
     made = kind()
@@ -153,12 +164,7 @@ class TestJoblib:
         """The study ends with as many trials as were asked for, or one more."""
         flag = tmp_path / "flag"
 
-        class Die:  # A function in here would have no name that other processes know.
-            def __call__(self, estimator, X):
-                if once(flag):
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        estimator, storage = Peak(act=Die()), tmp_path / "study.journal"
+        estimator, storage = Peak(act=Die(flag)), tmp_path / "study.journal"
         search = make_search(storage, n_trials=5, estimator=estimator, refit=False)
         with joblib.parallel_config(backend="dask"):
             search.fit(X, Y)
