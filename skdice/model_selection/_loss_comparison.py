@@ -194,7 +194,7 @@ class LossComparison:
         """
         from ..inspection import LossComparisonDisplay
 
-        return LossComparisonDisplay.from_comparison(self, metric=metric, ax=ax)
+        return LossComparisonDisplay(self, metric=metric).plot(ax)
 
     def caption(self) -> str:
         """Say in a line what the budget was and what the numbers are."""

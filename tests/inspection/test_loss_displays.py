@@ -83,7 +83,7 @@ def comparison():
 
 
 def test_comparison_shows_the_table(comparison):
-    display = LossComparisonDisplay.from_comparison(comparison)
+    display = LossComparisonDisplay(comparison).plot()
     table = comparison.table()
     ax = display.ax_
     assert display.figure_ is ax.figure
