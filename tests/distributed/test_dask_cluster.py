@@ -79,17 +79,6 @@ def once(path):
     return True
 
 
-class Die:
-    """Kills the first process in which an estimator is fitted; others know it by its name."""
-
-    def __init__(self, flag):
-        self.flag = flag
-
-    def __call__(self, estimator, X):
-        if once(self.flag):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
 def as_kind(kind, tagger):
     """Return the fitted tagger as an object of a subclass."""
     made = kind()
@@ -109,6 +98,17 @@ def check(directory, table, tagger, sentences):
     frame = pd.read_parquet(directory)
     assert frame["id"].tolist() == list(range(len(sentences)))
     assert frame["prediction"].map(list).tolist() == tagger.predict(sentences).tolist()
+
+
+class Death:
+    """Kills the first process in which a fit asks; other processes find its name."""
+
+    def __init__(self, flag):
+        self.flag = flag
+
+    def __call__(self, estimator, X):
+        if once(self.flag):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class TestPrediction:
@@ -162,9 +162,7 @@ class TestJoblib:
 
     def test_search_with_a_worker_that_is_killed(self, client, tmp_path):
         """The study ends with as many trials as were asked for, or one more."""
-        flag = tmp_path / "flag"
-
-        estimator, storage = Peak(act=Die(flag)), tmp_path / "study.journal"
+        estimator, storage = Peak(act=Death(tmp_path / "flag")), tmp_path / "study.journal"
         search = make_search(storage, n_trials=5, estimator=estimator, refit=False)
         with joblib.parallel_config(backend="dask"):
             search.fit(X, Y)

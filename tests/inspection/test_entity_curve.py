@@ -109,10 +109,15 @@ def test_curve_is_that_of_scikit_learn(corpus):
             np.testing.assert_array_equal(curve.thresholds, expected[2])
 
 
+def test_equal_entities_count_once_with_the_highest_score():
+    display = draw([["B-PER"]], [[(0, 1, "PER", 0.2), (0, 1, "PER", 0.8)]])
+    assert_curve(display.micro, [1, 1], [1, 0], [0.8], 1)
+
+
 @pytest.mark.parametrize(
     "y_true, found, legend",
     [
-        ([["O"], []], [[], []], ["– micro (no gold)"]),
+        ([], [], ["– micro (no gold)"]),
         ([["B-A"]], [[]], ["– micro (none found)", "– A (none found)"]),
         ([["O"]], [[(0, 1, "A", 0.5)]], ["– micro (no gold)", "– A (no gold)"]),
         ([["B-$x"]], [[(0, 1, "$x", 0.5)]], ["1.00 micro", r"1.00 \$x"]),
@@ -127,13 +132,11 @@ def test_nothing_to_draw(y_true, found, legend):
 @pytest.mark.parametrize(
     "y_true, found, error, message",
     [
-        (TAGS, FOUND[:2], ValueError, "entities .* got 2 rows"),
+        (TAGS, FOUND[:2], ValueError, "rows of y_true and 2 of entities"),
         ([TAGS[0], "O", []], FOUND, TypeError, "row 1 of y_true"),
-        ([SPANS[0], [(2, 1, "A")], []], FOUND, ValueError, "row 1 of y_true"),
         (TAGS, [[], [None], []], ValueError, "row 1 of entities"),
         (TAGS, [[], [(0, 1, "A", np.nan)], []], ValueError, "row 1 of entities"),
         (TAGS, [[], [(0, 9, "A", 1)], []], ValueError, "row 1 of entities has 3 words"),
-        (SPANS, [[], [(-1, 1, "A", 1)], []], ValueError, "row 1 of entities"),
     ],
 )
 def test_bad_input(y_true, found, error, message):
@@ -142,7 +145,10 @@ def test_bad_input(y_true, found, error, message):
 
 
 def test_from_estimator():
-    display = EntityPrecisionRecallDisplay.from_estimator(TAGGER, [["w"] * 4] * 3, TAGS)
+    X = [["w"] * len(tags) for tags in TAGS]
+    _, ax = plt.subplots()
+    display = EntityPrecisionRecallDisplay.from_estimator(TAGGER, X, TAGS, ax=ax)
+    assert display.ax_ is ax
     assert display.micro.chosen == draw(TAGS, FOUND).micro.chosen
 
 

@@ -49,11 +49,6 @@ def as_lists(report):
             id="two labels",
         ),
         pytest.param(
-            [1, 1, 0, 1],
-            {"all": [4, 1, 3, 1 / 3], 1: [3, 1, 3, 1 / 3], 0: [1, 3, 1, 3.0]},
-            id="two numbers, the positive one is frequent",
-        ),
-        pytest.param(
             np.array([[1, 0, 0], [1, 1, 0]]),
             {"all": [6, 3, 3, 1.0], 0: [2, 0, 2, 0.0], 1: [1, 1, 1, 1.0], 2: [0, 2, 0, np.inf]},
             id="indicator matrix",
@@ -152,8 +147,10 @@ def test_str_are_answers_if_the_questions_have_names():
         pd.testing.assert_frame_equal(imbalance_report(y, X), imbalance_report(y))
 
 
-def test_one_token_is_both_start_and_end():
-    assert as_lists(imbalance_report([ANSWERS[0]], [("?", "Norway")]))["all"] == [2, 0, 2, 0.0]
+def test_an_answer_is_a_text_that_is_not_empty():
+    answers = [{"text": ["x"]}, {"text": []}, {"text": [""]}]
+    report = imbalance_report(answers, [("?", "  one,two .\t\u00a0three\n")] * 3)
+    assert as_lists(report)["all"][:3] == [9, 7, 2]
 
 
 @pytest.mark.parametrize(
