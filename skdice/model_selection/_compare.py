@@ -51,8 +51,9 @@ def compare_losses(
 ) -> LossComparison:
     """Fit an estimator with several losses and seeds and compare what they reach on test rows.
 
-    Every loss gets the same rows, parameters and seeds. ``max_epochs="auto"`` may make more epochs
-    with cross-entropy than with other losses; a number is the same for all.
+    Every loss gets the same rows, parameters and seeds. That is a fair budget, not the best that
+    each loss can reach: a learning rate that was found with one loss favours it.
+    ``max_epochs="auto"`` may make more epochs with cross-entropy than with other losses.
 
     Parameters
     ----------
@@ -80,9 +81,8 @@ def compare_losses(
         Processes; None is one, unless in a ``joblib.parallel_config`` context. With
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
-        Directory of a ``joblib.Memory`` of finished runs (loss and seed), which all processes can
-        write to. What was run there with the same class, parameters, rows, version and base model
-        (files of a directory, name of a hub id) is not run again.
+        Directory of a ``joblib.Memory`` of finished runs (loss and seed). What was run there with
+        the same class, parameters, rows, version and base model is not run again.
     verbose : int, default=1
         0 shows no progress bar.
 
@@ -110,19 +110,11 @@ def compare_losses(
     --------
     tune_decision : Tunes the decision of one fitted estimator.
 
-    Notes
-    -----
-    The same parameters are a fair budget, not the best that each loss can reach: a learning rate
-    that was found with one loss favours it.
-
     Examples
     --------
     >>> from skdice import DicePairClassifier
     >>> from skdice.model_selection import compare_losses
-    >>> classifier = DicePairClassifier()
-    >>> comparison = compare_losses(
-    ...     classifier, X, y, X_test, y_test, losses=("ce", "dice"), tune_threshold=True
-    ... )  # doctest: +SKIP
+    >>> comparison = compare_losses(DicePairClassifier(), X, y, X_test, y_test)  # doctest: +SKIP
     >>> print(comparison.to_markdown())  # doctest: +SKIP
     """
     suffixes = ["", TUNED] if tune_threshold else [""]

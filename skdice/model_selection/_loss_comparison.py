@@ -108,12 +108,10 @@ class LossComparison:
         Returns
         -------
         DataFrame
-            Index ``loss``; all numbers are percentages or differences of percentages. For each
-            metric a column with the mean over the seeds, and ``<metric>_sd`` with the standard
-            deviation (missing with one seed). F1, exact match and accuracy have three more:
-            ``<metric>_delta``, the difference to the baseline, and ``<metric>_delta_low`` and
-            ``<metric>_delta_high``, its 95 % interval (see Notes of the class). They are missing
-            for the baseline.
+            Index ``loss``; all numbers are percentages. For each metric the mean over the seeds,
+            and ``<metric>_sd``, the standard deviation (missing with one seed). F1, exact match and
+            accuracy have three more: ``<metric>_delta``, ``<metric>_delta_low`` and
+            ``<metric>_delta_high``, as of :meth:`differences`.
         """
         scores = self.frame.groupby("loss", sort=False)[list(self.metrics)]
         means, deviations = scores.mean() * 100, scores.std() * 100

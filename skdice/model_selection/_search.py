@@ -68,12 +68,11 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     scoring : str or callable, optional
         Name of a score, or ``scorer(estimator, X, y)``; ``estimator.score`` by default.
     storage : str, PathLike or optuna.storages.BaseStorage, optional
-        Path of a journal file, or URL of a database: ``"sqlite:///search.db"``,
-        ``"postgresql://user@host/database"``. By default the study is kept in memory, which
-        processes cannot share.
+        Path of a journal file, or URL of a database such as ``"sqlite:///search.db"``. By default
+        the study is kept in memory, which processes cannot share.
     study_name : str, optional
         "skdice" by default. A study that is there is resumed, if it has the same estimator, base
-        model (files of a directory, name of a hub id), data, folds and scoring.
+        model, data, folds and scoring.
     n_jobs : int, optional
         Trials at a time, each in a process of its own: on this machine, or on the cluster of
         joblib's active backend. None means 1, -1 all cores; more than 1 need a `storage`.
@@ -110,10 +109,8 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_estimator_ : estimator
         Fitted on all rows; it does all predictions of the search.
     refit_time_ : float
-        Seconds.
     study_ : optuna.study.Study
-        ``trial.user_attrs`` has the text of an ``"error"``, and the host and process id of the
-        ``"worker"`` that ran the trial.
+        ``trial.user_attrs`` has the ``"error"`` and the ``"worker"`` (host and process) of a trial.
     scorer_ : callable
     n_splits_ : int
     classes_ : ndarray
@@ -129,14 +126,10 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     In one process, trials share encoded texts, as inside :func:`reuse_work`.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
-    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. The rest is up to
-    Optuna and its storages:
-
-    - A trial that was interrupted, or whose process was killed, does not count, and another one
-      takes its place. After a kill it stays in state "running".
-    - If the storage is lost, Optuna's error ends the search; the same call resumes.
-    - A journal file with a line that was not written to its end, as on a full disk, cannot be read
-      any more. Delete that line, or use a database.
+    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. A trial that was
+    interrupted, or whose process was killed, does not count, and another one takes its place; after
+    a kill it stays in state "running". The rest is up to Optuna and its storages: if one is lost,
+    its error ends the search, and the same call resumes.
 
     Examples
     --------

@@ -123,6 +123,9 @@ class TestPredictions:
         one = predict(tagger, corpus / "part-3.parquet", tmp_path / "one")
         assert one["part"].tolist() == ["part-3.parquet"]
         assert len(predict(tagger, corpus, tmp_path / "a")) == 4
+        tagger.save_pretrained(tmp_path / "tagger")
+        again = predict(tmp_path / "tagger", corpus, tmp_path / "a")
+        assert not again["is_new"].any()
 
     def test_meta_estimators(self, tiny_bert, tmp_path):
         X, y = easy_texts(N_ROWS)

@@ -1,28 +1,18 @@
 """Studies on disk and in databases: resumed, shared by processes, killed, lost, refused."""
 
-import errno
-import os
 import pickle
-import pwd
-import shutil
 import signal
-import subprocess
-import tempfile
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.exceptions import StorageInternalError
-from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn.model_selection import KFold
 
 from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search, trials_of
 
-STORAGES = ["journal", "sqlite", "postgresql"]
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
 
@@ -30,46 +20,10 @@ class Summit(Peak):
     """Another estimator with the same parameters."""
 
 
-@pytest.fixture(scope="module")
-def postgresql():
-    """URL of a private PostgreSQL server on a socket; tests are skipped where none is installed."""
-    if not (shutil.which("initdb") and shutil.which("pg_ctl")):
-        pytest.skip("no PostgreSQL server is installed")
-    if find_spec("psycopg") is None:
-        pytest.skip("no driver for PostgreSQL is installed")
-    as_user = []
-    if os.getuid() == 0:
-        if not shutil.which("runuser") or "postgres" not in {user[0] for user in pwd.getpwall()}:
-            pytest.skip("the server does not run as root, and there is no user for it")
-        as_user = ["runuser", "-u", "postgres", "--"]
-
-    def run(*command):
-        subprocess.run([*as_user, *command], check=True, stdout=subprocess.DEVNULL, cwd="/")
-
-    # Not tmp_path: the path of a socket is short, and the server's user has to get there.
-    home = Path(tempfile.mkdtemp(prefix="skdice-pg-", dir="/tmp"))
-    control = ("pg_ctl", "-D", home / "data", "-w", "-l", home / "log")
-    try:
-        if as_user:
-            shutil.chown(home, "postgres")
-        run("initdb", "-D", home / "data", "-U", "search", "-A", "trust", "--no-sync")
-        run(*control, "-o", f"-k {home} -c listen_addresses='' -c fsync=off", "start")
-        try:
-            yield f"postgresql+psycopg://search@/postgres?host={home}"
-        finally:
-            run(*control, "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-@pytest.fixture
+@pytest.fixture(params=["{}/study.journal", "sqlite:///{}/study.db"])
 def storage(request, tmp_path):
     """One of the storages, without studies."""
-    if request.param == "journal":
-        return str(tmp_path / "study.journal")
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/study.db"
-    return request.getfixturevalue("postgresql")
+    return request.param.format(tmp_path)
 
 
 def wait_for_fit(lines):
@@ -78,7 +32,6 @@ def wait_for_fit(lines):
     assert line == "fitting\n", line + lines.read()
 
 
-@pytest.mark.parametrize("storage", STORAGES, indirect=True)
 def test_a_process_that_is_killed_in_mid_trial(storage):
     """The study gets its trials all the same."""
     hanging, lines = start_search("hang", storage, n_trials=5)
@@ -97,7 +50,6 @@ def test_a_process_that_is_killed_in_mid_trial(storage):
         assert states == ["RUNNING", *["COMPLETE"] * n_trials]
 
 
-@pytest.mark.parametrize("storage", ["journal", "sqlite"], indirect=True)
 def test_processes_at_the_same_time(storage, monkeypatch):
     """Together they run the trials that were asked for, perhaps one more, none twice."""
     monkeypatch.setenv(CONDUCT, "dawdle")
@@ -180,49 +132,8 @@ class TestStorages:
             make_search(storage, n_trials=2).fit(X, Y)
             assert len(make_search(storage, n_trials=3).fit(X, Y).study_.trials) == 3
 
-    @pytest.mark.parametrize("name", ["{}/study.journal", "sqlite:///{}/study.db"])
-    def test_trials_at_the_same_time(self, name, tmp_path):
-        storage = name.format(tmp_path)
+    def test_trials_at_the_same_time(self, storage):
         for n_trials in (6, 7):
             search = make_search(storage, n_jobs=2, n_trials=n_trials, space=SPACE).fit(X, Y)
             assert len(pickle.loads(pickle.dumps(search)).study_.trials) == n_trials
             assert len(search.cv_results_["params"]) == n_trials
-
-    def test_processes_need_a_storage_that_they_can_share(self):
-        with pytest.raises(ValueError, match="n_jobs=2"):
-            make_search(optuna.storages.InMemoryStorage(), n_jobs=2).fit(X, Y)
-
-
-FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@pytest.mark.parametrize(
-    "name, owner, method, error",
-    [
-        ("{}/study.journal", JournalFileBackend, "append_logs", FULL),
-        ("sqlite:///{}/study.db", RDBStorage, "set_trial_user_attr", StorageInternalError("full")),
-    ],
-)
-def test_the_same_call_goes_on_after_a_fault(name, owner, method, error, tmp_path, monkeypatch):
-    """The error of a storage that is lost in mid-search is Optuna's."""
-    storage, fits = name.format(tmp_path), []
-    works = getattr(owner, method)
-
-    def break_down(estimator, X):
-        fits.append(estimator.x)
-
-    def breaking(*args, **options):
-        if len(fits) == 4:  # In the second trial.
-            raise error
-        return works(*args, **options)
-
-    search = make_search(storage, n_trials=4, estimator=Peak(act=Act(break_down)))
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, method, breaking)
-        with pytest.raises((type(error), AssertionError)):
-            search.fit(X, Y)
-    before = trials_of(storage)
-    assert before[0].state.name == "COMPLETE"
-    again = search.fit(X, Y).cv_results_
-    assert len(again["params"]) == 4
-    assert again["mean_test_score"][0] == before[0].value
