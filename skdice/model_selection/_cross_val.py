@@ -25,7 +25,6 @@ def cross_val_predict_proba(
     cv: Any = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> np.ndarray:
     """Return the class probabilities of every row by a fit that has not seen it.
 
@@ -47,8 +46,6 @@ def cross_val_predict_proba(
         For the fits. In a Pipeline it goes to the last step.
     n_jobs : int, optional
         Folds that are fitted at the same time, by joblib.
-    verbose : int, default=0
-        Of joblib.
 
     Returns
     -------
@@ -78,15 +75,15 @@ def cross_val_predict_proba(
         )
     if y is None:
         raise ValueError("cross_val_predict_proba needs y, the tags or labels. Got y=None.")
-    X, y, groups = indexable(*map(indexable_rows, (X, y)), groups)
-    weight = check_sample_weight(sample_weight, _num_samples(y))
-    weights = {} if weight is None else {weight_parameter(estimator): weight}
+    X, y, groups = indexable(indexable_rows(X), indexable_rows(y), groups)
     n_rows = _num_samples(y)
+    weight = check_sample_weight(sample_weight, n_rows)
+    weights = {} if weight is None else {weight_parameter(estimator): weight}
     parts = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     # Parts may be masks or lists.
     splits = [tuple(np.arange(n_rows)[part] for part in split) for split in parts]
     check_partition(splits, n_rows, "cross_val_predict_proba")
-    results = Parallel(n_jobs=n_jobs, verbose=verbose)(
+    results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(clone(estimator), X, y, train, test, weights)
         for train, test in splits
     )

@@ -196,13 +196,11 @@ class LossComparison:
 
     def caption(self) -> str:
         """Say in a line what the budget was and what the numbers are."""
-        held_out = ""
-        if self.n_held_out:
-            held_out = f" ({self.n_held_out:,} more to tune decisions for F1)"
-        seeds, n_seeds, mean = ", ".join(map(str, self.seeds)), "1 seed", "in %"
-        if len(self.seeds) > 1:
-            n_seeds = f"{len(self.seeds)} seeds"
-            mean = "mean ± standard deviation over the seeds, in %"
+        held_out = (
+            f" ({self.n_held_out:,} more to tune decisions for F1)" if self.n_held_out else ""
+        )
+        seeds = ", ".join(map(str, self.seeds))
+        mean = "in %" if len(self.seeds) == 1 else "mean ± standard deviation over the seeds, in %"
         delta = ""
         if len(self.losses) > 1:
             delta = (
@@ -210,10 +208,9 @@ class LossComparison:
                 f"test rows ({_N_RESAMPLES:,} resamples), which covers neither seeds nor training "
                 f"rows"
             )
-        epochs = f"{self.n_epochs!r} epoch{'' if self.n_epochs == 1 else 's'}"
         return (
             f"{self.n_train:,} training rows{held_out}, {self.n_test:,} test rows, "
-            f"{epochs}, {n_seeds} ({seeds}); {mean}{delta}."
+            f"epochs {self.n_epochs!r}, seeds {seeds}; {mean}{delta}."
         )
 
     def _lay_out(self, escape: Callable[[str], str], bold: str) -> pd.DataFrame:
