@@ -7,16 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
 
 from skdice import DiceQueryTagger
 from skdice.metrics import entity_f1_score, get_entities
 from skdice.tasks import default_query, find_overlap
 from skdice.text._decoding import Entity
-from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import FILLERS, LEARNING, NAMES, easy_corpus
-from .hypothesis_inputs import cases, sentences, words
 
 FAST = {
     "loss": "dice",
@@ -131,23 +128,6 @@ class TestPrediction:
         assert fitted.score(X, y) > 0.95
         assert fitted.score(X, [["O"] * len(row) for row in X]) == 0
         assert fitted.score([["the"]], [["O"]]) == 0, "no entity in both"
-
-    @cases(0.1)
-    @given(X=sentences, query=words.filter(str.strip))
-    def test_whatever_the_query(self, tiny_bert, X, query):
-        """Training on strange words, or a ValueError that says why not."""
-        y = [[(0, len(row), "X")] if row else [] for row in X]
-        tagger = make(tiny_bert, queries={"X": query}, max_epochs=1)
-        n_pieces = len(WordTokenizer(tiny_bert).encode_texts([query]).values)
-        if not any(X) or n_pieces > 60:
-            reason = "entity in y|to train on" if not any(X) else "pieces, which leaves"
-            with pytest.raises(ValueError, match=reason):
-                tagger.fit(X, y)
-            return
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "[0-9]+ entities are longer")
-            tagger.fit(X, y)
-        assert [len(row) for row in tagger.predict(X)] == [len(row) for row in X]
 
     def test_flat_decoding_has_no_overlap(self, tiny_bert, corpus):
         tagger = make(tiny_bert, max_epochs=1).fit(*corpus)
