@@ -170,23 +170,6 @@ def test_what_helps(loss, helps):
 
 
 @pytest.mark.parametrize(
-    "logits, expected",
-    [
-        ([0, -1, -1, 0, -1], False),
-        ([0, 1, -1, 0, -1], True),
-        ([0, -1, -1, 0, 1], True),
-        ([5, 4, 4, -9, -10], False),
-        ([0, 0, 0, 0, 0], False),
-    ],
-)
-def test_predicted_answers(logits, expected):
-    """Two windows, of three and of two positions; the first of each is "no answer"."""
-    logits = np.array(logits, dtype=np.float32)[:, None].repeat(2, axis=1)
-    windows = SimpleNamespace(items=SimpleNamespace(offsets=np.array([0, 3, 5])))
-    assert Answering(null_threshold=0.0).found(logits, windows).tolist() == [expected]
-
-
-@pytest.mark.parametrize(
     "estimator, rows",
     [
         (DiceTokenTagger, easy_corpus(8)),

@@ -90,14 +90,6 @@ def test_steps_in_parts(fitted):
     np.testing.assert_allclose(scores(parts), scores(one), atol=1e-4)
 
 
-def test_tuned_decision(fitted):
-    tuned = tune_decision(fitted, X, Y)
-    assert tuned.score(X, Y) == 1.0
-    none = pickle.loads(pickle.dumps(fitted))
-    none.background_bias_ = 50.0
-    assert {tag for row in none.predict(X) for tag in row} == {"O"}
-
-
 def test_members(fitted):
     tagger = clone(fitted).set_params(n_members=2).fit(X, Y)
     assert tagger.score(X, Y) == 1.0

@@ -409,19 +409,6 @@ def span_logits(extractor, family, question, context):
     return logits, float((start + end)[is_null]), offsets
 
 
-@pytest.mark.parametrize("name", ["bert", "xlnet"])
-def test_sentences_longer_than_the_window(tiny_models, name):
-    long_X, long_y = (
-        [[word for row in rows[i : i + 10] for word in row] for i in range(0, 80, 10)]
-        for rows in easy_corpus(80)
-    )
-    how = {**FAST, "lr": 1e-2, "max_epochs": 6, "batch_size": 4, "max_length": 16, "stride": 4}
-    tagger = DiceTokenTagger(tiny_models(name), **how).fit(long_X, long_y)
-    assert len(encoded_rows(tagger, long_X)) > 3 * len(long_X)
-    assert tagger.score(long_X, long_y) > 0.9
-    assert [len(tags) for tags in tagger.predict(long_X)] == [len(words) for words in long_X]
-
-
 @pytest.mark.parametrize("name", ["bert", "roberta", "deberta_v2", "xlnet"])
 def test_directory_without_a_vocabulary(tiny_models, name, tmp_path):
     """transformers makes up a tokenizer that knows the special tokens only."""
@@ -430,28 +417,6 @@ def test_directory_without_a_vocabulary(tiny_models, name, tmp_path):
         Path(tmp_path, file).unlink(missing_ok=True)
     with pytest.raises(ValueError, match="has no pieces but the special tokens"):
         WordTokenizer(str(tmp_path))
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("sentencepiece") is not None, reason="sentencepiece is installed"
-)
-@pytest.mark.parametrize("name, file", [("deberta_v2", "spm.model"), ("xlnet", "spiece.model")])
-def test_sentencepiece_file_alone_needs_more_packages(tiny_models, name, tmp_path, file):
-    shutil.copytree(tiny_models(name), tmp_path, dirs_exist_ok=True)
-    Path(tmp_path, "tokenizer.json").rename(tmp_path / file)
-    with pytest.raises(ValueError, match="pip install sentencepiece protobuf"):
-        WordTokenizer(str(tmp_path))
-
-
-def test_a_loaded_model_that_does_not_mask_padding(models, tmp_path):
-    tagger, _ = fit(models("FNet"))
-    tagger.save_pretrained(tmp_path)
-    loaded = DiceTokenTagger.from_pretrained(tmp_path)
-    for words, p in zip(X, loaded.predict_proba(X)):
-        np.testing.assert_allclose(loaded.predict_proba([words])[0], p, atol=1e-5)
-    batches = list(batcher_of(loaded, X).by_length())
-    assert sorted(i for windows, _ in batches for i in windows) == list(range(len(X)))
-    assert all(batch["attention_mask"].all() for _, batch in batches)
 
 
 class TestHeadsThatLookForAPiece:

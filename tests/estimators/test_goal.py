@@ -102,19 +102,6 @@ class TestChoice:
         alone = f1(rows.totals(rows.choose(Goal())).sum(1))
         assert f1(rows.totals(decision).sum(1)) > alone + 0.05
 
-    def test_labels_that_compete_are_tuned_together(self):
-        rows = Rows(best=(0.0, 0.0))
-
-        # All of PER is right only as long as LOC, which takes its words, is held back as far.
-        def decide(lowest):
-            lowest = by_label(lowest, LABELS)
-            if lowest["LOC"] >= lowest["PER"]:
-                return rows.gold
-            return [[(start, end, "LOC") for start, end, _ in row] for row in rows.gold]
-
-        decision = rows.choose(Goal(per_label=True), decide)
-        assert decision["LOC"] >= decision["PER"]
-
     def test_few_entities_are_drawn_to_the_shared_one(self):
         rows = Rows(best=(-1.0, 4.0)).without("PER", keep=4)
         n = sum(span[2] == "PER" for row in rows.gold for span in row)
@@ -167,13 +154,6 @@ class TestChoice:
             assert correct / predicted > floor
             assert correct / actual >= max(reached)
 
-    def test_few_that_are_all_right_are_not_sure(self):
-        value = Goal(min_precision=0.9).safe_value([3, 8, 46, 44], [3, 8, 50, 50], [50] * 4)
-        assert value[0] < value[1] < 2
-        assert value[2] < 2, "not by a standard error"
-        assert Goal(min_precision=0.8).safe_value([44], [50], [50]) == 2 + 44 / 50
-        assert Goal(min_recall=0.8).safe_value([44], [88], [50]) == 2.5
-
     def test_a_floor_out_of_reach(self):
         rows = Rows()
         wrong = [[*row, (90, 91, "LOC"), (91, 92, "PER")] for row in rows.gold]
@@ -185,10 +165,6 @@ class TestChoice:
     def test_a_label_without_entities(self):
         rows = Rows().without("PER")
         assert rows.choose(Goal(per_label=True))["PER"] == rows.choose(Goal())
-
-    def test_no_rows(self):
-        assert choose_decision([], lambda _: [], CANDIDATES, LABELS, Goal()) == 0
-
 
 def test_counts():
     gold = [[(0, 1, "PER"), (2, 4, "LOC")], []]

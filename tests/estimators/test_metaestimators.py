@@ -40,27 +40,6 @@ def pairs(tiny_bert):
     return DicePairClassifier(tiny_bert, **FAST), X, np.array(["no", "yes"], dtype=object)[y]
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        lambda pairs: FixedThresholdClassifier(
-            pairs, threshold=0.3, pos_label="yes", response_method="predict_proba"
-        ),
-        lambda pairs: FixedThresholdClassifier(
-            pairs, threshold=-0.5, pos_label="yes", response_method="decision_function"
-        ),
-        lambda pairs: VotingClassifier([("a", pairs), ("b", pairs)]),
-    ],
-    ids=["probabilities", "decision", "hard votes"],
-)
-def test_labels_that_are_words(pairs, wrap):
-    """Voting learns numbers instead."""
-    estimator, X, y = pairs
-    fitted = wrap(estimator).fit(X, y)
-    assert set(fitted.predict(X)) <= {"no", "yes"}
-    assert 0 <= fitted.score(X, y) <= 1
-
-
 def test_displays(pairs):
     estimator, X, y = pairs
     estimator.fit(X, y)
@@ -90,21 +69,6 @@ def test_several_labels(tiny_bert):
 
 
 class TestExtractor:
-    @pytest.fixture
-    def rows(self):
-        return easy_questions(24, unanswerable=0.3)
-
-    @pytest.fixture
-    def extractor(self, tiny_bert):
-        return DiceSpanExtractor(tiny_bert, **FAST)
-
-    def test_cross_validation(self, extractor, rows):
-        X, y = rows
-        X = pd.DataFrame(X, columns=["question", "context"], index=range(24, 0, -1))
-        scores = cross_val_score(extractor, X, y, cv=2)
-        predicted = cross_val_predict(extractor, X, y, cv=2)
-        # Folds of equal size: the mean of their means is that of all rows.
-        assert scores.mean() == pytest.approx(squad_f1_score(y, predicted))
 
     def test_weights_are_routed(self, extractor, rows):
         X, y = rows

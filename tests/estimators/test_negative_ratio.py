@@ -89,15 +89,6 @@ class TestWhatAnEpochHas:
         assert sample(training_set, 100.0).draw is None
         assert sample(training_set, None).draw is None
 
-    def test_parts_of_speech_and_frequent_entities_stay_as_they_are(self, tiny_bert):
-        X, y = easy_corpus(16)
-        tags = [["NOUN" if tag == "O" else "NAME" for tag in row] for row in y]
-        for rows in ((X, y), (X, tags)):
-            fits = [DiceTokenTagger(tiny_bert, **FAST).fit(*rows)]
-            fits.append(DiceTokenTagger(tiny_bert, negative_ratio=None, **FAST).fit(*rows))
-            assert torch.equal(*map(weights_of, fits))
-            assert fits[0].negative_ratio_ is None
-
     def test_every_step_has_positives_and_epochs_differ(self, tiny_bert):
         X, y = rare_entities(160, every=16)
         seen = Seen()
@@ -190,21 +181,6 @@ class TestCorrection:
         shift, each = correct_draw(target, 2, np.ones(4), share)
         np.testing.assert_allclose(shift, [np.log(3), 0], rtol=1e-6)
         np.testing.assert_allclose(each, [[1, 0.5], *[[1, 1.5]] * 3], rtol=1e-6)
-
-    def test_probabilities_are_those_of_all_rows(self, tiny_bert):
-        """One row in 12 is positive, and texts only tell how probably: .25 or .025."""
-        rng = np.random.default_rng(0)
-        named = rng.random(600) < 0.25
-        X = ["mary mary" if name else "the the" for name in named]
-        y = (rng.random(600) < np.where(named, 0.25, 0.025)).astype(int)
-        params = {**FAST, "max_epochs": 12, "batch_size": 16, "loss": "ce"}
-        rates = [y[named].mean(), y[~named].mean()]
-        for ratio in (None, 1.0):
-            fitted = DiceTextClassifier(tiny_bert, negative_ratio=ratio, **params).fit(X, y)
-            found = fitted.predict_proba(["mary mary", "the the"])[:, 1]
-            np.testing.assert_allclose(found, rates, atol=0.1)
-            assert abs(found @ [named.mean(), 1 - named.mean()] - y.mean()) < 0.05
-
 
 class TestCalibration:
     """What is a positive in 1 of 10 cases has that probability, whatever an epoch has.
@@ -308,26 +284,6 @@ class TestExact:
             with_zeros, weights_of(tagger.fit(X[4:], y[4:], sample_weight=weight[4:]))
         )
 
-    @pytest.mark.parametrize(
-        "params",
-        [
-            {"validation_fraction": 0.25, "patience": 1},
-            {"n_members": 2},
-            {"crf": True, "loss": "ce"},
-            {"word_shapes": True},
-            {"loss": DiceLoss(ohem_ratio=1.0)},
-            {"loss": "dsc-official"},
-        ],
-        ids=str,
-    )
-    def test_goes_with_what_else_there_is(self, params, tiny_bert):
-        X, y = rare_entities()
-        tagger = DiceTokenTagger(tiny_bert, negative_ratio=2, **{**FAST, **params})
-        tagger.fit(X, y, groups=[i // 2 for i in range(48)])
-        assert tagger.negative_ratio_ == 2
-        assert len(tagger.predict(X)) == 48
-
-
 def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
     X, y = rare_entities()
     tagger = DiceTokenTagger(tiny_bert, **FAST).fit(X, y)
@@ -339,15 +295,3 @@ def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
     assert loaded.negative_ratio_ == 2.0
     pd.testing.assert_frame_equal(loaded.choices_, tagger.choices_)
 
-
-def test_progress_says_what_was_drawn(tiny_bert, capsys):
-    DiceTokenTagger(tiny_bert, **{**FAST, "verbose": 1}).fit(*rare_entities())
-    assert "18 of 48 texts" in capsys.readouterr().err
-
-
-def test_query_tagger_learns_from_fewer_questions(quick_bert):
-    queries = {"PER": "john mary", "LOC": "oslo paris"}
-    params = {**FAST, "loss": "dice", "max_epochs": 10, "lr": 5e-3, "queries": queries}
-    tagger = DiceQueryTagger(quick_bert, negative_ratio=0.5, **params).fit(*easy_corpus(80))
-    assert tagger.history_["n_texts"].iloc[0] == 120  # Of 160, of which 80 have an answer.
-    assert tagger.score(*easy_corpus(30, seed=1)) > 0.5

@@ -147,23 +147,6 @@ class TestSaved:
         for other in (loaded, pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
             np.testing.assert_array_equal(scores(other, X), scores(estimator, X))
 
-    def test_transformers(self, fitted, tmp_path):
-        tagger, X, y = fitted()
-        tagger.save_pretrained(tmp_path / "saved")
-        with quiet_transformers():
-            model = AutoModelForTokenClassification.from_pretrained(tmp_path / "saved").eval()
-            tokenizer = AutoTokenizer.from_pretrained(tmp_path / "saved")
-        sentences = [sentence for sentence in X if len(sentence) > 3][:4]
-        for sentence, expected in zip(sentences, tagger.predict_proba(sentences)):
-            words = tokenizer(sentence, is_split_into_words=True)
-            first = [words.word_to_tokens(i).start for i in range(len(sentence))]
-            with torch.inference_mode():
-                inputs = tokenizer(" ".join(sentence), return_tensors="pt")
-                p = model(**inputs).logits[0].softmax(-1).numpy()
-            np.testing.assert_allclose(p[first], expected, atol=1e-5)
-        new = DiceTokenTagger(tmp_path / "saved", **FAST).set_params(lr=1e-12).fit(X, y)
-        np.testing.assert_allclose(scores(new, X), scores(tagger, X), atol=1e-5)
-
     def test_members(self, fitted, tmp_path):
         tagger, X, _ = fitted(n_members=3)
         tagger.save_pretrained(tmp_path)

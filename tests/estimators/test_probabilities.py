@@ -141,19 +141,6 @@ class TestValues:
             shares = values_of(row)
             assert shares.sum() + shares.max() * np.exp(no_answer) == pytest.approx(1, abs=1e-5)
 
-    def test_threshold_leaves_the_scores_of_entities(self, fitted):
-        estimator, X = fitted("queries")
-        every = row_scores(estimator, X)
-        values = np.sort(np.concatenate([values_of(row) for row in every]))
-        middle = values[len(values) // 4 : -(len(values) // 4)]
-        gap = np.diff(middle).argmax()  # A threshold on a score would be a matter of rounding.
-        threshold = middle[gap : gap + 2].mean()
-        raised = copy.copy(estimator)
-        raised.threshold_ = threshold
-        above = [{span: p for span, p in row.items() if p > threshold} for row in every]
-        assert_same(row_scores(raised, X), above)
-
-
 @contextmanager
 def scaled_logits(estimator, scale):
     """Let the network be sure of itself."""

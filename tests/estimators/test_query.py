@@ -167,14 +167,6 @@ class TestPrediction:
 
 
 class TestTraining:
-    def test_fitted_attributes(self, fitted):
-        assert fitted.labels_ == ["LOC", "PER"]
-        assert fitted.queries_ == FAST["queries"]
-        assert fitted.threshold_ == 0.5
-        assert fitted.max_length_ == 64
-        assert list(fitted.history_.index) == list(range(1, FAST["max_epochs"] + 1))
-        assert fitted.history_.train_loss.iloc[-1] < fitted.history_.train_loss.iloc[0]
-        assert not hasattr(fitted, "n_features_in_")
 
     def test_class_weights_are_about_starts(self, tiny_bert, few):
         def weights(**parameters):

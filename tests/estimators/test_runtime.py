@@ -157,19 +157,6 @@ def test_windows_and_decisions(estimator):
     assert [[e[:3] for e in row] for row in found] == [[e[:3] for e in row] for row in other]
 
 
-def test_parquet(estimator, tmp_path):
-    pytest.importorskip("pyarrow")
-    from skdice.distributed import predict_parquet
-
-    onnx_one, X, _ = estimator()
-    (tmp_path / "in").mkdir()
-    pd.DataFrame({"words": X}).to_parquet(tmp_path / "in" / "a.parquet")
-    predict_parquet(onnx_one, tmp_path / "in", tmp_path / "out", columns=["words"], verbose=0)
-    (part,) = (tmp_path / "out").glob("*.parquet")
-    (column,) = set(pd.read_parquet(part).columns) - {"words"}
-    assert list(map(list, pd.read_parquet(part)[column])) == onnx_one.predict(X).tolist()
-
-
 class TestSessions:
     def test_made_once(self, estimator, sessions):
         one, X, _ = estimator()
@@ -192,15 +179,6 @@ class TestSessions:
             flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
         )
         assert flat(found) != pytest.approx(flat(old), abs=1e-4)
-
-    def test_freed_with_the_network(self, estimator, monkeypatch):
-        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
-        one = pickle.loads(pickle.dumps(estimator()[0]))
-        one.predict([["a"]])
-        assert len(_onnx._NETWORKS) == 1
-        del one
-        gc.collect()  # A net of skorch holds itself.
-        assert len(_onnx._NETWORKS) == 0
 
     def test_copies(self, estimator, tmp_path):
         one, X, _ = estimator()
@@ -228,13 +206,6 @@ class TestSessions:
         assert out == ""
         one.predict(X)
         assert capfd.readouterr() == ("", "")
-
-    def test_as_many_threads_as_torch(self, estimator):
-        one = estimator()[0]
-        network = onnx_network(one.net_.module_, one.runtime, one.max_length_)
-        assert network._session.get_session_options().intra_op_num_threads == 1
-        assert network._session.get_providers() == ["CPUExecutionProvider"]
-
 
 class TestRefused:
     def test_unknown(self, estimator):

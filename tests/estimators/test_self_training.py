@@ -157,11 +157,6 @@ def test_no_fold_cuts_rows_without_labels(n, tagger, seen):
     assert [len(rows) for rows in seen[4:]] == [8, 16 + n, 8, 16 + n, 16, 32 + n]
 
 
-def test_with_scikit_learn(tagger):
-    pipeline = make_pipeline(tagger).fit(X, Y, dicetokentagger__unlabeled=UNLABELED)
-    assert pipeline[-1].history_["n_texts"].iloc[0] == 2 * len(X) + 2
-
-
 def test_progress_and_card_tell_of_teachers(tagger, capsys, tmp_path):
     tagger.set_params(verbose=1).fit(X, Y, unlabeled=UNLABELED)
     assert "teacher 3 of 3" in "".join(capsys.readouterr())

@@ -100,16 +100,6 @@ def test_going_on(fitted, tmp_path):
     assert not torch.allclose(table(again.fit(X, Y)).weight, table(fitted).weight, atol=1e-3)
 
 
-def test_members(fitted):
-    tagger = clone(fitted).set_params(n_members=2).fit(X, Y)
-    assert tagger.score(X, Y) == 1.0
-
-
-def test_raw_texts(fitted):
-    (found,) = fitted.predict_entities(["the Rome met john"])
-    assert [(entity.start, entity.end) for entity in found] == [(4, 8)]
-
-
 class TestErrors:
     @pytest.mark.parametrize("family", ["distilbert", "modernbert", "xlnet"])
     def test_no_table(self, tiny_models, family):
