@@ -1,7 +1,6 @@
 """A fit that finds nothing in its own training rows says so; any other one looks at a few."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from skdice import (
 )
 from skdice.fitting import Settings, warn_of_collapse
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.tasks import Answering, Tagging
+from skdice.tasks import Tagging
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions

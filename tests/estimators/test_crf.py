@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone
 
 from skdice import DiceTokenTagger
-from skdice.model_selection import tune_decision
 from skdice.nn._chain import TagChain
 from skdice.text._tags import allowed_transitions
 

@@ -5,7 +5,6 @@ their parts. Models are tiny and random; those with a configuration share one to
 """
 
 import functools
-import importlib.util
 import shutil
 import warnings
 from collections.abc import Callable
@@ -57,8 +56,6 @@ GPT |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 T5 = {"vocab_size": N_PIECES, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": N_LAYERS}
 T5 |= {"num_heads": 2, "eos_token_id": 3}
 FUNNEL = {"vocab_size": N_PIECES, "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24}
-GROUPS = ("q_groups", "k_groups", "v_groups", "post_attention_groups", "intermediate_groups")
-SQUEEZE = {"embedding_size": 16, "output_groups": 1, **dict.fromkeys(GROUPS, 1)}
 LAYERS_IN_PARTS = "its layers lie in parts in several lists"
 NO_LAYERS = "its layers were not found"
 
@@ -85,24 +82,14 @@ FAMILIES = {
     "modernbert": Family(),
     "xlnet": Family(takes_types=True, limit=None, pads_left=True),
     "XLM-R": Family(lambda: tr.XLMRobertaConfig(**ROBERTA)),
-    "X-MOD": Family(lambda: tr.XmodConfig(**ROBERTA, default_language="en_XX")),
-    "CamemBERT": Family(lambda: tr.CamembertConfig(**ROBERTA)),
-    "data2vec": Family(lambda: tr.Data2VecTextConfig(**ROBERTA)),
-    "I-BERT": Family(lambda: tr.IBertConfig(**ROBERTA)),
     "MPNet": Family(lambda: tr.MPNetConfig(**ROBERTA), limit=63),
-    "ESM": Family(lambda: tr.EsmConfig(**ROBERTA, mask_token_id=4)),
-    "LUKE": Family(lambda: tr.LukeConfig(**ROBERTA, entity_vocab_size=9, entity_emb_size=16)),
     "Longformer": Family(lambda: tr.LongformerConfig(**ROBERTA, attention_window=8)),
     "DeBERTa": Family(lambda: tr.DebertaConfig(**BERT, relative_attention=True, type_vocab_size=0)),
-    "ERNIE": Family(lambda: tr.ErnieConfig(**BERT), takes_types=True),
     "RemBERT": Family(
         lambda: tr.RemBertConfig(**BERT, input_embedding_size=8),
         takes_types=True,
         has_dropout=False,
     ),
-    "RoFormer": Family(lambda: tr.RoFormerConfig(**BERT, embedding_size=16), takes_types=True),
-    "Megatron-BERT": Family(lambda: tr.MegatronBertConfig(**BERT), takes_types=True),
-    "LayoutLM": Family(lambda: tr.LayoutLMConfig(**BERT), takes_types=True),
     "BigBird": Family(lambda: tr.BigBirdConfig(**BERT), takes_types=True),
     "ALBERT": Family(
         lambda: tr.AlbertConfig(**BERT, embedding_size=8), takes_types=True, cannot_freeze=NO_LAYERS
@@ -111,11 +98,7 @@ FAMILIES = {
         lambda: tr.ConvBertConfig(**BERT, embedding_size=16), takes_types=True, masks_padding=False
     ),
     "FNet": Family(lambda: tr.FNetConfig(**BERT), takes_types=True, masks_padding=False),
-    "Nystromformer": Family(
-        lambda: tr.NystromformerConfig(**BERT), takes_types=True, masks_padding=False
-    ),
     "YOSO": Family(lambda: tr.YosoConfig(**BERT), masks_padding=False),
-    "SqueezeBERT": Family(lambda: tr.SqueezeBertConfig(**BERT, **SQUEEZE), takes_types=True),
     "Funnel": Family(
         lambda: tr.FunnelConfig(**FUNNEL, block_sizes=[2, 2], num_decoder_layers=1),
         takes_types=True,
@@ -124,16 +107,11 @@ FAMILIES = {
         cannot_freeze=NO_LAYERS,
     ),
     "XLM": Family(lambda: tr.XLMConfig(**XLM), cannot_freeze=LAYERS_IN_PARTS),
-    "FlauBERT": Family(lambda: tr.FlaubertConfig(**XLM), cannot_freeze=LAYERS_IN_PARTS),
     # The first layer hands the relative positions on to the others.
     "T5": Family(lambda: tr.T5Config(**T5), limit=None),
-    "mT5": Family(lambda: tr.MT5Config(**T5), limit=None),
-    "umT5": Family(lambda: tr.UMT5Config(**T5), limit=None),
     "GPT-2": Family(lambda: tr.GPT2Config(**GPT)),
-    "GPT-NeoX": Family(lambda: tr.GPTNeoXConfig(**BERT), has_dropout=False),
     "BioGPT": Family(lambda: tr.BioGptConfig(**BERT), keeps_dropout=True),
     "Llama": Family(lambda: tr.LlamaConfig(**BERT), has_dropout=False),
-    "Qwen2": Family(lambda: tr.Qwen2Config(**BERT, num_key_value_heads=2), has_dropout=False),
 }
 OWN = [name for name, family in FAMILIES.items() if family.config is None]
 FREEZABLE = [name for name, family in FAMILIES.items() if not family.cannot_freeze]

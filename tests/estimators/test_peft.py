@@ -9,14 +9,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
-from skdice._pretrained import quiet_transformers
 from skdice.estimators import load_pretrained
 
-from ..io.conftest import CASES, FAST, make, scores
+from ..io.conftest import CASES, make, scores
 from ..spies import Spy, stop
 
 peft = pytest.importorskip("peft")

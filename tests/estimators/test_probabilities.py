@@ -6,13 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import brier_score_loss
 
-from skdice import DiceTextClassifier
-
-from ..corpora import easy_texts
 from ..io.conftest import CASES, make
 
 # RoBERTa has byte-level pieces, XLNet is padded on the left.
@@ -141,6 +135,7 @@ class TestValues:
             shares = values_of(row)
             assert shares.sum() + shares.max() * np.exp(no_answer) == pytest.approx(1, abs=1e-5)
 
+
 @contextmanager
 def scaled_logits(estimator, scale):
     """Let the network be sure of itself."""
@@ -161,27 +156,3 @@ def check_probabilities(estimator, X):
     if not getattr(estimator.task, "is_multilabel", False):
         np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
     return p
-
-
-class TestCalibration:
-    """scikit-learn's calibration on top of a classifier that is fitted."""
-
-    @pytest.fixture
-    def classifier(self, tiny_bert):
-        X, y = easy_texts(60)
-        classifier = DiceTextClassifier(tiny_bert, batch_size=8, random_state=0, verbose=0, **FAST)
-        return classifier.fit(X, y), X, np.array(y, dtype=object)
-
-    @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
-    def test_calibrated(self, classifier, method):
-        classifier, X, y = classifier
-        net = classifier.net_
-        calibrated = CalibratedClassifierCV(FrozenEstimator(classifier), method=method).fit(X, y)
-        p = calibrated.predict_proba(X)
-        np.testing.assert_allclose(p.sum(axis=1), 1)
-        order = classifier.decision_function(X).argsort()
-        assert (np.diff(p[order, 1]) >= -1e-12).all()
-        assert calibrated.calibrated_classifiers_[0].estimator.estimator.net_ is net
-        is_positive = y == classifier.classes_[1]
-        raw = classifier.predict_proba(X)[:, 1]
-        assert brier_score_loss(is_positive, p[:, 1]) < brier_score_loss(is_positive, raw)

@@ -167,7 +167,6 @@ class TestPrediction:
 
 
 class TestTraining:
-
     def test_class_weights_are_about_starts(self, tiny_bert, few):
         def weights(**parameters):
             tagger = make(tiny_bert, max_epochs=1, **parameters).fit(*few)

@@ -1,6 +1,5 @@
 """Work that fits share: it changes how often things are computed, not what comes out."""
 
-import json
 import pickle
 import warnings
 

@@ -1,21 +1,19 @@
 """Predictions on ONNX Runtime: those of torch, from the same batches."""
 
 import copy
-import gc
 import pickle
 import re
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
 from torch import nn
 
 from skdice import DiceTokenTagger
-from skdice.io import _onnx, onnx_network
+from skdice.io import _onnx
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
 from ..spies import encoded_rows
@@ -206,6 +204,7 @@ class TestSessions:
         assert out == ""
         one.predict(X)
         assert capfd.readouterr() == ("", "")
+
 
 class TestRefused:
     def test_unknown(self, estimator):

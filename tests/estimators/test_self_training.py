@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
 from skdice.exceptions import TruncationWarning

