@@ -14,7 +14,6 @@ from skdice import (
 )
 from skdice.fitting import Settings, warn_of_collapse
 from skdice.losses import CrossEntropyLoss, DiceLoss
-from skdice.tasks import Tagging
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from .test_span import easy_questions
@@ -103,41 +102,6 @@ def test_a_bias_of_the_user_is_part_of_what_is_predicted(tiny_bert):
         assert tagger.fit(X, y).predict(X)[0] != ["O"] * len(X[0])
 
 
-@pytest.mark.parametrize("name", ["entities", "questions"])
-def test_a_decision_that_is_tuned_is_part_of_it_too(name, tiny_bert):
-    """A bias on validation rows, or a threshold, finds what training did not."""
-    estimator, parameters, X, y = collapsing(name)
-    tuned, validation = {
-        "entities": ("background_bias", easy_corpus(8, 1)),
-        "questions": ("null_threshold", easy_questions(8)),
-    }[name]
-    fitted = estimator(tiny_bert, **{**FAST, "loss": "ce", **parameters, tuned: "auto"})
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        fitted.fit(X, y, validation=validation)
-    found = fitted.predict(X)
-    is_empty = all(set(row) <= {"O"} for row in found) if name == "entities" else not any(found)
-    assert not is_empty
-    assert not [str(warning.message) for warning in caught if "This fit" in str(warning.message)]
-
-
-def test_a_look_at_a_few_texts_will_do(quick_bert, monkeypatch):
-    """Wherever the sentences with an entity stand."""
-    X, y = easy_corpus(16)
-    X, y = [["it", "is", "quiet"]] * 16 + X, [["O", "O", "O"]] * 16 + y
-    tagger = DiceTokenTagger(quick_bert, loss="ce", **LEARNS)
-    looked_at = []
-    found = Tagging.found
-
-    def counted(self, logits, dataset):
-        looked_at.append(dataset.n_texts)
-        return found(self, logits, dataset)
-
-    monkeypatch.setattr(Tagging, "found", counted)
-    monkeypatch.setattr("skdice.fitting._fit._CHUNK_TEXTS", 4)
-    tagger.fit(X, y)
-    assert looked_at == [4]
-
-
 def test_it_is_about_the_epoch_that_is_kept(tiny_bert, tmp_path):
     """Also where another process trained it."""
     _, parameters, X, y = collapsing("entities")
@@ -154,10 +118,8 @@ def test_it_is_about_the_epoch_that_is_kept(tiny_bert, tmp_path):
     "loss, helps",
     [
         (CrossEntropyLoss(), "loss='wce', more epochs or another lr."),
-        (CrossEntropyLoss(class_weight=[1, 2]), "helps: more epochs or another lr."),
         (DiceLoss(memory=10), r"\(memory=30\), class weights \(K=3\), more epochs"),
         (DiceLoss(memory=30, class_weight=[1, 2]), "helps: more epochs"),
-        (DiceLoss(level="example", memory=0), r"helps: class weights \(K=3\), more epochs"),
     ],
     ids=repr,
 )

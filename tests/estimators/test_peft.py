@@ -29,15 +29,10 @@ KINDS = {
     "dora": peft.LoraConfig(r=R, use_dora=True, lora_dropout=0.1),
     "all linear": peft.LoraConfig(r=R, target_modules="all-linear", use_rslora=True),
     "biases": peft.LoraConfig(r=R, bias="all"),
-    "embeddings": peft.LoraConfig(r=R, target_modules=["query", "word_embeddings"]),
     "whole modules": peft.LoraConfig(r=R, modules_to_save=["classifier", "LayerNorm"]),
     "by pattern": peft.LoraConfig(r=R, target_modules=r".*\.1\..*(query|dense)"),
-    "of the base": peft.LoraConfig(r=R, init_lora_weights="pissa"),
     "ia3": peft.IA3Config(),
-    "loha": peft.LoHaConfig(r=R, target_modules=["query", "value"]),
     "lokr": peft.LoKrConfig(r=R, target_modules=["query", "value"]),
-    "oft": peft.OFTConfig(oft_block_size=8, target_modules=["query"]),
-    "norms": peft.LNTuningConfig(target_modules=["LayerNorm"]),
 }
 
 

@@ -10,10 +10,10 @@ import torch
 
 from skdice import DiceQueryTagger
 from skdice.metrics import entity_f1_score, get_entities
-from skdice.tasks import default_query, find_overlap
+from skdice.tasks import default_query
 from skdice.text._decoding import Entity
 
-from ..corpora import FILLERS, LEARNING, NAMES, easy_corpus
+from ..corpora import FILLERS, NAMES, easy_corpus
 
 FAST = {
     "loss": "dice",
@@ -85,7 +85,7 @@ def nested_corpus(n, seed=0):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", LEARNING)
+    @pytest.mark.parametrize("loss", ["ce", "dice", "dsc-official"])
     def test_every_loss_learns(self, fitted_with, loss):
         assert fitted_with(loss).score(*easy_corpus(30, seed=1)) > 0.5
 
@@ -129,28 +129,13 @@ class TestPrediction:
         assert fitted.score(X, [["O"] * len(row) for row in X]) == 0
         assert fitted.score([["the"]], [["O"]]) == 0, "no entity in both"
 
-    def test_flat_decoding_has_no_overlap(self, tiny_bert, corpus):
-        tagger = make(tiny_bert, max_epochs=1).fit(*corpus)
-        tagger.threshold_ = 0.02
-        nested = plain(tagger.set_params(decode="nested").predict_spans(corpus[0]))
-        tags = tagger.predict(corpus[0]).tolist()
-        flat = plain(tagger.set_params(decode="flat").predict_spans(corpus[0]))
-        assert tags == tagger.predict(corpus[0]).tolist()
-        assert spans_of(tags) == flat
-        assert not any(map(find_overlap, flat))
-        assert sum(map(bool, map(find_overlap, nested))) > 10
-        assert all(set(row) <= set(every) for row, every in zip(flat, nested))
-
     @pytest.mark.parametrize(
         "names, expected",
         [
             ("BI", "B-PER I-PER I-PER O B-LOC"),
-            ("BIES", "B-PER I-PER E-PER O S-LOC"),
             ("S", "B-PER I-PER E-PER O S-LOC"),
             ("BMES", "B-PER M-PER E-PER O S-LOC"),
-            ("BILU", "B-PER I-PER L-PER O U-LOC"),
             ("U", "B-PER I-PER L-PER O U-LOC"),
-            ("BL", "B-PER I-PER L-PER O U-LOC"),
             ("I", "I-PER I-PER I-PER O I-LOC"),
         ],
     )

@@ -83,11 +83,6 @@ class TestLongSentences:
         assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
         assert fitted.score(X, y) == 1
 
-    def test_words_longer_than_the_window(self, fitted):
-        X = [["a" * 60, "oslo", "b" * 60, "john"]]
-        assert [len(tags) for tags in fitted.predict(X)] == [4]
-        assert {(1, 2, "LOC"), (3, 4, "PER")} <= set(plain(fitted.predict_spans(X))[0])
-
 
 def perfect_logits(dataset, size=64):
     """Return logits above 0 for the gold starts, ends and matches, and below for all others."""
@@ -156,16 +151,3 @@ class TestTunedThreshold:
         assert max(scores.values()) > min(scores.values())
         # Of 40 sentences it is drawn to a half a little.
         assert tuned.score(X, y) >= max(scores[0.5], max(scores.values()) - 0.05)
-
-    def test_own_metric(self, hasty):
-        X, y = easy_corpus(40, seed=1)
-        by_score = tune_decision(hasty.set_params(decode="flat"), X, y)
-        by_metric = tune_decision(hasty, X, y, metric=entity_f1_score)
-        assert by_metric.score(X, y) >= by_score.score(X, y)
-        assert by_metric.score(X, y) > hasty.score(X, y)
-        fewest = tune_decision(hasty, X, y, metric=lambda _, tags: -sum(map(n_entities, tags)))
-        assert sum(map(n_entities, fewest.predict(X))) == 0
-
-
-def n_entities(tags):
-    return sum(tag != "O" for tag in tags)
