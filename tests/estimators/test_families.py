@@ -19,7 +19,6 @@ import transformers as tr
 from skdice import (
     DiceQueryTagger,
     DiceSpanExtractor,
-    DiceTextClassifier,
     DiceTokenTagger,
 )
 from skdice._pretrained import loading
@@ -28,9 +27,9 @@ from skdice.nn._freezing import find_layers
 from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 
-from ..corpora import easy_corpus, easy_texts
+from ..corpora import easy_corpus
 from ..spies import encoded_rows
-from ..tiny_models import BERT_SPECIAL, BUILDERS, build_bert
+from ..tiny_models import BUILDERS, build_bert
 from .test_span import easy_questions
 
 N_PIECES = 300
@@ -394,36 +393,6 @@ def test_directory_without_a_vocabulary(tiny_models, name, tmp_path):
         Path(tmp_path, file).unlink(missing_ok=True)
     with pytest.raises(ValueError, match="has no pieces but the special tokens"):
         WordTokenizer(str(tmp_path))
-
-
-class TestHeadsThatLookForAPiece:
-    """Those of GPT-2 and BART do; without it, a fit says what is missing."""
-
-    def classifier(self, config, path, tokenizer):
-        auto_class = tr.AutoModelForSequenceClassification
-        return DiceTextClassifier(save_model(config, auto_class, path, tokenizer), **FAST)
-
-    def test_gpt2_needs_padding(self, tmp_path, tokenizer):
-        config = tr.GPT2Config(**{**GPT, "pad_token_id": None})
-        with pytest.raises(ValueError, match="no padding token is defined"):
-            self.classifier(config, tmp_path, tokenizer).fit(*easy_texts(8))
-
-    @pytest.mark.parametrize("eos, is_taken", [("sep_token", True), ("mask_token", False)])
-    def test_bart_needs_its_end_of_text(self, tmp_path, tokenizer, eos, is_taken):
-        sizes = {"vocab_size": N_PIECES, "d_model": 16, "max_position_embeddings": 64}
-        for side in ("encoder", "decoder"):
-            sizes |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 24}
-        eos_token_id = list(BERT_SPECIAL.values()).index(BERT_SPECIAL[eos])
-        config = tr.BartConfig(**sizes, pad_token_id=0, eos_token_id=eos_token_id)
-        X, y = easy_texts(8)
-        classifier = self.classifier(config, tmp_path, tokenizer)
-        if not is_taken:
-            with pytest.raises(ValueError, match="must contain at least one <eos> token"):
-                classifier.fit(X, y)
-            return
-        classifier.fit(X, y)
-        one = np.concatenate([classifier.predict_proba([text]) for text in X])
-        np.testing.assert_allclose(classifier.predict_proba(X), one, atol=1e-5)
 
 
 def test_every_tiny_model_is_tested():

@@ -71,7 +71,6 @@ def test_onnx(fitted, option, traced_once, tmp_path):
 CAPITALISED = [["the", "Rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
 LOWER = [["the", "rome", "met"]] * 8, [["O", "B-X", "O"]] * 8
 HALF = CAPITALISED[0] + [["The", "rome", "met"]] * 8, CAPITALISED[1] * 2
-THREE_IN_FOUR = CAPITALISED[0] * 2 + HALF[0], CAPITALISED[1] * 4
 # Sentences without a capital are never told shapes, and say nothing of the others.
 MOSTLY_LOWER = CAPITALISED[0] + LOWER[0] * 3, CAPITALISED[1] * 4
 OTHER_TAGS = HALF[0], [["NOUN", "NAME", "NOUN"]] * 16
@@ -83,13 +82,10 @@ OTHER_TAGS = HALF[0], [["NOUN", "NAME", "NOUN"]] * 16
         ("bert", CAPITALISED, {}, True, False),
         ("bert", LOWER, {}, False, False),
         ("bert", HALF, {}, False, True),
-        ("bert", THREE_IN_FOUR, {}, True, False),
         ("bert", MOSTLY_LOWER, {}, True, False),
         ("bert", OTHER_TAGS, {}, False, False),
         ("bert", CAPITALISED, {"n_frozen_layers": 1}, False, False),
-        ("bert", CAPITALISED, {"word_shapes": False, "crf": True}, False, True),
         ("bert", HALF, {"crf": False}, False, False),
-        ("distilbert", CAPITALISED, {}, False, False),
         ("roberta", HALF, {}, False, True),
     ],
 )

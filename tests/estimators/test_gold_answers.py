@@ -8,10 +8,7 @@ import pandas as pd
 import pytest
 
 from skdice import DiceSpanExtractor
-from skdice.datasets import read_squad
 from skdice.tasks import align_answers
-
-from ..corpora import published
 
 FAST = {"max_epochs": 1, "lr": 5e-3, "random_state": 0, "verbose": 0}
 #          0         1         2         3
@@ -213,29 +210,3 @@ class TestExtractor:
         np.testing.assert_allclose(
             wrong.no_answer_score(self.X), right.no_answer_score(self.X), atol=1e-5
         )
-
-
-@pytest.mark.parametrize("on_misaligned", ["repair", "skip"])
-@pytest.mark.parametrize(
-    "name, n_misaligned",
-    [
-        ("squad_v2.0/dev", 0),
-        ("quoref/dev", 50),
-        ("quoref/contrast_perturbed", 0),
-        ("cmrc2018_zh/dev", 200),
-    ],
-)
-def test_all_wrong_offsets_of_published_corpora_are_counted(name, n_misaligned, on_misaligned):
-    X, y = read_squad(published(f"mrc/{name}.json"))
-    contexts = X["context"].tolist()
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        gold = align_answers(y, contexts, on_misaligned)
-    assert gold.n_misaligned == n_misaligned
-    assert len(caught) == (n_misaligned > 0)
-    for span, answers, context in zip(gold.spans, y, contexts):
-        assert span is None or context[slice(*span)] in answers["text"]
-    lost = np.setdiff1d(np.arange(len(y)), gold.kept)
-    if on_misaligned == "repair":
-        assert not len(lost)
-    assert len(lost) <= n_misaligned
-    assert all(gold.spans[i] is None and y[i]["text"] for i in lost)

@@ -18,10 +18,10 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.fitting import SampledTrainingSet, sample
+from skdice.fitting import SampledTrainingSet
 from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.nn import Draw
-from skdice.tasks import Tagging, TrainingSet, correct_draw
+from skdice.tasks import Tagging, TrainingSet
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
@@ -79,15 +79,6 @@ class TestWhatAnEpochHas:
         assert estimator.history_["n_texts"].tolist() == [n_drawn]
         is_all = ratio is None or ratio == 100
         assert estimator.negative_ratio_ == (None if is_all else ratio)
-
-    def test_classes_are_capped_from_the_rarest_on(self):
-        group = np.repeat([0, 1, 2], [10, 300, 900])
-        training_set = TrainingSet(
-            make_dataset([3] * 1210), [], np.ones(3), None, False, group=group
-        )
-        assert sample(training_set, 2.0).draw.n_drawn.tolist() == [10, 20, 60]
-        assert sample(training_set, 100.0).draw is None
-        assert sample(training_set, None).draw is None
 
     def test_every_step_has_positives_and_epochs_differ(self, tiny_bert):
         X, y = rare_entities(160, every=16)
@@ -149,38 +140,6 @@ class TestSums:
             (gradient,) = torch.autograd.grad(loss.value(memory(part)), logits, retain_graph=True)
             found.append(gradient)
         torch.testing.assert_close(torch.stack(found).mean(0), expected, rtol=1e-5, atol=1e-8)
-
-
-class TestCorrection:
-    @pytest.mark.parametrize("n_groups", [1, 2], ids=["a share each", "several shares"])
-    def test_is_bayes_for_classes(self, n_groups):
-        """Logits of all rows and the shift make the logits of the drawn ones."""
-        rng = np.random.default_rng(0)
-        target, x = rng.integers(0, 3, 5000), rng.integers(0, 4, 5000)
-        weight = rng.uniform(0.5, 2, 5000)
-        share = np.array([1.0, 0.5, 0.1])[target] / (1 + rng.integers(0, n_groups, 5000))
-        shift, each = correct_draw(target, 3, weight, share)
-        assert (each == 1).all() == (n_groups == 1)
-        for c in range(3):
-            assert np.average(
-                each[target == c], weights=(weight * share)[target == c]
-            ) == pytest.approx(1)
-        joint = np.zeros((2, 4, 3))
-        np.add.at(joint[0], (x, target), weight)
-        np.add.at(joint[1], (x, target), weight * share * each)
-        shifted = joint[0] * np.exp(shift)
-        np.testing.assert_allclose(
-            shifted / shifted.sum(1, keepdims=True),
-            joint[1] / joint[1].sum(1, keepdims=True),
-            rtol=1e-5,
-        )
-
-    def test_is_of_odds_for_columns(self):
-        target = np.array([[1, 0], [0, 0], [0, 0], [0, 0]])
-        share = np.array([1, 1 / 3, 1 / 3, 1 / 3])
-        shift, each = correct_draw(target, 2, np.ones(4), share)
-        np.testing.assert_allclose(shift, [np.log(3), 0], rtol=1e-6)
-        np.testing.assert_allclose(each, [[1, 0.5], *[[1, 1.5]] * 3], rtol=1e-6)
 
 
 class TestCalibration:

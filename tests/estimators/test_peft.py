@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
@@ -121,11 +120,6 @@ class TestParameters:
         with pytest.raises(ValueError, match="'peft_config__r' needs a configuration of peft"):
             DiceTokenTagger().set_params(peft_config__r=3)
 
-    def test_in_a_grid(self, tiny_models):
-        tagger, X, y = make("tagger", tiny_models("bert"), peft_config=LORA)
-        search = GridSearchCV(tagger, {"peft_config__r": [1, 2]}, cv=2).fit(X, y)
-        assert search.best_estimator_.peft_config.r == search.best_params_["peft_config__r"]
-
 
 class TestSaved:
     @pytest.mark.parametrize("case", CASES)
@@ -139,12 +133,6 @@ class TestSaved:
         assert loaded.get_params(deep=False) == estimator.get_params(deep=False)
         for other in (loaded, pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
             np.testing.assert_array_equal(scores(other, X), scores(estimator, X))
-
-    def test_members(self, fitted, tmp_path):
-        tagger, X, _ = fitted(n_members=3)
-        tagger.save_pretrained(tmp_path)
-        np.testing.assert_array_equal(scores(load_pretrained(tmp_path), X), scores(tagger, X))
-        assert np.abs(scores(fitted()[0], X) - scores(tagger, X)).max() > 1e-4
 
 
 @pytest.mark.parametrize(

@@ -167,15 +167,6 @@ class TestTraining:
         np.testing.assert_allclose(weights(class_weight="balanced"), n_pairs / 2 / counts)
         np.testing.assert_allclose(weights(class_weight={1: 5.0}), [1, 5])
 
-    def test_weight_zero_is_absence_of_labels_too(self, tiny_bert, few):
-        X, y = few
-        weight = np.array([float("B-LOC" not in row) for row in y])
-        tagger = make(tiny_bert, max_epochs=1).fit(X, y, sample_weight=weight)
-        assert tagger.labels_ == ["PER"]
-        kept = np.flatnonzero(weight)
-        without = make(tiny_bert, max_epochs=1).fit([X[i] for i in kept], [y[i] for i in kept])
-        assert same_weights(tagger, without)
-
 
 @pytest.mark.parametrize(
     "form",

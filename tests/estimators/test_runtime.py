@@ -2,21 +2,16 @@
 
 import copy
 import pickle
-import re
-from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from torch import nn
 
 from skdice import DiceTokenTagger
 from skdice.io import _onnx
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
-from ..spies import encoded_rows
 from ..tiny_models import build_bert
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
@@ -110,18 +105,6 @@ def test_int8_is_close_and_smaller(estimator, case, family):
     assert onnx_one.network_bytes() > torch_one.network_bytes() * 0.9
 
 
-def test_int8_of_weights_that_read_three_texts(tmp_path):
-    """A pair classifier reads a pair and both texts, with the same weights."""
-    model = build_bert(tmp_path, hidden_size=128, num_hidden_layers=1)
-    finder, X, y = make("pairs", model, runtime="onnx-int8")
-    finder.fit(X, y).predict(X)
-    layers = finder.net_.module_.transformer.base_model.encoder.modules()
-    weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
-    saved = finder.set_params(runtime="torch").network_bytes()
-    saved -= finder.set_params(runtime="onnx-int8").network_bytes()
-    assert saved > 0.5 * sum(weight.nbytes for weight in weights)
-
-
 def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
     """A large input without effect leaves nothing of the others in int8, so the layer is left."""
     monkeypatch.setattr(_onnx, "_OUTLIER", 10)
@@ -133,26 +116,6 @@ def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
     expected = flat(tagger.predict_proba(X))
     found = flat(tagger.set_params(runtime="onnx-int8").predict_proba(X))
     assert found == pytest.approx(expected, abs=0.01)
-
-
-def test_windows_and_decisions(estimator):
-    """Long sentences, thresholds, raw texts and streams."""
-    torch_one, X, _ = estimator(runtime="torch")
-    onnx_one = estimator()[0]
-    task = replace(torch_one.task, stride=2, threshold=0.2)
-    for one in (torch_one, onnx_one):
-        reader = replace(one.fitted.reader, max_length=9)
-        one._fitted = replace(one.fitted, task=task, reader=reader)
-    X = [[word for words in X[:3] for word in words], *X, []]
-    encoded = encoded_rows(onnx_one, X)
-    assert encoded.n_texts < len(encoded)
-    expected = torch_one.predict(X).tolist()
-    assert len({tag for row in expected for tag in row}) > 1
-    assert onnx_one.predict(X).tolist() == expected
-    assert list(onnx_one.predict_iter(X)) == expected
-    texts = [" ".join(words) for words in X if words]
-    found, other = (one.predict_entities(texts, "whitespace") for one in (onnx_one, torch_one))
-    assert [[e[:3] for e in row] for row in found] == [[e[:3] for e in row] for row in other]
 
 
 class TestSessions:
@@ -191,19 +154,6 @@ class TestSessions:
         fresh = clone(one)
         assert fresh.runtime == "onnx"
         assert not hasattr(fresh, "net_")
-
-    def test_it_is_said(self, estimator, capfd, monkeypatch):
-        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
-        one, X, _ = estimator(verbose=0)
-        copy.deepcopy(one).predict(X)
-        assert capfd.readouterr() == ("", "")
-        one.set_params(verbose=1).predict(X)
-        out, err = capfd.readouterr()
-        said = r"predict: exporting the network for runtime='onnx', once\n"
-        assert re.match(rf"{said}predict: exported the network in \d+\.\d s\n", err)
-        assert out == ""
-        one.predict(X)
-        assert capfd.readouterr() == ("", "")
 
 
 class TestRefused:

@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
-from skdice.exceptions import TruncationWarning
 from skdice.tasks import Classifying, Tagging
 
 PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "verbose": 0}
@@ -109,16 +108,6 @@ def test_a_rare_class_stays_as_frequent_as_it_is_probable(quick_bert, seen):
     share = taught[1][taught[0] == "person"].sum() / taught[1].sum()
     assert share == pytest.approx(teacher.predict_proba(TEXTS)[:, 1].mean(), rel=1e-4)
     assert share > 0.03
-
-
-def test_rows_that_are_cut_are_named_once(quick_bert):
-    texts, long = ["rome is in the north", "mary met peter"] * 4, "in rome " * 20
-    classifier = DiceTextClassifier(quick_bert, max_epochs=1, max_length=12, **PARAMETERS)
-    with pytest.warns(TruncationWarning) as record:
-        classifier.fit([*texts, long], [1, 0] * 4 + [1], unlabeled=["peter", long])
-    (message,) = [str(w.message) for w in record if w.category is TruncationWarning]
-    assert message.startswith("2 of 11 texts are longer")
-    assert message.endswith("rows 8, 10 (those of unlabeled follow those of X).")
 
 
 def test_several_labels(quick_bert, seen):
