@@ -4,7 +4,7 @@ import pytest
 import skorch.callbacks
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import cross_validate
 from skorch import callbacks as skc
 
 from skdice import DiceTextClassifier
@@ -172,21 +172,7 @@ def test_settings_that_cannot_work(callback, parameters, message, tiny_bert):
         make(tiny_bert, callback, **parameters).fit(X, Y)
 
 
-def test_rows_to_validate_on_may_be_given(tiny_bert):
-    stop = skc.EarlyStopping("valid_score", lower_is_better=False, patience=1, threshold=0)
-    estimator = make(tiny_bert, stop, validation_fraction=None, lr=1e-9, max_epochs=5)
-    assert len(estimator.fit(X, Y, validation=(X, Y)).history_) == 2
-
-
 class TestParameters:
-    def test_in_a_grid(self, tiny_bert):
-        stop = skc.EarlyStopping("valid_score", lower_is_better=False, threshold=0)
-        grid = {"callbacks__EarlyStopping__patience": [1, 2]}
-        search = GridSearchCV(make(tiny_bert, stop, lr=1e-9, max_epochs=4), grid, cv=2, refit=False)
-        search.fit(X, Y)
-        assert search.cv_results_["param_callbacks__EarlyStopping__patience"].tolist() == [1, 2]
-        assert stop.patience == 5, "the candidates have clones"
-
     def test_by_name(self, tiny_bert):
         estimator = make(tiny_bert, ("a", skc.EarlyStopping()), ("b", skc.EarlyStopping()))
         assert estimator.set_params(callbacks__b__patience=3) is estimator

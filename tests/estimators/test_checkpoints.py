@@ -23,7 +23,6 @@ from skorch.callbacks import (
 
 from skdice import DiceTokenTagger
 from skdice._digest import digest
-from skdice.fitting import _network
 
 from ..io.conftest import CASES, make
 from ..io.test_save_safety import in_a_process
@@ -329,24 +328,6 @@ def test_ctrl_c_keeps_an_estimator_that_says_so(tiny_bert, tmp_path):
     with pytest.warns(UserWarning, match="did not come to its end"):
         DiceTokenTagger.from_pretrained(tmp_path / "saved").predict(X)
     assert not tagger.fit(X, y).interrupted_
-
-
-def test_ctrl_c_while_teachers_train(tiny_bert):
-    """A teacher is not the estimator, which stays as it was."""
-    tagger, X, y = make("tagger", tiny_bert, max_epochs=1)
-    expected = tagger.fit(X, y).predict_proba(X)
-
-    def interrupt(*args, **options):
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_network, "train", interrupt)
-        with pytest.raises(KeyboardInterrupt) as caught:
-            tagger.fit(X, y, unlabeled=X)
-    assert not getattr(caught.value, "__notes__", [])
-    assert not tagger.interrupted_
-    for found, probabilities in zip(tagger.predict_proba(X), expected):
-        np.testing.assert_array_equal(found, probabilities)
 
 
 def test_ctrl_c_stops_a_grid_search(tiny_bert):

