@@ -256,19 +256,6 @@ def test_the_head_learns_faster_only_where_the_rate_is_open():
     assert adapters == choose("head_lr", encoder, has_adapters=True).value
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_every_estimator_takes_it(tiny_models, tmp_path, case):
-    estimator, X, y = make(case, tiny_models("bert"), lr="auto")
-    estimator.fit(X, y)
-    assert estimator.lr_ == 5e-4
-    assert estimator.max_epochs_ == 1
-    assert estimator.lr == "auto"
-    assert (estimator.net_.lr, estimator.net_.head_lr) == pytest.approx((5e-4, 2.5e-3))
-    estimator.save_pretrained(tmp_path / "saved")
-    loaded = type(estimator).from_pretrained(tmp_path / "saved")
-    assert (loaded.lr, loaded.lr_, loaded.max_epochs_) == ("auto", 5e-4, 1)
-
-
 @pytest.fixture
 def constants(monkeypatch):
     """Set constants of the rules."""

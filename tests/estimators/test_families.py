@@ -17,7 +17,6 @@ import torch
 import transformers as tr
 
 from skdice import (
-    DiceQueryTagger,
     DiceSpanExtractor,
     DiceTokenTagger,
 )
@@ -319,27 +318,6 @@ class TestOwnTokenizers:
             a, b = max(logits, key=logits.get)
             best = context[offsets[a][0] : offsets[b][1]].strip()
             assert found[0].text == best == extractor.predict(X)[i]
-
-    def test_query_tagger(self, own, family, tiny_models):
-        queries = {"PER": "john mary", "LOC": "oslo paris"}
-        tagger = DiceQueryTagger(tiny_models(own), queries=queries, **FAST).fit(X, Y)
-        tokenizer, module = tagger.tokenizer_.tokenizer, tagger.net_.module_.eval()
-        expected = []
-        for words in self.X:
-            for label in tagger.labels_:
-                texts = [queries[label], " " + " ".join(words)]
-                inputs = tokenizer(
-                    *(reversed(texts) if family.pads_left else texts),
-                    return_token_type_ids=family.takes_types,
-                    return_tensors="pt",
-                )
-                which = 0 if family.pads_left else 1
-                pieces = [inputs.char_to_token(0, start, which) for start in starts_of(words)]
-                with torch.inference_mode():
-                    hidden = module.transformer(**inputs).last_hidden_state
-                    expected.append(module.head(hidden[0, pieces]).numpy())
-        found = tagger.logits(encoded_rows(tagger, self.X))
-        np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-5)
 
 
 def batcher_of(estimator, X):

@@ -13,7 +13,6 @@ from skorch.callbacks import Callback
 
 from skdice import (
     DicePairClassifier,
-    DiceQueryTagger,
     DiceSpanExtractor,
     DiceTextClassifier,
     DiceTokenTagger,
@@ -179,23 +178,6 @@ class TestCalibration:
         for row in found:
             p = 1 - row[1 : 1 + len(name), tagger.classes_ == "O"]
             np.testing.assert_allclose(p, 0.1, atol=0.025)
-
-    def test_queries_with_matches(self, quick_bert):
-        X, y = self.sentences(["mary"])
-        tagger = DiceQueryTagger(
-            quick_bert,
-            queries={"X": "john"},
-            match_candidates="all",
-            span_weights=(1, 1, 1),
-            negative_ratio=0.5,
-            **self.PARAMS,
-        ).fit(X, y)
-        data = tagger.task.encode(X[:2], tagger.fitted.reader).dataset
-        logits = tagger.logits(data)
-        starts, ends = logits[:, 2:].reshape(2, 4, 2, -1).swapaxes(0, 2)[:, 1]
-        match = (starts * ends).sum(1) / np.sqrt(starts.shape[1])
-        scores = np.vstack([logits[[1, 5], :2].T, match])
-        np.testing.assert_allclose(expit(scores), 0.1, atol=0.03)
 
     @pytest.mark.parametrize("kind, ratio", [("texts", 2), ("pairs", 0.5), ("labels", 0.5)])
     def test_rows(self, kind, ratio, quick_bert):

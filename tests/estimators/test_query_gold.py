@@ -2,7 +2,6 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
 from skdice import DiceQueryTagger
@@ -60,42 +59,6 @@ class TestLongSentences:
         found = plain(tagger.predict_spans(X))[0]
         assert found[-1][1] > len(X[0]) - 8
         assert len(set(found)) == len(found)
-
-    @pytest.mark.parametrize(
-        "gold",
-        [
-            [(29, 30, "PER")],  # the last word
-            [(i, i + 1, "LOC") for i in range(30)],  # a mention at every word
-            [(i, i + 2, "PER") for i in range(0, 29, 4)],
-            [(i, i + 3, "LOC") for i in range(28)],  # overlapping: some end where windows do
-            [(2, 6, "LOC"), (2, 4, "LOC"), (2, 3, "PER"), (5, 6, "LOC")],  # nested
-        ],
-    )
-    def test_gold_comes_back_from_its_own_logits(self, fitted, monkeypatch, gold):
-        """From spans to targets in windows, and from such logits to spans again."""
-        X = [["the"] * 30, ["john", "saw"], ["the"] * 30]
-        y = [gold, [(0, 1, "PER")], gold]
-        encoded = fitted.task.encode(X, fitted.fitted.reader, y)
-        assert encoded.n_uncovered == 0
-        logits = perfect_logits(encoded.dataset)
-        monkeypatch.setattr(type(fitted), "_logits", property(lambda self: lambda dataset: logits))
-        monkeypatch.setattr(fitted, "decode", "nested")
-        assert plain(fitted.predict_spans(X)) == [sorted(spans) for spans in y]
-        assert fitted.score(X, y) == 1
-
-
-def perfect_logits(dataset, size=64):
-    """Return logits above 0 for the gold starts, ends and matches, and below for all others."""
-    logits = np.zeros((dataset.n_items, 2 + 2 * size))
-    logits[:, :2] = 2 * dataset.target - 1
-    start, end = logits[:, 2 : 2 + size], logits[:, 2 + size :]
-    start[:, 0], end[:, 0] = 1, -8  # All matches are -1 ...
-    first = np.repeat(dataset.items.offsets[:-1], dataset.matches.lengths)[:, None]
-    for n, (i, j) in enumerate(first + dataset.matches.values):
-        # ... but those with a number in common, which no other span nearby has.
-        number = 1 + n % (size - 1)
-        start[i, number] = end[j, number] = 4
-    return logits
 
 
 class TestMissedGold:

@@ -45,19 +45,6 @@ def test_lower_case_is_tagged_as_well(quick_bert):
     assert tagger.score([[word.lower() for word in words] for words in X], y) > 0.9
 
 
-def test_shapes_begin_alike(quick_bert):
-    """Before the first step the network is what it is without them."""
-    plain, shaped = (
-        DiceTokenTagger(
-            quick_bert, max_epochs=1, warmup=0.9, word_shapes=shapes, **(PARAMETERS | {"lr": 1e-12})
-        )
-        .set_params(head_lr=1e-12)
-        .fit(X, Y)
-        for shapes in (False, True)
-    )
-    np.testing.assert_allclose(scores(shaped), scores(plain), atol=1e-6)
-
-
 @pytest.mark.parametrize("n_frozen_layers", [None, 0])
 def test_table_is_trained(fitted, n_frozen_layers):
     tagger = clone(fitted).set_params(n_frozen_layers=n_frozen_layers, max_epochs=1).fit(X, Y)
