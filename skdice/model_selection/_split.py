@@ -10,7 +10,7 @@ from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_rows
-from ..metrics import check_tags
+from ..metrics import check_tag_row
 from ..text import are_chunk_tags
 
 _MAX_LISTED = 10
@@ -99,7 +99,7 @@ class StratifiedTagKFold(KFold):
             raise ValueError(f"{type(self).__name__} needs y, a list of tags for each sentence.")
         check_consistent_length(X, y, groups)
         rows = check_rows(y, "y", "lists of tags")
-        sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(rows)]
+        sentences = [check_tag_row(row, f"row {i} of y") for i, row in enumerate(rows)]
         unit = np.arange(len(sentences))
         if groups is not None:
             unit = np.unique(np.asarray(groups), return_inverse=True)[1]
