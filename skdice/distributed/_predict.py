@@ -172,8 +172,9 @@ def _parquet_files(directory: Path) -> list[str]:
 def _make_job(
     estimator: BaseEstimator, source: Path, destination: Path, columns: Any, keep: Any, output: Any
 ) -> Job:
-    inner, threshold = _inside(estimator), getattr(estimator, "best_threshold_", None)
+    inner, outer = _inside(estimator), final_step(estimator)[1]
     check_is_fitted(estimator)
+    threshold = getattr(getattr(outer, "best_estimator_", outer), "best_threshold_", None)
     columns, keep = ((x,) if isinstance(x, str) else tuple(x) for x in (columns, keep))
     for names in (columns, (*keep, output)):
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
@@ -193,7 +194,7 @@ def _make_job(
         classes = pa.array(estimator.classes_.tolist()).type
         kind = pa.list_(pa.int8()) if task.is_multilabel else classes
     weights = weights_digest(inner.net_.module_.state_dict().items())
-    made_by = [inner, task, inner.max_length_, weights, threshold, columns, keep, output]
+    made_by = [task, weights, inner.max_length_, inner.runtime, threshold, columns, keep, output]
     return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 
 

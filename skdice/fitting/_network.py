@@ -91,11 +91,12 @@ class Plan:
     schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
-    look_at: int | None  # the epoch at whose end the training loss must have fallen
+    must_learn: bool  # whether a training loss that has not fallen at the end is an error
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
     initial: InitialWeights | None  # where the comparison of two texts begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
+    cuda_graphs: bool  # whether steps are CUDA graphs, where the network masks padding
 
 
 def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
@@ -188,8 +189,8 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                must_learn=plan.look_at is not None,
-                loss_of_constant=None if plan.look_at is None else loss_of_constant(plan),
+                must_learn=plan.must_learn,
+                loss_of_constant=loss_of_constant(plan) if plan.must_learn else None,
                 checkpoint=checkpoint,
                 state=state,
             )
@@ -228,7 +229,6 @@ def make_net(
         module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
-        module__config=None,
         **module,
         lr=schedule.lr,
         head_lr=schedule.head_lr,
@@ -295,7 +295,11 @@ def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
     """Return the sampler of the steps of an epoch."""
-    more = {"chain": _chain(plan.task, plan.sampled.training_set.dataset), "shift": _shift(plan)}
+    more: dict[str, Any] = {
+        "chain": _chain(plan.task, plan.sampled.training_set.dataset),
+        "shift": _shift(plan),
+    }
+    more["has_few_shapes"] = plan.cuda_graphs and net is not None and net.pads
     return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 

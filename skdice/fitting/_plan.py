@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
-from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision
+from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision, works_on
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
 from ..text import TextReader, load_tokenizer
 from . import auto
@@ -70,8 +70,11 @@ def prepare(
         has_adapters=settings.peft_config is not None,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
-    made |= {name: TASK_RULES[name](facts) for name in task.open}
-    task = replace(task, **{name: made[name].value for name in task.open}).learn(rows, reader)
+    is_open = {name: getattr(task, name) is None for name in task.info.choosable}
+    chosen = {name: TASK_RULES[name](facts) for name in is_open if is_open[name]}
+    made |= chosen
+    task = replace(task, **{name: choice.value for name, choice in chosen.items()})
+    task = task.learn(rows, reader)
 
     training, held_out = rows.split(settings.validation_fraction, rng)
     initial = None
@@ -184,6 +187,19 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     if settings.precision == "auto":
         choices["precision"] = auto.choose_precision(torch.device(device).type, precision)
 
+    cuda_graphs = False
+    if works_on(device):
+        choices["cuda_graphs"] = auto.choose_cuda_graphs(
+            n_processes=ranks_of(settings).count,
+            accumulate=settings.accumulate,
+            has_callbacks=bool(settings.callbacks),
+            precision=precision,
+            pads_left=reader.tokenizer.pads_left,
+            has_matches=task.head.match_size is not None,
+            has_own_loss=type(loss).__module__.startswith("skdice.") and loss.additive,
+        )
+        cuda_graphs = choices["cuda_graphs"].value
+
     name = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
     shown = f"{choices['loss'].value if 'loss' in choices else name}"
     if sampled.draw is not None:
@@ -198,11 +214,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         schedule=schedule,
         precision=precision,
         valid=prepared.valid,
-        look_at=auto.choose_first_look(facts, schedule.max_epochs, settings.lr == "auto"),
+        must_learn=auto.must_learn(facts, schedule.max_epochs, settings.lr == "auto"),
         description=f"{shown}, lr {schedule.lr:g}" if settings.lr == "auto" else shown,
         kind=kind,
         initial=prepared.initial,
         choices=choices,
+        cuda_graphs=cuda_graphs,
     )
 
 
@@ -274,7 +291,7 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, schedule=third, look_at=None, choices=choices)
+    return replace(plan, schedule=third, must_learn=False, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

@@ -57,7 +57,7 @@ CONSTANTS = {
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "first_look": Constant(0.3, "share of the epochs after which the loss has fallen", RESULTS),
+    "judged_epochs": Constant(4, "epochs from which on a fit has to learn something", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
@@ -276,14 +276,13 @@ def choose_head_lr(
     return Choice(constant("new") * plain, "A new head has more to learn than the encoder.")
 
 
-def choose_first_look(facts: EpochFacts, max_epochs: int, is_open: bool) -> int | None:
-    """Look whether the loss has fallen after three tenths of the epochs, if the rate is open.
+def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
+    """Tell whether a fit that learned nothing is begun again: if its rate is open and it is long.
 
-    A head that begins trained has little to learn in its first epochs.
+    A head that begins trained has little to learn.
     """
-    epoch = math.ceil(constant("first_look") * max_epochs)
     begins_trained = facts.compares or facts.has_trained_head
-    return epoch if is_open and epoch > 1 and not begins_trained else None
+    return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
 
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:
@@ -324,6 +323,39 @@ def choose_precision(device: str, fastest: str) -> Choice:
     if fastest == "fp32":
         return Choice(fastest, f"{what} is not known to be faster in half precision.")
     return Choice(fastest, f"{what} has instructions for it. Predictions are made in fp32.")
+
+
+def choose_cuda_graphs(
+    *,
+    n_processes: int,
+    accumulate: int,
+    has_callbacks: bool,
+    precision: str,
+    pads_left: bool,
+    has_matches: bool,
+    has_own_loss: bool,
+) -> Choice:
+    """Launch each step on a GPU at once, as a CUDA graph, unless something has to see its parts.
+
+    ``pads_left`` says whether texts are padded before their first piece, ``has_matches`` whether
+    starts and ends of entities are matched, and ``has_own_loss`` whether the loss is one of skdice
+    whose sums add up. What was measured: benchmarks/RESULTS.md, "On a GPU".
+    """
+    obstacles = {
+        "Several processes add up their gradients in every step.": n_processes > 1,
+        "The gradient of a step is that of several batches.": accumulate > 1,
+        "A callback may look at each step or change it.": has_callbacks,
+        "A step in fp16 is scaled, or left out, by what it finds.": precision == "fp16",
+        "This encoder pads texts before their first piece.": pads_left,
+        "The loss of matches draws other pairs of words in each step.": has_matches,
+        "Only losses of skdice whose sums add up over batches can be part of one.": (
+            not has_own_loss
+        ),
+    }
+    for why, is_there in obstacles.items():
+        if is_there:
+            return Choice(False, why)
+    return Choice(True, "A GPU computes a step faster than Python can launch its operators.")
 
 
 # What a task leaves open, chosen before anything is encoded.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from sklearn.base import BaseEstimator
 
-from .._inputs import check_rows, check_span, describe, list_items
+from .._inputs import check_rows, check_span, check_y, describe, list_items
 from .._typing import Spans, TagSequences, TokenLists
 from ..metrics import EntitySpan, check_tag_row, get_entities
 
@@ -59,13 +59,11 @@ def read_entities(
     `n_words` has the words of each sentence, None where that is not known.
     """
     what = "Entity(start, end, label, score)" if has_scores else "tags or of (start, end, label)"
-    listed = check_rows(rows, name, f"lists of {what}")
-    sizes = [None] * len(listed) if n_words is None else n_words
-    if len(listed) != len(sizes):
-        raise ValueError(
-            f"{name} must have one row for each sentence; got {len(listed)} rows for "
-            f"{len(sizes)} sentences."
-        )
+    if n_words is None:
+        listed = check_rows(rows, name, f"lists of {what}")
+    else:
+        listed = check_y(rows, len(n_words), f"lists of {what}", "y_true", name)
+    sizes = n_words or [None] * len(listed)
     found = []
     for i, (row, size) in enumerate(zip(listed, sizes)):
         items = list_items(row)

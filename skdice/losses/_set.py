@@ -310,15 +310,23 @@ class SumsMemory:
         self.count = 0
         self.mean: Tensor | None = None
 
-    def __call__(self, sums: Tensor) -> Tensor:
-        """Remember the sums of a whole step; return u, through which the gradient goes to them."""
+    def __call__(self, sums: Tensor, share: Tensor | None = None) -> Tensor:
+        """Remember the sums of a whole step; return u, through which the gradient goes to them.
+
+        ``share`` is by how much u moves, if :meth:`advance` has counted the step already.
+        """
         if self.n_steps <= 1:
             return sums
-        self.count += 1
         now = sums.detach()
-        share = max(1 / self.count, 1 / self.n_steps)
-        self.mean = now.clone() if self.mean is None else torch.lerp(self.mean.to(now), now, share)
+        moved = self.advance() if share is None else share
+        # In place: a CUDA graph finds u where it was.
+        self.mean = now.clone() if self.mean is None else self.mean.to(now).lerp_(now, moved)
         return self.mean + (sums - now)
+
+    def advance(self) -> float:
+        """Count a step; return by which share of the way u moves to its sums."""
+        self.count += 1
+        return max(1 / self.count, 1 / self.n_steps)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state, from which a training can be resumed."""

@@ -1,8 +1,6 @@
 """Networks, batches and the training loop; knows no estimator."""
 
 from ._adapters import (
-    ADAPTER_CONFIG,
-    ADAPTER_WEIGHTS,
     changed,
     check_peft_config,
     describe,
@@ -14,9 +12,10 @@ from ._adapters import (
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
 from ._chain import TagChain
+from ._graphs import works_on
 from ._guard import NotFiniteError
 from ._learning import NotLearningError
-from ._loading import Encoder, describe_encoder, size_of_network
+from ._loading import Encoder, describe_encoder
 from ._modules import (
     HEAD,
     TRANSFORMER,

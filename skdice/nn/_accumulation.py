@@ -39,7 +39,7 @@ def accumulate_gradient(
     remember = SumsMemory(0) if memory is None or loss.separable else memory
     if len(batches) == ranks.count == 1:
         (batch,) = batches
-        value = loss.value(remember(_sums(loss, forward(batch), batch)))
+        value = loss.value(remember(sums_of(loss, forward(batch), batch)))
         (value if isinstance(scale, float) and scale == 1 else value * scale).backward()
         return value.detach()
     if loss.separable:
@@ -73,7 +73,7 @@ def _weighted_mean(
     total = ranks.sum(torch.stack(weights).sum())
     shares = []
     for batch in batches:
-        numerator = _sums(loss, forward(batch), batch)[0]
+        numerator = sums_of(loss, forward(batch), batch)[0]
         share = loss.value(torch.stack([numerator, total.to(numerator)]))
         (share * scale).backward()
         shares.append(share.detach())
@@ -129,13 +129,13 @@ def _of_logits(
 
 def _output(loss: AnyLoss, logits: Tensor, batch: Batch) -> Output:
     if loss.additive:
-        return [(_sums(loss, logits, batch),)]
+        return [(sums_of(loss, logits, batch),)]
     if isinstance(loss, CombinedLoss):
         return [*loss.parts(logits, loss.target(batch), batch.get("weight"))]
     return [(logits, batch["target"], batch.get("weight"))]
 
 
-def _sums(loss: AnyLoss, logits: Tensor, batch: Batch) -> Tensor:
+def sums_of(loss: AnyLoss, logits: Tensor, batch: Batch) -> Tensor:
     return loss.sums(logits, _target(loss, batch), batch.get("weight"))
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
@@ -23,8 +24,22 @@ _LEAST_SHARE_MIXED, _MOST_SHARE_MIXED = 1 / 50, 1 / 7
 _PIECES_PER_WINDOW = 512
 # Pieces of a batch of predictions on a GPU, for which a few short sentences are no work.
 _GPU_PIECES = 2**14
+# Of steps that are CUDA graphs, windows are padded to a multiple of this many pieces, and to a
+# multiple of so many words where tags are scored together.
+PADDED_MULTIPLE, _WORD_MULTIPLE = 8, 16
+# The losses ignore items with this target.
+_IGNORED = -100
 # Attention on a GPU copies a mask in every layer if its width is no multiple of this.
 _GPU_MULTIPLE = 8
+
+
+class PaddedShape(NamedTuple):
+    """How large a batch is to be: windows, pieces of a window, words of a window, and items."""
+
+    n_rows: int
+    width: int
+    n_words: int
+    n_items: int
 
 
 @dataclass(eq=False, repr=False)
@@ -169,7 +184,8 @@ class StepSampler:
 
     The loss is computed of the log-probabilities of a chain of tags, in place of the logits, and of
     these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them. A ``weight``
-    of shape (n_items,) or (n_items, n_parts) multiplies that of the items.
+    of shape (n_items,) or (n_items, n_parts) multiplies that of the items. With ``has_few_shapes``,
+    batches are padded so that many are of the same shape, as CUDA graphs need it.
 
     With several processes a step is as many times as large. All draw the same steps (so ``rng``,
     drawn from once per epoch, is in the same state in all), and each makes batches of the windows
@@ -188,8 +204,10 @@ class StepSampler:
         chain: Any = None,
         shift: np.ndarray | None = None,
         weight: np.ndarray | None = None,
+        has_few_shapes: bool = False,
     ) -> None:
         step_size *= ranks.count
+        self.has_few_shapes = has_few_shapes
         self.chain = chain
         self.shift = shift
         self._weight = None if weight is None else torch.from_numpy(weight)
@@ -243,7 +261,12 @@ class StepSampler:
                 given = batch["weight"]
                 weight = weight * (given if weight.ndim == 1 else given[:, None])
             batch = batch | {"weight": weight}
-        return batch if self.chain is None else self.chain.with_geometry(batch)
+        shape = None
+        if self.has_few_shapes:
+            shape = padded_shape(batch, int(self.batcher.lengths.max()))
+        if self.chain is not None:
+            batch = self.chain.with_geometry(batch, shape)
+        return batch if shape is None else pad_batch(batch, shape, self.batcher.pad_id)
 
     @property
     def _has_long_texts(self) -> bool:
@@ -274,6 +297,41 @@ class StepSampler:
             sizes[self.rng.integers(n_steps)] -= sizes.sum() - len(order)
             steps = np.split(order, np.cumsum(sizes)[:-1])
         return [steps[i] for i in self.rng.permutation(len(steps))]
+
+
+def padded_shape(batch: Batch, longest: int) -> PaddedShape:
+    """Return the shape to which a batch is padded, one of few.
+
+    Windows have a multiple of 8 pieces, or as many as the ``longest`` of all. There is a window
+    more than the batch has, in which the items lie that are added.
+    """
+    n_rows, width = batch["input_ids"].shape
+    n_items = len(batch["row"])
+    n_words = int(torch.bincount(batch["row"], minlength=1).max())
+    width = max(width, min(-(-width // PADDED_MULTIPLE) * PADDED_MULTIPLE, longest))
+    n_words = -(-n_words // _WORD_MULTIPLE) * _WORD_MULTIPLE
+    n_rows += 1
+    # Several items in a window are pieces of it; else an item is a window.
+    return PaddedShape(n_rows, width, n_words, n_rows * (width if n_items >= n_rows else 1))
+
+
+def pad_batch(batch: Batch, shape: PaddedShape, pad_id: int) -> Batch:
+    """Return a batch of a shape, whose loss is the same.
+
+    The window that is added has one piece. The losses ignore the items that are added.
+    """
+    n_rows, width = batch["input_ids"].shape
+    found = dict(batch)
+    for name, fill in (("input_ids", pad_id), ("attention_mask", 0), ("token_type_ids", 0)):
+        more = (0, shape.width - width, 0, shape.n_rows - n_rows)
+        found[name] = pad(batch[name], more, value=fill)
+    found["attention_mask"][-1, 0] = 1
+    n_more = shape.n_items - len(batch["row"])
+    fills = {"row": n_rows, "column": 0, "item": 0, "target": _IGNORED, "weight": 0}
+    for name in fills.keys() & batch.keys():
+        below = (0, 0) * (batch[name].ndim - 1) + (0, n_more)
+        found[name] = pad(batch[name], below, value=fills[name])
+    return found
 
 
 def _places_by_length(length: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Tags in a linear chain: their probabilities among the allowed sequences."""
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from ..losses import accumulator
 from ..text import offsets_from_lengths, ranges
-from ._batching import Batch
+from ._batching import Batch, PaddedShape
 
 # Sentences are computed together as long as their words times the classes stay below this number.
 _CELLS = 1_000_000
@@ -34,13 +35,15 @@ class TagChain:
         # From each tag to each, forwards and backwards; float64, or float32 on a device without it.
         self._follow = torch.from_numpy(np.stack([self._allowed, self._allowed.T]))
 
-    def with_geometry(self, batch: Batch) -> Batch:
+    def with_geometry(self, batch: Batch, padded: PaddedShape | None = None) -> Batch:
         """Return a batch on the CPU together with all that :meth:`train` needs to know of it.
 
         These are tensors: ``chain_order`` and ``chain_place`` (see :func:`_places`), which tags may
         be at the edges of each window, ``chain_edge``, (2, n_windows, n_classes), and which items
         have broken tags, ``chain_is_broken``, (n_items,). Where a window starts or ends within a
         sentence, all tags may. Broken are those of a window whose own tags are no allowed sequence.
+
+        With ``padded``, they are as large as these numbers say; items that are added are broken.
         """
         row, item, target = (batch[name].numpy() for name in ("row", "item", "target"))
         if not len(row):
@@ -55,12 +58,17 @@ class TagChain:
         is_broken = ~(start[windows, target[first]] & end[windows, target[last]])
         is_wrong = ~is_first[1:] & ~self._allowed[target[:-1], target[1:]]
         is_broken[window[1:][is_wrong]] = True
-        order, place = _places(lengths)
+        is_broken = is_broken[window]
+        edge = np.stack([start, end])
+        if padded is not None:
+            edge = _enlarged(edge, (2, padded.n_rows, edge.shape[2]), True)
+            is_broken = _enlarged(is_broken, (padded.n_items,), True)
+        order, place = _places(lengths, padded)
         return batch | {
             "chain_order": order,
             "chain_place": place,
-            "chain_edge": torch.from_numpy(np.stack([start, end])),
-            "chain_is_broken": torch.from_numpy(is_broken[window]),
+            "chain_edge": torch.from_numpy(edge),
+            "chain_is_broken": torch.from_numpy(is_broken),
         }
 
     def train(self, logits: Tensor, batch: Batch) -> Tensor:
@@ -96,22 +104,27 @@ class TagChain:
     ) -> Tensor:
         """Sum over all allowed sequences, forwards and backwards at once.
 
-        Probabilities are multiplied, and scaled to sum 1 after each word (the forward-backward
-        algorithm, Rabiner 1989). So that no product of two of them vanishes, a logit that lies more
-        than 283 below the highest of its word counts as 283 below it. A sentence that no allowed
-        sequence can tag has the probabilities of its logits.
+        Probabilities are multiplied, and scaled to sum 1 after two words (the forward-backward
+        algorithm, Rabiner 1989). So that no product of a few of them vanishes, a logit that lies
+        more than 212 below the highest of its word counts as 212 below it. A sentence that no
+        allowed sequence can tag has the probabilities of its logits.
         """
         gap = accumulator(logits - logits.detach().amax(1, keepdim=True))
         tiny = torch.finfo(gap.dtype).tiny
+        # Numbers of float64 can be multiplied twice before they have to be scaled.
+        n_unscaled = 2 if gap.dtype == torch.float64 else 1
+        lowest = 0.9 / (n_unscaled + 1) * math.log(tiny)
         # The value is cut off, the gradient is not.
-        gap = gap + (gap.clamp_min(0.4 * math.log(tiny)) - gap).detach()
+        gap = gap + (gap.clamp_min(lowest) - gap).detach()
         if self._follow.dtype != gap.dtype or self._follow.device != gap.device:
             self._follow = self._follow.to(gap)
         steps = gap.exp().index_select(0, order.flatten())
         before = [edge.to(gap.dtype)]
-        for p in steps.view(*order.shape, -1).unbind(2)[:-1]:
+        for number, p in enumerate(steps.view(*order.shape, -1).unbind(2)[:-1], start=1):
             paths = torch.bmm(before[-1] * p, self._follow)
-            before.append(paths / paths.detach().sum(-1, keepdim=True).clamp_min(tiny))
+            if number % n_unscaled == 0:
+                paths = paths / paths.detach().sum(-1, keepdim=True).clamp_min(tiny)
+            before.append(paths)
         both = torch.stack(before, 2).flatten(0, 2).index_select(0, place.flatten())
         log_both = both.clamp_min(tiny).log().masked_fill(both == 0, _IMPOSSIBLE)
         scores = gap + log_both.view(2, *gap.shape).sum(0)
@@ -120,17 +133,30 @@ class TagChain:
         return scores.clamp_min(_LOWEST).to(logits.dtype)
 
 
-def _places(lengths: np.ndarray) -> tuple[Tensor, Tensor]:
+def _places(lengths: np.ndarray, padded: PaddedShape | None = None) -> tuple[Tensor, Tensor]:
     """Return where the words of some rows stand when each is read forwards and backwards.
 
     ``order``, of shape (2, n_rows, longest), has the word at each place, the first one where there
     is none; ``place``, of shape (2, n_words), has the place of each word in the flat ``order``.
     """
-    n_rows, longest, n_words = len(lengths), int(lengths.max()), int(lengths.sum())
-    row = np.repeat(np.arange(n_rows), lengths)
+    n_words = int(lengths.sum())
+    n_rows, longest, n_items = len(lengths), int(lengths.max()), n_words
+    if padded is not None:
+        n_rows, longest, n_items = padded.n_rows, padded.n_words, padded.n_items
+    row = np.repeat(np.arange(len(lengths)), lengths)
     column = np.arange(n_words) - offsets_from_lengths(lengths)[row]
     columns = np.stack([column, lengths[row] - 1 - column])
     place = (row + np.array([[0], [n_rows]])) * longest + columns
     order = np.zeros(2 * n_rows * longest, dtype=np.int64)
     order[place] = np.arange(n_words)
+    place = _enlarged(place, (2, n_items), 0)
     return torch.from_numpy(order.reshape(2, n_rows, longest)), torch.from_numpy(place)
+
+
+def _enlarged(values: np.ndarray, shape: tuple[int, ...], fill: Any) -> np.ndarray:
+    """Return an array of a shape that begins with the given values."""
+    if values.shape == shape:
+        return values
+    whole = np.full(shape, fill, dtype=values.dtype)
+    whole[tuple(slice(n) for n in values.shape)] = values
+    return whole

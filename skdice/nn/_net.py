@@ -30,9 +30,10 @@ from skorch.utils import TeeGenerator
 from torch import Tensor
 
 from ..losses import Loss, SumsMemory
-from ._accumulation import accumulate_gradient
+from ._accumulation import accumulate_gradient, sums_of
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._callbacks import CtrlC, ctrl_c_told_apart, named_callbacks
+from ._graphs import StepGraphs, pad_prepared
 from ._guard import FiniteGuard, NotFiniteError
 from ._modules import module_inputs
 from ._progress import FitProgress, with_progress
@@ -185,12 +186,17 @@ class TextNet(NeuralNet):
         self.guard_: Any = FiniteGuard(self.optimizer_, kind != "cuda" or self.scaler_.is_enabled())
         memory = self.criterion_.memory
         self.memory_: Any = SumsMemory(0 if isinstance(memory, str) else memory)
+        self.graphs_: Any = None
+        self.share_: Any = None
+        if X.has_few_shapes:
+            self.share_ = torch.zeros((), device=self.device)
+            self.graphs_ = StepGraphs(self._compute_step, self.device, self._advance_memory)
 
     def drop_training_state(self) -> None:
         """Drop what only the next step would need, so that a pickle is as large as the weights."""
         self.module_.zero_grad(set_to_none=True)
         self.optimizer_ = self.scaler_ = self.guard_ = self.memory_ = None
-        self.sampler_ = self.shift_ = None
+        self.sampler_ = self.shift_ = self.graphs_ = self.share_ = None
 
     @property
     def rows_of_run(self) -> list[dict[str, Any]]:
@@ -246,8 +252,16 @@ class TextNet(NeuralNet):
         """Take an optimiser step with the gradient of a list of batches."""
         row, n_steps = self.history[-1], len(self.sampler_)
         where = f"epoch {row['epoch']}, batch {len(row['batches'])} of {n_steps}"
+        if self.graphs_ is not None and len(batch) == 1:
+            (part,) = batch
+            prepared = pad_prepared(self.module_.prepare(part), self.sampler_.batcher.pad_id)
+            loss, norm = self.graphs_(prepared).unbind()
+            self.guard_.watch(loss, norm, where)
+            self.optimizer_.step()
+            return {"loss": loss, "y_pred": None}
         step = [self.send(part) for part in batch]
-        self.optimizer_.zero_grad(set_to_none=True)
+        # A graph finds the gradients of the step before in their place.
+        self.optimizer_.zero_grad(set_to_none=self.graphs_ is None)
         scale = self.scaler_.get_scale()
         loss = accumulate_gradient(
             self.criterion_, step, self._logits_of_loss, scale, self.ranks_, self.memory_
@@ -264,6 +278,26 @@ class TextNet(NeuralNet):
         self.scaler_.step(self.optimizer_)
         self.scaler_.update()
         return {"loss": loss, "y_pred": None}
+
+    def _compute_step(self, batch: Batch, in_graph: bool) -> Tensor:
+        """Leave the clipped gradient of a batch in place; return its loss and the norm before."""
+        parameters = [p for p in self.module_.parameters() if p.requires_grad]
+        if gradients := [p.grad for p in parameters if p.grad is not None]:
+            torch._foreach_zero_(gradients)
+        sums = sums_of(self.criterion_, self._logits_of_loss(batch), batch)
+        if not self.criterion_.separable:
+            # A graph has no counter of steps: the share is a number on the GPU.
+            sums = self.memory_(sums, self.share_ if in_graph else None)
+        loss = self.criterion_.value(sums)
+        loss.backward()
+        limit = math.inf if self.clip_norm is None else self.clip_norm
+        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
+        return torch.stack([loss.detach(), norm.to(loss)])
+
+    def _advance_memory(self) -> None:
+        """Count a step of the memory before its graph is launched."""
+        if self.share_ is not None and not self.criterion_.separable and self.memory_.n_steps > 1:
+            self.share_.fill_(self.memory_.advance())
 
     def _logits_of_loss(self, batch: Batch) -> Tensor:
         """Return what the loss is computed of: logits, or the log-probabilities of a chain."""

@@ -100,6 +100,17 @@ def check(directory, table, tagger, sentences):
     assert frame["prediction"].map(list).tolist() == tagger.predict(sentences).tolist()
 
 
+class Death:
+    """Kills the first process in which a fit asks; other processes find its name."""
+
+    def __init__(self, flag):
+        self.flag = flag
+
+    def __call__(self, estimator, X):
+        if once(self.flag):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 class TestPrediction:
     def test_an_estimator_is_loaded_once(self, client, tagger, corpus, sentences, tmp_path):
         log, out = tmp_path / "log", tmp_path / "out"
@@ -151,14 +162,7 @@ class TestJoblib:
 
     def test_search_with_a_worker_that_is_killed(self, client, tmp_path):
         """The study ends with as many trials as were asked for, or one more."""
-        flag = tmp_path / "flag"
-
-        class Die:  # A function in here would have no name that other processes know.
-            def __call__(self, estimator, X):
-                if once(flag):
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        estimator, storage = Peak(act=Die()), tmp_path / "study.journal"
+        estimator, storage = Peak(act=Death(tmp_path / "flag")), tmp_path / "study.journal"
         search = make_search(storage, n_trials=5, estimator=estimator, refit=False)
         with joblib.parallel_config(backend="dask"):
             search.fit(X, Y)
