@@ -88,10 +88,9 @@ _LOSS = """
 "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
 (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
 tagger it is "dice" if entities are so rare that epochs are sampled (``negative_ratio``), or if the
-training data has at most 800 of them, unless the encoder has at most six layers and there are more
-than 15 words outside entities for each word inside; in a query tagger it is "dice"; otherwise it is
-"ce". "cv" takes cross-entropy or dice, whichever has the better mean score in five folds of the
-rows: ten more models are fitted. ``loss_`` is the loss that was used, ``choices_`` says why.
+training data has at most 800 of them; in a query tagger it is "dice"; otherwise it is "ce". "cv"
+takes cross-entropy or dice, whichever has the better mean score in five folds of the rows: ten more
+models are fitted. ``loss_`` is the loss that was used, ``choices_`` says why.
 """
 _MEMORY = """
 About how many optimiser steps the sums of a set loss given by name are taken over

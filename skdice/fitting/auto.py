@@ -29,8 +29,6 @@ class Constant(NamedTuple):
 
 STUDY, RESULTS = "benchmarks/STUDY.md", "benchmarks/RESULTS.md"
 CONSTANTS = {
-    "sparse": Constant(15, "words outside entities for each word inside that are many", RESULTS),
-    "shallow": Constant(6, "layers of an encoder up to which it is shallow", RESULTS),
     "few_entities": Constant(800, "entities up to which dice and the CRF are taken", STUDY),
     "names": Constant(
         2 / 3, "share of capitalised entities from which on entities are names", RESULTS
@@ -229,10 +227,7 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Take dice for queries, and for entities that are rare or few; else cross-entropy.
-
-    With a shallow encoder, dice is behind cross-entropy where few words are inside entities.
-    """
+    """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "querying":
         return Choice("dice", "Few words start or end an entity of one type.")
@@ -245,12 +240,7 @@ def choose_loss(facts: EpochFacts) -> Choice:
         return Choice("ce", f"The {rows.n_unlabeled:,} rows without labels add many entities.")
     if labels.n_entities > constant("few_entities"):
         return Choice("ce", f"There are many entities: {labels.n_entities:,}.")
-    few, depth = f"There are few entities: {labels.n_entities:,}", rows.encoder.depth
-    is_shallow = depth is not None and depth <= constant("shallow")
-    if is_shallow and labels.density > constant("sparse"):
-        around = f"{labels.density:.0f} words outside entities for each word inside"
-        return Choice("ce", f"{few}, but with {around} an encoder of {depth} layers gains nothing.")
-    return Choice("dice", f"{few}.")
+    return Choice("dice", f"There are few entities: {labels.n_entities:,}.")
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:

@@ -154,11 +154,9 @@ class Tagging(WordTask):
         told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
         first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
-        n_inside = sum(tag != "O" for row in rows.y for tag in row)
         return LabelFacts(
             has_entities=True,
             n_entities=sum(len(get_entities(row)) for row in rows.y),
-            density=sum(map(len, rows.y)) / n_inside - 1 if n_inside else math.inf,
             share_of_names=names,
         )
 

@@ -54,8 +54,6 @@ class LabelFacts:
     has_entities : bool
         Whether the tags of a tagger are chunk tags.
     n_entities : int
-    density : float
-        Words outside entities for each word inside.
     share_of_names : float
         Share of entities that are capitalised, in sentences with a capital letter; NaN if there is
         none.
@@ -67,7 +65,6 @@ class LabelFacts:
 
     has_entities: bool = False
     n_entities: int = 0
-    density: float = math.inf
     share_of_names: float = math.nan
     n_unanswered: int = 0
     positive_share: float | None = None

@@ -302,7 +302,6 @@ def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, constan
 
 # -- names, chains, thresholds, samples ------------------------------------------------------------
 
-DEEP = ENCODER._replace(depth=12)
 SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
 
@@ -334,9 +333,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
         ("loss", SOME, "dice", "few entities: 100"),
         ("loss", SOME | {"n_entities": 801}, "ce", "many entities: 801"),
-        ("loss", SOME | {"density": 16}, "ce", "6 layers gains nothing"),
-        ("loss", SOME | {"density": 16, "encoder": DEEP}, "dice", "few entities"),
-        ("loss", SOME | {"density": 80, "ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
+        ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
         ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
         ("loss", SOME | {"n_unlabeled": 100}, "dice", "few entities"),
         ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
