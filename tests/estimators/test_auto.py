@@ -1,6 +1,7 @@
 """What "auto" makes of the loss, its memory, the learning rate and the epochs."""
 
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.fitting import CONSTANTS, RULES, Facts
+from skdice.fitting import CONSTANTS, EpochFacts, RowFacts, auto
 from skdice.losses import CrossEntropyLoss, DiceLoss, TverskyLoss
 from skdice.model_selection import DiceSearchCV, compare_losses
 from skdice.nn import Encoder
+from skdice.tasks import LabelFacts
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
@@ -30,9 +32,43 @@ FAST = {"max_epochs": 1, "lr": 3e-3, "batch_size": 2, "random_state": 0, "verbos
 ENCODER = Encoder("bert", 384, 6, False, True, 512)
 
 
-def choose(parameter, encoder=ENCODER, **facts):
-    """Return what a rule takes."""
-    return RULES[parameter](Facts(**{"task": "tagging", "n_rows": 100, **facts}, encoder=encoder))
+OF_LABELS = [field.name for field in fields(LabelFacts)]
+ROWS = {
+    "task": "tagging",
+    "encoder": ENCODER,
+    "n_rows": 100,
+    "n_unlabeled": 0,
+    "trains_embeddings": True,
+    "has_adapters": False,
+    "is_plain": True,
+}
+EPOCH = {
+    "n_texts": None,
+    "n_positive": 0,
+    "ratio": None,
+    "n_steps": 1,
+    "compares": False,
+    "has_trained_head": False,
+}
+
+
+def choose(parameter, encoder=ENCODER, **given):
+    """Return what a rule takes: facts go to the values that have them, the rest to the rule."""
+    given["encoder"] = encoder
+    labels = LabelFacts(**{name: given.pop(name) for name in OF_LABELS if name in given})
+    rows = RowFacts(**{name: given.pop(name, ROWS[name]) for name in ROWS}, labels=labels)
+    if parameter in auto.TASK_RULES:
+        return auto.TASK_RULES[parameter](rows)
+    if parameter == "negative_ratio":
+        known = {"n_texts": None, "n_positive": 0, **given}
+        return auto.choose_negative_ratio(rows, **known)
+    if parameter == "lr":
+        return auto.choose_lr(encoder, rows.has_adapters)
+    if parameter == "head_lr":
+        known = {"lr": None, "has_trained_head": False, **given}
+        return auto.choose_head_lr(encoder, rows.has_adapters, **known)
+    epoch = EpochFacts(**{name: given.pop(name, EPOCH[name]) for name in EPOCH}, rows=rows)
+    return getattr(auto, f"choose_{parameter}")(epoch, **given)
 
 
 def why_of(estimator, parameter):
@@ -213,7 +249,8 @@ def test_it_matters_and_starts_empty(quick_bert):
 def test_epochs_count_steps_and_texts_with_positives(n_steps, n_positive, epochs):
     chosen = choose("max_epochs", n_steps=n_steps, n_positive=n_positive, is_mean=False)
     assert chosen.value == epochs
-    twice = choose("max_epochs", task="querying", n_steps=n_steps, n_positive=2 * n_positive)
+    facts = {"task": "querying", "n_steps": n_steps, "n_positive": 2 * n_positive}
+    twice = choose("max_epochs", **facts, is_mean=True)
     assert twice.value == epochs
 
 

@@ -1,0 +1,19 @@
+"""A sentence passes few files and functions of the package."""
+
+import pytest
+
+from .walk import count, walks_of_a_tagger
+
+MOST = {"fit": (30, 220), "predict": (15, 55)}
+
+
+@pytest.fixture(scope="module")
+def walks(tiny_bert):
+    return walks_of_a_tagger(tiny_bert)
+
+
+@pytest.mark.parametrize("call", MOST)
+def test_a_sentence_passes_few_files_and_functions(walks, call):
+    (n_files, n_functions), (most_files, most_functions) = count(walks[call]), MOST[call]
+    assert n_files <= most_files
+    assert n_functions <= most_functions
