@@ -297,13 +297,21 @@ def begin_pairs(
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         start = start_pairs(
-            net, batcher, list(rows.X), task.targets(rows), weight, len(task.class_names)
+            net,
+            batcher,
+            list(rows.X),
+            task.targets(rows),
+            weight,
+            len(task.class_names),
+            task.positive if task.is_binary else 0,
         )
     if start is None:
         return None
-    share = torch.tensor(start.similarities.share, dtype=torch.float64)
-    ranks_of(settings).copy_first([share])
-    return replace(start, similarities=start.similarities._replace(share=float(share)))
+    first = torch.tensor([start.similarities.share, start.best_f1], dtype=torch.float64)
+    ranks_of(settings).copy_first([first])
+    share, best_f1 = first.tolist()
+    similarities = start.similarities._replace(share=share)
+    return replace(start, similarities=similarities, best_f1=best_f1)
 
 
 def ranks_of(settings: Settings) -> Ranks:

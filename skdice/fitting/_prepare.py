@@ -14,7 +14,7 @@ from ..text import Reader, load_tokenizer
 from ._network import begin_pairs, ranks_of
 from ._settings import Settings, seed_of
 from ._start import Start
-from .auto import TASK_RULES, Choice, RowFacts
+from .auto import TASK_RULES, Choice, RowFacts, choose_threshold
 
 # Where neither the model nor its tokenizer says how long a text may be.
 _DEFAULT_MAX_LENGTH = 512
@@ -92,9 +92,14 @@ def prepare(
         pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
         start = begin_pairs(pairs, settings, reader, training, seed)
         # A task that has learned already, as those of folds, has similarities of other rows.
-        task = replace(pairs, similarities=start.similarities if start else None)
+        pairs = replace(pairs, similarities=start.similarities if start else None)
         if start is not None:
             made["similarities"] = start.choice
+            if "threshold" in made:
+                # More is known now than when the others were chosen.
+                made["threshold"] = choose_threshold(facts, start.best_f1)
+                pairs = replace(pairs, threshold=made["threshold"].value).learn(rows, reader)
+        task = pairs
     return Prepared(
         task=task,
         settings=settings,

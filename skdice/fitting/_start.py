@@ -1,5 +1,6 @@
 """What is known of pairs before training: a regression on states, and one on similarities."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,12 @@ import torch
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_curve
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..metrics import divide
 from ..nn import Batcher, PairModule, TextNet, autocast
 from ..text import Similarities
 from .auto import Choice, PairFacts, choose_similarities
@@ -37,12 +40,16 @@ class Start:
         With their regression, and the share of the network.
     choice : Choice
         The share of the similarities.
+    best_f1 : float
+        Of the positive class, at its best threshold, by both regressions out of folds. NaN if there
+        are no folds, or not two classes.
     """
 
     slope: np.ndarray | None
     bias: np.ndarray | None
     similarities: Similarities
     choice: Choice
+    best_f1: float
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
@@ -61,6 +68,7 @@ def start_pairs(
     target: np.ndarray,
     weight: np.ndarray,
     n_classes: int,
+    positive: int,
 ) -> Start | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
@@ -80,6 +88,8 @@ def start_pairs(
         Pairs with weight 0 count for nothing. Weights whose mean is less than 1 are scaled: else
         all pairs together would say less than a few do.
     n_classes : int
+    positive : int
+        The index of the positive one of two classes.
 
     Returns
     -------
@@ -106,35 +116,58 @@ def start_pairs(
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
     facts = PairFacts(n_folds=fewest, gain=0.0, shares=_SHARES, likelihood=np.zeros(len(_SHARES)))
+    of_states = of_similar = np.empty((0, n_classes))
     if fewest >= 2:
-        facts = _judge(states, similar[rows], known, weights, balanced, fewest)
+        folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
+        of_states, of_similar = _out_of_folds(
+            states, similar[rows], known, weights, balanced, folds
+        )
+        facts = _judge(of_states, of_similar, known, weights, folds.n_splits)
     choice = choose_similarities(facts)
-    similarities = similarities._replace(share=round(1 - choice.value, 2))
+    network = round(1 - choice.value, 2)
+    similarities = similarities._replace(share=network)
+    best_f1 = math.nan
+    if fewest >= 2 and n_classes == 2:
+        # Rows of the larger class may have been left out.
+        of_class = np.bincount(target[order], weight[order]) / np.bincount(known, weights)
+        both = (1 - network) * of_similar + network * of_states
+        log_odds = both[:, positive] - both[:, 1 - positive]
+        best_f1 = _best_f1(log_odds, known == positive, weights * of_class[known])
     if not facts.is_informed:
-        return Start(None, None, similarities, choice)
-    return Start(slope, bias, similarities, choice)
+        return Start(None, None, similarities, choice, best_f1)
+    return Start(slope, bias, similarities, choice, best_f1)
 
 
-def _judge(
+def _out_of_folds(
     states: np.ndarray,
     similar: np.ndarray,
     target: np.ndarray,
     weight: np.ndarray,
     balanced: np.ndarray,
-    fewest: int,
-) -> PairFacts:
-    """Return what both regressions say of pairs in folds that they have not seen."""
-    folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
+    folds: StratifiedKFold,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log-probabilities of both regressions in folds that they have not seen."""
     of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
     scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, target, weight)
     of_states = scale.predict_log_proba(of_states)
     of_similar = log_softmax(
         _out_of_fold(_on_similarities(), similar, target, weight, folds), axis=1
     )
+    return of_states, of_similar
+
+
+def _judge(
+    of_states: np.ndarray,
+    of_similar: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    n_folds: int,
+) -> PairFacts:
+    """Return how well each mixture of both regressions tells the labels."""
     shares_of_classes = np.bincount(target, weight) / weight.sum()
     of_nothing = float(weight @ np.log(shares_of_classes[target]))
     return PairFacts(
-        n_folds=folds.n_splits,
+        n_folds=n_folds,
         gain=_likelihood(of_states, target, weight) - of_nothing,
         shares=_SHARES,
         likelihood=np.array(
@@ -189,6 +222,12 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     """Return the log-likelihood of the labels."""
     rows = np.arange(len(target))
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
+
+
+def _best_f1(score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> float:
+    """Return the best F1 that scores reach at any threshold."""
+    precision, recall, _ = precision_recall_curve(is_positive, score, sample_weight=weight)
+    return float(divide(2 * precision * recall, precision + recall).max())
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:

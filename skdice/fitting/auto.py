@@ -57,6 +57,8 @@ CONSTANTS = {
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
     "first_look": Constant(0.3, "share of the epochs after which the loss has fallen", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
+    "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
+    "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
 }
@@ -192,16 +194,40 @@ def choose_crf(facts: RowFacts) -> Choice:
     return Choice(True, f"There are few entities, {n:,}, and they are no names.")
 
 
-def choose_threshold(facts: RowFacts) -> Choice:
-    """Take one half or, where a class is rare and cross-entropy is plain, its share of the rows."""
+def choose_threshold(facts: RowFacts, best_f1: float = math.nan) -> Choice:
+    """Take one half or, where a class is rare and cross-entropy is plain, less.
+
+    It is the share of the class. With pairs it lies between this and half of the F1 that can be
+    expected: ``best_f1`` is that of regressions on the training pairs, out of folds.
+    """
     share = facts.labels.positive_share
     if share is None:
         return Choice(0.5, "The most probable class is predicted.")
     if not facts.is_plain:
-        return Choice(0.5, "The loss weighs the classes.")
-    if 0 < share < 1 / (1 + constant("rare")):
-        return Choice(share, f"The positive class is rare: a share of {share:.3f} of the rows.")
-    return Choice(0.5, f"The positive class is not rare: a share of {share:.3f} of the rows.")
+        return Choice(0.5, "The loss is not cross-entropy without class weights, so 0.5 is kept.")
+    if not 0 < share < 1 / (1 + constant("rare")):
+        return Choice(0.5, f"The positive class is not rare: a share of {share:.3f} of the rows.")
+    why = f"The positive class is rare: a share of {share:.3f} of the rows."
+    if math.isnan(best_f1):
+        return Choice(share, why)
+    where = "The threshold lies between this share and half of that F1"
+    if best_f1 <= constant("blind_f1"):
+        where = "This is too low to take another threshold than the share"
+    elif best_f1 >= constant("clear_f1"):
+        where = "The threshold is half of that F1"
+    why = f"{why} Regressions on the training pairs reach an F1 of {best_f1:.2f} on pairs that they"
+    return Choice(threshold_between(share, best_f1), f"{why} have not seen. {where}.")
+
+
+def threshold_between(share: float, best_f1: float) -> float:
+    """Return a threshold between the share of the positive class and half of the best F1.
+
+    Half of the F1 that is reached is the best threshold of calibrated probabilities (Lipton, Elkan
+    & Narayanaswamy 2014). Those of a network that tells little are not, and the share is better.
+    """
+    blind, clear = constant("blind_f1"), constant("clear_f1")
+    weight = min(max((best_f1 - blind) / (clear - blind), 0.0), 1.0)
+    return float(share ** (1 - weight) * (best_f1 / 2) ** weight)
 
 
 def choose_null_threshold(facts: RowFacts) -> Choice:

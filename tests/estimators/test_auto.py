@@ -58,7 +58,7 @@ def choose(parameter, encoder=ENCODER, **given):
     labels = LabelFacts(**{name: given.pop(name) for name in OF_LABELS if name in given})
     rows = RowFacts(**{name: given.pop(name, ROWS[name]) for name in ROWS}, labels=labels)
     if parameter in auto.TASK_RULES:
-        return auto.TASK_RULES[parameter](rows)
+        return auto.TASK_RULES[parameter](rows, **given)
     if parameter == "negative_ratio":
         known = {"n_texts": None, "n_positive": 0, **given}
         return auto.choose_negative_ratio(rows, **known)
@@ -364,7 +364,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("crf", {}, False, "no chunk tags"),
         ("threshold", {}, 0.5, "most probable"),
         ("threshold", {"positive_share": 0.1}, 0.1, "rare: a share of 0.100"),
-        ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "weighs"),
+        ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
         ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
         ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
         ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
@@ -387,6 +387,25 @@ def test_rules(parameter, facts, value, why):
     assert chosen.value == value
     assert why in chosen.why
     assert chosen.why.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "best_f1, threshold, why",
+    [
+        (np.nan, 0.1, "rows."),
+        (0.1, 0.1, "too low"),  # The scores tell nothing: the share.
+        (0.25, 0.1, "too low"),
+        (0.5, np.sqrt(0.1 * 0.25), "between"),
+        (0.75, 0.375, "is half"),  # They tell much: half of the F1.
+        (1.0, 0.5, "is half"),
+    ],
+)
+def test_threshold_of_pairs_goes_by_the_f1_out_of_folds(best_f1, threshold, why):
+    chosen = choose("threshold", positive_share=0.1, best_f1=best_f1)
+    assert chosen.value == pytest.approx(threshold)
+    assert why in chosen.why
+    for facts in ({"positive_share": 0.5}, {"is_plain": False, "positive_share": 0.1}, {}):
+        assert choose("threshold", **facts, best_f1=best_f1).value == 0.5
 
 
 def test_every_constant_has_its_evidence():

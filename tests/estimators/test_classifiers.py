@@ -422,21 +422,42 @@ class TestSimilarities:
 
 class TestThreshold:
     X, y = same_or_other(40, positive_share=0.1)
+    texts = tuple(f"{first} {second}" for first, second in X)
 
     def fitted(self, model, y=None, **params):
         y = self.y if y is None else y
         return make_pairs(model, **{**STILL, **params}).fit(self.X, y)
 
-    def test_it_is_the_share_of_a_rare_class(self, tiny_bert):
-        pairs = self.fitted(tiny_bert)
-        assert pairs.threshold_ == pytest.approx(0.1)
-        probability = pairs.predict_proba(self.X)[:, 1]
-        np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.1)
-        weighted = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, sample_weight=1 + self.y)
+    def test_of_texts_it_is_the_share_of_a_rare_class(self, tiny_bert):
+        one = make_texts(tiny_bert, **STILL).fit(self.texts, self.y)
+        assert one.threshold_ == pytest.approx(0.1)
+        probability = one.predict_proba(self.texts)[:, 1]
+        np.testing.assert_array_equal(one.predict(self.texts), probability > 0.1)
+        weighted = clone(one).fit(self.texts, self.y, sample_weight=1 + self.y)
         assert weighted.threshold_ == pytest.approx(2 * 0.1 / 1.1)
 
+    def test_of_pairs_it_is_half_of_the_f1_that_regressions_reach(self, tiny_bert):
+        pairs = self.fitted(tiny_bert)
+        assert pairs.threshold_ == pytest.approx(0.5)
+        assert "an F1 of 1.00" in pairs.choices_.set_index("parameter").loc["threshold", "why"]
+        probability = pairs.predict_proba(self.X)[:, 1]
+        np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.5)
+
+    def test_of_pairs_that_cannot_be_told_apart_it_is_about_the_share(self, tiny_bert):
+        pairs = self.fitted(tiny_bert, np.random.default_rng(0).permutation(self.y))
+        assert 0.1 <= pairs.threshold_ < 0.11
+
+    def test_weights_of_pairs_are_repetitions(self, tiny_bert):
+        """A positive pair of weight 0.1, far from the others, hardly lowers the F1."""
+        y, last = np.append(self.y, 1), [("a b c d", "e f g h")]
+        X = [*self.X, *last]
+        light, full = (
+            make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=np.append(self.y * 0 + 1.0, w))
+            for w in (0.1, 1.0)
+        )
+        assert full.threshold_ < light.threshold_ < 0.5
+
     def test_what_it_finds_is_found(self, tiny_bert):
-        # Of 36 pairs that are others and 4 that are the same, none has a probability of a half.
         with warnings.catch_warnings(action="error"):
             pairs = self.fitted(tiny_bert)
         assert pairs.predict(self.X).any()
@@ -444,10 +465,15 @@ class TestThreshold:
             self.fitted(tiny_bert, threshold=0.999)
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
-        pairs = self.fitted(tiny_bert, 1 - self.y, pos_label=0)
-        assert pairs.threshold_ == pytest.approx(0.1)
-        probability = pairs.predict_proba(self.X)[:, 0]
-        np.testing.assert_array_equal(pairs.predict(self.X) == 0, probability > 0.1)
+        one = make_texts(tiny_bert, **STILL, pos_label=0).fit(self.texts, 1 - self.y)
+        assert one.threshold_ == pytest.approx(0.1)
+        probability = one.predict_proba(self.texts)[:, 0]
+        np.testing.assert_array_equal(one.predict(self.texts) == 0, probability > 0.1)
+        noisy = 1 - self.y
+        noisy[0] = 1  # Three of the pairs that are the same.
+        pairs = self.fitted(tiny_bert, noisy, pos_label=0)
+        mirrored = self.fitted(tiny_bert, 1 - noisy)
+        assert pairs.threshold_ == pytest.approx(mirrored.threshold_)
 
     @pytest.mark.parametrize(
         "params, threshold",
