@@ -1,4 +1,4 @@
-"""Rooms have faces: what another room may import stands in the ``__init__`` of its own."""
+"""Rooms have faces: what other rooms import stands in ``__init__``, what they read has no "_"."""
 
 import ast
 from pathlib import Path
@@ -34,3 +34,65 @@ def test_a_private_import_is_found() -> None:
     path = ROOT / "nn" / "_net.py"
     assert private_imports(path, "from ..text._tags import are_chunk_tags") == ["text._tags"]
     assert private_imports(path, "from ._batching import Batch") == []
+
+
+# Of named tuples, and of libraries that have no public name for it.
+FOREIGN = {
+    "_replace",
+    "_asdict",
+    "_fields",
+    "_foreach_copy_",
+    "_attn_implementation",
+    "_set_training",
+}
+
+
+def room_of(path: Path) -> str:
+    """Return the first folder of a file, or its name if it lies in none."""
+    return path.relative_to(ROOT).parts[0]
+
+
+def defined_names(tree: ast.AST) -> set[str]:
+    """Return the names that a file defines: functions, variables, and attributes of self."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+            names.update([node.attr] if isinstance(node.ctx, ast.Store) else [])
+    return names
+
+
+def private_reads(tree: ast.AST, own: set[str]) -> list[str]:
+    """Return the private attributes of other objects that a file reads and its room does not have.
+
+    What an object reads of itself may be of a base class in another library.
+    """
+    return sorted(
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("__")
+        and node.attr not in own | FOREIGN
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+        and not (isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super")
+    )
+
+
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+ROOM_NAMES: dict[str, set[str]] = {}
+for _path, _tree in TREES.items():
+    ROOM_NAMES.setdefault(room_of(_path), set()).update(defined_names(_tree))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_reads_no_private_attribute_of_another(path: Path) -> None:
+    assert private_reads(TREES[path], ROOM_NAMES[room_of(path)]) == []
+
+
+def test_a_private_read_is_found() -> None:
+    tree = ast.parse("estimator._task.row; self._own; other._own; entity._replace(start=1)")
+    assert private_reads(tree, {"_own"}) == ["_task"]

@@ -1,6 +1,7 @@
 """Loading of fitted estimators of any class."""
 
 import os
+from typing import Any
 
 from ._base import TextEstimator
 from ._pair import DicePairClassifier
@@ -25,7 +26,7 @@ def load_pretrained(
     device: str | None = None,
     revision: str | None = None,
     model: str | os.PathLike[str] | None = None,
-) -> TextEstimator:
+) -> TextEstimator[Any]:
     """Load the estimator that a directory holds, of whatever class it is.
 
     Parameters
@@ -51,7 +52,7 @@ def load_pretrained(
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
 
-    estimator: TextEstimator = load_estimator(
+    estimator: TextEstimator[Any] = load_estimator(
         directory, _ESTIMATORS, device=device, revision=revision, model=model
     )
     return estimator

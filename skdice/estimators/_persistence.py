@@ -90,7 +90,7 @@ def save_estimator(
         network={
             "n_outputs": net.module__n_classes,
             "criterion": net.criterion_,
-            "word_prefix": tokenizer._word_prefix,
+            "word_prefix": tokenizer.word_prefix,
             "precision": net.precision,
             "pads": net.pads,
             "base_digest": module.base_digest,
@@ -173,7 +173,7 @@ def load_estimator(
                 place, f"onnxruntime cannot read its exported network ({error})"
             ) from error
         # The saved tokenizer may put a space before a text; words are cut as they were in fit.
-        tokenizer._word_prefix = manifest.network["word_prefix"]
+        tokenizer.word_prefix = manifest.network["word_prefix"]
         state = manifest.state
         estimator._fitted = Fitted(
             task=task,
@@ -229,7 +229,7 @@ def _check_state(estimator: Any, manifest: Manifest, place: Path) -> None:
     if task.head.n_outputs != values["n_outputs"]:
         raise ValueError(f"the task has {task.head.n_outputs} outputs, not {values['n_outputs']}")
     config_file = str(place / MODEL_CONFIG) if manifest.has_adapters else None
-    auto_class = MODULES[task.head.kind]._auto_class
+    auto_class = MODULES[task.head.kind].auto_class
     limit = size_of_network(str(place), auto_class, config_file).n_positions
     if not 1 <= values["max_length_"] <= (limit or math.inf):
         raise ValueError(f"'max_length_' is {values['max_length_']}, of {limit} positions")
@@ -287,7 +287,7 @@ def _read_net(
             _initialize_on_base(net, place, network["base_digest"])
         else:
             net.module__peft_config = None  # Merged into the weights, if there were any.
-            check_weights(place, MODULES[task.head.kind]._auto_class)
+            check_weights(place, MODULES[task.head.kind].auto_class)
             net.initialize()
     _load_head(net.module_, place)
     net.drop_training_state()

@@ -176,7 +176,7 @@ def make_training_loss(settings: Settings, name: Any, lesson: Lesson) -> Loss:
         weights = _class_weights(kind, settings.K, lesson.labels, counts)
     if isinstance(settings.loss, Loss):
         # What counts in training is the task's to say, and it marks the rest by -100.
-        loss = clone(settings.loss).set_params(ignore_index=_IGNORED)
+        loss: Loss = clone(settings.loss).set_params(ignore_index=_IGNORED)
         if weights is not None:
             loss.set_params(class_weight=weights)
     else:

@@ -13,26 +13,16 @@ from .auto import capped
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A lesson, and the texts that an epoch draws from it.
-
-    Attributes
-    ----------
-    lesson : Lesson
-    ratio : float or None
-        What was taken for ``negative_ratio``; None if an epoch has all texts.
-    draw : Draw or None
-    shift : ndarray or None
-        What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
-        n_outputs).
-    weight : ndarray or None
-        What each target counts for because of the draw, besides the weight of its text; of the
-        shape of the targets, with a third column for the matches of queries.
-    """
+    """A lesson, and the texts that an epoch draws from it."""
 
     lesson: Lesson
-    ratio: float | None = None
+    ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
     draw: Draw | None = None
+    # What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
+    # n_outputs).
     shift: np.ndarray | None = None
+    # What each target counts for because of the draw, besides the weight of its text; of the shape
+    # of the targets, with a third column for the matches of queries.
     weight: np.ndarray | None = None
 
     def corrected(self, task: Task, loss: Loss) -> "Sampled":

@@ -18,45 +18,20 @@ class Fitted:
     """What a fit has learned: all that predictions, saving and model cards go by.
 
     Another decision makes another value, which shares the network: ``replace(fitted, task=...)``.
-
-    Attributes
-    ----------
-    task : Task
-        With its classes and the decision.
-    reader : Reader
-        The tokenizer, and the longest window.
-    net : TextNet
-        All members of the ensemble in one; ``net.predict_precision`` is what it predicts in.
-    loss : Loss
-        The loss that was trained with, all parameters set.
-    choices : DataFrame
-        Parameter, value and why, for each parameter that was left open.
-    history : DataFrame
-        A row per epoch; of an ensemble, the mean of its members.
-    best_epoch : int
-        Epoch of the weights that were kept; of an ensemble, the latest one.
-    negative_ratio : float or None
-        None if every epoch had all texts.
-    n_rows, n_unlabeled : int
-        Training rows with labels, and without.
-    feature_names : ndarray of shape (n_columns,), object, or None
-        The columns of X, if it was a table with names.
-    interrupted : bool
-        Whether an error ended the fit before its end.
     """
 
-    task: Task
+    task: Task  # with its classes and the decision
     reader: Reader
-    net: TextNet
-    loss: Loss
-    choices: pd.DataFrame
-    history: pd.DataFrame
-    best_epoch: int
-    negative_ratio: float | None
-    n_rows: int
+    net: TextNet  # all members in one; it predicts in net.predict_precision
+    loss: Loss  # with all parameters set
+    choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open
+    history: pd.DataFrame  # a row per epoch; of an ensemble, the mean of its members
+    best_epoch: int  # of the weights that were kept; of an ensemble, the latest one
+    negative_ratio: float | None  # None if every epoch had all texts
+    n_rows: int  # training rows with labels
     n_unlabeled: int
-    feature_names: np.ndarray | None
-    interrupted: bool
+    feature_names: np.ndarray | None  # the columns of X, if it was a table with names
+    interrupted: bool  # whether an error ended the fit before its end
 
     def logits(self, settings: Settings, runtime: str = "torch") -> Logits:
         """Return the network as the task sees it.

@@ -22,40 +22,18 @@ _DEFAULT_MAX_LENGTH = 512
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """A fit whose rows are read and split.
+    """A fit whose rows are read and split."""
 
-    Attributes
-    ----------
-    task : Task
-        With its classes; none of its parameters is open.
-    settings : Settings
-    reader : Reader
-    rows : Rows
-        To learn from.
-    valid : Rows
-        Scored after every epoch; may be empty.
-    facts : RowFacts
-        Of the rows with labels that are learned from.
-    has_trained_head : bool
-        Whether the checkpoint brings a head of this task.
-    start : Start or None
-        Where the comparison of two texts begins.
-    seed : int
-    rng : Generator
-        Draws the order of the texts.
-    choices : mapping of str to Choice
-    """
-
-    task: Task
+    task: Task  # with its classes; none of its parameters is open
     settings: Settings
     reader: Reader
-    rows: Rows
-    valid: Rows
-    facts: RowFacts
-    has_trained_head: bool
-    start: Start | None
+    rows: Rows  # to learn from
+    valid: Rows  # scored after every epoch; may be empty
+    facts: RowFacts  # of the rows with labels that are learned from
+    has_trained_head: bool  # whether the checkpoint brings a head of this task
+    start: Start | None  # where the comparison of two texts begins
     seed: int
-    rng: np.random.Generator
+    rng: np.random.Generator  # draws the order of the texts
     choices: Mapping[str, Choice]
 
 

@@ -71,84 +71,39 @@ def constant(name: str) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowFacts:
-    """What is known of the rows, the encoder and the settings of a fit.
+    """What is known of the rows, the encoder and the settings of a fit."""
 
-    Attributes
-    ----------
-    task : {"tagging", "querying", "answering", "texts", "pairs"}
-    labels : LabelFacts
-        Of the rows that are looked at.
-    encoder : Encoder
-    n_rows, n_unlabeled : int
-        Rows with labels, and without.
-    trains_embeddings : bool
-        Whether the layers below the first one are trained.
-    has_adapters : bool
-    is_plain : bool
-        Whether the loss is cross-entropy without class weights, or open.
-    """
-
-    task: str
+    task: str  # "tagging", "querying", "answering", "texts" or "pairs"
     labels: LabelFacts
     encoder: Encoder
-    n_rows: int
+    n_rows: int  # with labels
     n_unlabeled: int
-    trains_embeddings: bool
+    trains_embeddings: bool  # whether the layers below the first one are trained
     has_adapters: bool
-    is_plain: bool
+    is_plain: bool  # whether the loss is cross-entropy without class weights, or open
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EpochFacts:
-    """What is known of the texts that an epoch draws.
+    """What is known of the texts that an epoch draws."""
 
-    Attributes
-    ----------
-    rows : RowFacts
-        Of the training rows.
-    n_texts : ndarray or None
-        Texts of each group, those with positives first (of classes: the rarest first).
-    n_positive : int
-        Texts with positives.
-    ratio : float or None
-        What is taken for ``negative_ratio``.
-    n_steps : int
-        Optimiser steps.
-    compares : bool
-        Whether the comparison of two texts begins as a regression.
-    has_trained_head : bool
-        Whether the checkpoint brings a head of this task.
-    """
-
-    rows: RowFacts
-    n_texts: np.ndarray | None
-    n_positive: int
-    ratio: float | None
-    n_steps: int
-    compares: bool
-    has_trained_head: bool
+    rows: RowFacts  # of the training rows
+    n_texts: np.ndarray | None  # of each group, those with positives or of the rarest class first
+    n_positive: int  # texts with positives
+    ratio: float | None  # what is taken for negative_ratio
+    n_steps: int  # of the optimiser
+    compares: bool  # whether the comparison of two texts begins as a regression
+    has_trained_head: bool  # whether the checkpoint brings a head of this task
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairFacts:
-    """What regressions say of training pairs, each of folds that it has not seen.
+    """What regressions say of training pairs, each of folds that it has not seen."""
 
-    Attributes
-    ----------
-    n_folds : int
-        Less than two if a class has a single pair.
-    gain : float
-        By how much the states of the encoder raise the log-likelihood of the labels.
-    shares : ndarray of shape (n_shares,)
-        Shares of the network that were tried.
-    likelihood : ndarray of shape (n_shares,)
-        The log-likelihood of the labels with each of them.
-    """
-
-    n_folds: int
-    gain: float
-    shares: np.ndarray
-    likelihood: np.ndarray
+    n_folds: int  # less than two if a class has a single pair
+    gain: float  # by how much states of the encoder raise the log-likelihood of the labels
+    shares: np.ndarray  # of the network, those that were tried
+    likelihood: np.ndarray  # of the labels with each of these shares
 
     @property
     def is_informed(self) -> bool:

@@ -83,7 +83,7 @@ def write_network(directory: Path, network: SavedNetwork) -> None:
 def _set_up_tokenizer(directory: Path, network: SavedNetwork) -> None:
     """Have the tokenizer give what the network was trained on."""
     settings: dict[str, Any] = {"model_max_length": network.max_length}
-    if network.module._takes_types:  # Some tokenizers give none unless told to.
+    if network.module.takes_types:  # Some tokenizers give none unless told to.
         settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
     content = read_json(directory / TOKENIZER)
     steps = content["pre_tokenizer"]

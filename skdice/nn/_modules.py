@@ -48,7 +48,7 @@ class TextModule(nn.Module):
     texts, for a module that takes them apart.
     """
 
-    _auto_class: str  # Of transformers.
+    auto_class: str  # Of transformers.
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class TextModule(nn.Module):
         # ``unmatched_weights`` are those that the checkpoint or the network has alone,
         # ``trained_labels`` what the outputs of the checkpoint's head mean, if it says so.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
-            load_transformer(self._auto_class, model, n_classes, config)
+            load_transformer(self.auto_class, model, n_classes, config)
         )
         self._has_own_types = n_token_types is not None
         if n_token_types is not None:
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
-        self._takes_types = takes_token_types(self.transformer)
+        self.takes_types = takes_token_types(self.transformer)
         self.has_new_head = True  # Of those that transformers does not have.
         self.base_digest = ""  # Of the weights that the adapters are for.
         self._base_names: frozenset[str] = frozenset()
@@ -126,7 +126,7 @@ class TextModule(nn.Module):
         """Return the output of the transformer or of its encoder, which may take token types."""
         if attention_mask is None and not is_fused(network):
             attention_mask = torch.ones_like(input_ids)
-        more = {"token_type_ids": types} if self._takes_types else {}
+        more = {"token_type_ids": types} if self.takes_types else {}
         return network(input_ids=input_ids, attention_mask=attention_mask, **more)
 
     @property
@@ -231,7 +231,7 @@ def module_inputs(batch: Batch) -> dict[str, Tensor | None]:
 class TokenModule(TextModule):
     """A transformer with a linear head on each piece; an item is a piece."""
 
-    _auto_class = "AutoModelForTokenClassification"
+    auto_class = "AutoModelForTokenClassification"
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         logits: Tensor = output.logits[row, column]
@@ -241,7 +241,7 @@ class TokenModule(TextModule):
 class SequenceModule(TextModule):
     """A transformer with a head on the whole window, as its family has it; an item is a window."""
 
-    _auto_class = "AutoModelForSequenceClassification"
+    auto_class = "AutoModelForSequenceClassification"
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         logits: Tensor = output.logits[row]
@@ -366,7 +366,7 @@ class PairModule(SequenceModule):
 class SpanModule(TextModule):
     """A transformer that scores each piece as start and as end of an answer, in two columns."""
 
-    _auto_class = "AutoModelForQuestionAnswering"
+    auto_class = "AutoModelForQuestionAnswering"
 
     def _item_logits(self, output: Any, row: Tensor, column: Tensor) -> Tensor:
         start, end = output.start_logits[row, column], output.end_logits[row, column]
@@ -381,7 +381,7 @@ class QueryModule(TextModule):
     vector of its own.
     """
 
-    _auto_class = "AutoModel"
+    auto_class = "AutoModel"
 
     def __init__(self, model: str, n_classes: int, *, match_size: int, **more: Any) -> None:
         self._match_size = match_size

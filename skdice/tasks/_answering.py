@@ -40,21 +40,7 @@ from ._task import (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answering(Task):
-    """The answer to a question is a part of its context, or there is none.
-
-    Attributes
-    ----------
-    stride : int or None
-        Pieces of the context that windows share; a quarter of the room beside the question if None.
-    null_threshold : float or None
-        "No answer" is predicted if its logit exceeds that of the best span by more; None is open.
-    n_best : int
-    max_answer_length : int
-        In pieces.
-    on_misaligned : {"repair", "raise", "skip"}
-    n_misaligned : int
-        Training answers that did not lie at their ``answer_start``.
-    """
+    """The answer to a question is a part of its context, or there is none."""
 
     info = TaskInfo(
         name="answering",
@@ -75,12 +61,14 @@ class Answering(Task):
         ),
     )
 
+    # Pieces of the context that windows share; a quarter of the room beside the question if None.
     stride: int | None = None
+    # "No answer" is predicted if its logit exceeds that of the best span by more; None is open.
     null_threshold: float | None = None
     n_best: int = 20
-    max_answer_length: int = 30
-    on_misaligned: str = "repair"
-    n_misaligned: int = 0
+    max_answer_length: int = 30  # in pieces
+    on_misaligned: str = "repair"  # or "raise", "skip"
+    n_misaligned: int = 0  # training answers that did not lie at their answer_start
 
     def read_X(self, X: Any) -> list[tuple[str, str]]:
         return list(zip(*check_questions(X)))
@@ -229,9 +217,10 @@ class Answering(Task):
                 f1 = np.where(no_answer > threshold, silent, answered)
                 return float(np.average(f1, weights=weight))
         else:
+            metric = goal.metric
 
             def score(threshold: float) -> float:
-                return goal.metric(pick_answers(scores, contexts, threshold))
+                return metric(pick_answers(scores, contexts, threshold))
 
         finite = no_answer[np.isfinite(no_answer)]
         threshold = float(tune_thresholds(finite, score, is_multilabel=False))
@@ -244,7 +233,8 @@ class Answering(Task):
         none, logits = logits[first].sum(1), logits.copy()
         logits[first] = -np.inf
         best = np.maximum.reduceat(logits, first).sum(1)
-        return (best > none - self.null_threshold).any(keepdims=True)
+        answers: np.ndarray = (best > none - self.null_threshold).any(keepdims=True)
+        return answers
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.any() else "answered no question"

@@ -37,25 +37,15 @@ _UNLIKELY = 0.03
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classifying(Task):
-    """The base of the classifiers' tasks.
+    """The base of the classifiers' tasks."""
 
-    Attributes
-    ----------
-    truncation : {"longest_first", "second", "error"}
-    pos_label : label or None
-        The positive one of two classes; None is the larger label.
-    cut : float, ndarray of shape (n_classes,) or None
-        Two classes: the log-odds of ``classes[1]`` above which it is predicted. Several classes: is
-        subtracted from the logits. Several labels: the logits above which they are predicted. None
-        is open.
-    classes : ndarray of shape (n_classes,)
-    is_multilabel : bool
-    """
-
-    truncation: str = "longest_first"
-    pos_label: Any = None
+    truncation: str = "longest_first"  # or "second", "error"
+    pos_label: Any = None  # the positive one of two classes; None is the larger label
     # A probability, of the positive one of two classes or of each label, until classes are known.
     threshold: float | None = None
+    # Two classes: the log-odds of classes[1] above which it is predicted. Several classes,
+    # (n_classes,): is subtracted from the logits. Several labels: the logits above which they are
+    # predicted.
     cut: Any = 0.0
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     is_multilabel: bool = False
@@ -222,11 +212,12 @@ class Classifying(Task):
 
     def labels_of(self, values: np.ndarray, cut: Any) -> np.ndarray:
         """Return the labels, or the 0/1 matrix, that the values of a decision mean."""
+        is_above: np.ndarray = (values > cut).astype(np.int64)
         if self.is_multilabel:
-            return (values > cut).astype(np.int64)
-        if values.ndim == 1:
-            return self.classes[(values > cut).astype(np.int64)]
-        return self.classes[(values - cut).argmax(axis=1)]
+            return is_above
+        number = is_above if values.ndim == 1 else (values - cut).argmax(axis=1)
+        labels: np.ndarray = self.classes[number]
+        return labels
 
     def decide(self, logits: np.ndarray) -> np.ndarray:
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
@@ -393,13 +384,7 @@ class ClassifyingTexts(Classifying):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassifyingPairs(Classifying):
-    """A pair of texts gets a label.
-
-    Attributes
-    ----------
-    similarities : Similarities or None
-        What the texts share in characters, words and numbers, which gives a part of the logits.
-    """
+    """A pair of texts gets a label."""
 
     info = TaskInfo(
         name="pairs",
@@ -419,6 +404,7 @@ class ClassifyingPairs(Classifying):
         ),
     )
 
+    # What the texts share in characters, words and numbers, which gives a part of the logits.
     similarities: Similarities | None = None
 
     def read_X(self, X: Any) -> list[tuple[str, str]]:

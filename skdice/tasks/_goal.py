@@ -32,7 +32,7 @@ class Goal:
     # A floor: the other one is maximised. F1 is, if there is none.
     min_precision: float | None = None
     min_recall: float | None = None
-    metric: Any = None  # of predictions, in place of all this
+    metric: Callable[[Any], float] | None = None  # of predictions, in place of all this
 
     def check(self) -> None:
         """Raise a ValueError unless the parts go together."""
@@ -180,7 +180,8 @@ def _count(gold: Sequence[Any], found: Sequence[Any], labels: Sequence[str]) -> 
 
 def _trust(n_entities: np.ndarray) -> np.ndarray:
     """Return the share of what so many entities say that is taken."""
-    return n_entities / (n_entities + _HALF_TRUSTED)
+    share: np.ndarray = n_entities / (n_entities + _HALF_TRUSTED)
+    return share
 
 
 def _shared_decision(counts: np.ndarray, candidates: Sequence[float], goal: Goal) -> float:
@@ -200,7 +201,8 @@ def _lower_bound(hits: Any, total: Any) -> np.ndarray:
     hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
     share = divide(hits, total)
     spread = np.sqrt(total * share * (1 - share) + 0.25)
-    return (hits + 0.5 - spread) / (total + 1)
+    lower: np.ndarray = (hits + 0.5 - spread) / (total + 1)
+    return lower
 
 
 def tune_thresholds(
@@ -260,7 +262,8 @@ def _threshold_candidates(margin: np.ndarray, most: int) -> np.ndarray:
         steps = np.linspace(between[0], between[-1], most // 2)
         by_value = np.searchsorted(between, steps).clip(max=len(between) - 1)
         between = between[np.union1d(by_rank, by_value)]
-    return between[np.argsort(np.abs(between), kind="stable")]
+    ordered: np.ndarray = between[np.argsort(np.abs(between), kind="stable")]
+    return ordered
 
 
 def _best_threshold(

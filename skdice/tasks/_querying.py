@@ -50,25 +50,7 @@ Found: TypeAlias = list[list[tuple[float, Entity]]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Querying(WordTask):
-    """Each type of entity is asked for in plain words.
-
-    Attributes
-    ----------
-    stride : int or None
-        Pieces of the sentence that windows share; a quarter of the room beside the query if None.
-    queries : dict of label to str, or None
-    span_weights : tuple of 3 floats
-        Weights of the losses of starts, ends and matches.
-    match_candidates : str
-    decode : {"flat", "nested"}
-    cut : float or dict of label to float
-        The lowest of the three logits of an entity has to exceed it.
-    labels : list of str
-    scheme : str
-        The scheme of the tags that are predicted.
-    roles : dict of str to str
-        How the training tags spell I, E and S where they do not use these letters.
-    """
+    """Each type of entity is asked for in plain words."""
 
     info = TaskInfo(
         name="querying",
@@ -86,14 +68,16 @@ class Querying(WordTask):
         ),
     )
 
+    # Pieces of the sentence that windows share; a quarter of the room beside the query if None.
     stride: int | None = None
     queries: dict[str, str] | None = None
-    span_weights: tuple[float, ...] = (1, 1, 0.1)
+    span_weights: tuple[float, ...] = (1, 1, 0.1)  # of the losses of starts, ends and matches
     match_candidates: str = "pred_gold_random"
-    decode: str = "flat"
-    cut: float | dict[str, float] = 0.0
+    decode: str = "flat"  # or "nested"
+    cut: float | dict[str, float] = 0.0  # what the lowest of the three logits has to exceed
     labels: list[str] = field(default_factory=list)
-    scheme: str = "IOB2"
+    scheme: str = "IOB2"  # of the tags that are predicted
+    # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> EntityRows:
@@ -262,18 +246,20 @@ class Querying(WordTask):
         def found(cut: Any) -> list[list[Entity]]:
             return self.entities(above(cut))
 
-        if goal.metric is None:
+        metric = goal.metric
+        if metric is None:
             chosen = choose_decision(gold.spans, found, _THRESHOLDS, self.labels, goal, rows.weight)
             return replace(self, cut=chosen)
 
         def value(cut: float) -> float:
             is_tagged = gold.scheme is not None
-            return goal.metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
+            return metric(self.tags(above(cut), rows.X) if is_tagged else found(cut))
 
         return replace(self, cut=max(_THRESHOLDS, key=value))
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        return logits[:, :2].max(0) > 0
+        has_border: np.ndarray = logits[:, :2].max(0) > 0
+        return has_border
 
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
         return None if found.all() else "found no entity"

@@ -40,23 +40,15 @@ from ._task import (
     Task,
     TaskInfo,
     positives_first,
-    shared_pieces,
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WordTask(Task):
-    """The base of the tasks that find tags or entities in sentences of words.
+    """The base of the tasks that find tags or entities in sentences of words."""
 
-    Attributes
-    ----------
-    splitter : {"words", "characters"}
-        How raw texts are split: as the training sentences were.
-    cut_words : list of str
-        Words of the training sentences that the splitter "words" would cut.
-    """
-
-    splitter: str = "words"
+    splitter: str = "words"  # of raw texts: "words" or "characters", as in training
+    # Words of the training sentences that the splitter "words" would cut.
     cut_words: list[str] = field(default_factory=list)
 
     def read_X(self, X: Any) -> list[list[str]]:
@@ -74,25 +66,7 @@ class WordTask(Task):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tagging(WordTask):
-    """Every word of a sentence gets a tag.
-
-    Attributes
-    ----------
-    stride : int or None
-        Pieces that neighbouring windows share; a quarter of the window if None.
-    decode : {"constrained", "argmax"}
-    crf : bool or None
-        Whether the tags of a sentence are scored together; None is open.
-    word_shapes : bool or None
-        Whether the network gets the shape of each word as its token type; None is open.
-    bias : float or dict of label to float
-        Added to the logit of "O".
-    threshold : float or dict of label to float
-        Entities with a lower score are dropped.
-    classes : ndarray of shape (n_classes,), object
-    scheme : str or None
-        The scheme of chunk tags.
-    """
+    """Every word of a sentence gets a tag."""
 
     info = TaskInfo(
         name="tagging",
@@ -113,14 +87,15 @@ class Tagging(WordTask):
         ),
     )
 
-    stride: int | None = None
-    decode: str = "constrained"
-    crf: bool | None = None
+    stride: int | None = None  # pieces that windows share; a quarter of the window if None
+    decode: str = "constrained"  # or "argmax"
+    crf: bool | None = None  # whether the tags of a sentence are scored together; None is open
+    # Whether the network gets the shape of each word as its token type; None is open.
     word_shapes: bool | None = None
-    bias: float | dict[str, float] = 0.0
-    threshold: float | dict[str, float] = 0.0
+    bias: float | dict[str, float] = 0.0  # added to the logit of "O"
+    threshold: float | dict[str, float] = 0.0  # entities with a lower score are dropped
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
-    scheme: str | None = None
+    scheme: str | None = None  # of chunk tags
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> list[list[str]]:
         return check_tags(y, rows)
@@ -162,12 +137,18 @@ class Tagging(WordTask):
 
     def learn(self, rows: Rows, reader: Reader) -> Self:
         classes = sorted({tag for row in rows.y for tag in row})
-        frame = reader.frame(1)
+        capacity = reader.max_length - reader.frame(1).n_special
+        stride = capacity // 4 if self.stride is None else int(self.stride)
+        if stride >= capacity:
+            raise ValueError(
+                f"The 'stride' parameter of {self.owner} must be smaller than the {capacity} "
+                f"pieces of text in a window. Got {self.stride!r} instead."
+            )
         return replace(
             self.with_splitter(rows.X),
             classes=np.array(classes, dtype=object),  # A numpy str loses trailing NULs.
             scheme=infer_scheme(rows.y) if are_chunk_tags(classes) else None,
-            stride=shared_pieces(self.owner, self.stride, reader.max_length, frame),
+            stride=stride,
         )
 
     def encode(
@@ -302,10 +283,11 @@ class Tagging(WordTask):
             return [get_entities(row) for row in tag(bias)]
 
         best: float | dict[str, float]
-        if goal.metric is None:
+        metric = goal.metric
+        if metric is None:
             best = choose_decision(gold, found, biases, labels, goal, rows.weight)
         else:
-            best = max(biases, key=lambda bias: goal.metric(tag(bias)))
+            best = max(biases, key=lambda bias: metric(tag(bias)))
         return replace(self, bias=best, threshold=0.0)
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:

@@ -161,7 +161,7 @@ def _to_matrix(y: Any) -> np.ndarray:
 
 def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
     if matrix.dtype != object:
-        return (matrix == 0) | (matrix == 1)
+        return np.isin(matrix, (0, 1))
     is_good = [isinstance(value, numbers.Real) and value in (0, 1) for value in matrix.flat]
     return np.array(is_good, dtype=bool).reshape(matrix.shape)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..losses import Loss
 from ..metrics import RowCounts
-from ..text import EncodedDataset, Frame, Reader
+from ..text import EncodedDataset, Reader
 from ._goal import F1, Goal
 from ._rows import Rows
 
@@ -47,66 +47,30 @@ outputs = model(**inputs)  # start_logits, end_logits"""
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFacts:
-    """What the rules of "auto" go by, of the labels of some rows.
+    """What the rules of "auto" go by, of the labels of some rows."""
 
-    Attributes
-    ----------
-    has_entities : bool
-        Whether the tags of a tagger are chunk tags.
-    n_entities : int
-    share_of_names : float
-        Share of entities that are capitalised, in sentences with a capital letter; NaN if there is
-        none.
-    n_unanswered : int
-        Questions without an answer.
-    positive_share : float or None
-        Share of the positive one of two classes; None if there are not two.
-    """
-
-    has_entities: bool = False
+    has_entities: bool = False  # whether the tags of a tagger are chunk tags
     n_entities: int = 0
+    # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
     share_of_names: float = math.nan
-    n_unanswered: int = 0
-    positive_share: float | None = None
+    n_unanswered: int = 0  # questions without an answer
+    positive_share: float | None = None  # of the positive one of two classes
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskInfo:
-    """What is known of a kind of task, whatever its rows are.
+    """What is known of a kind of task, whatever its rows are."""
 
-    Attributes
-    ----------
-    name : str
-        By which the rules of "auto" know the task.
-    row : str
-        What a row of X is called.
-    columns : tuple of str
-        What a row of X has.
-    predicts : {"tags", "labels", "answer"}
-        What a prediction of a row is.
-    card : CardTexts
-    n_texts : int
-        How many texts a window holds.
-    group_column : int or None
-        The column of X by which rows are kept together when they are split.
-    can_label : bool
-        Whether rows without labels can be learned from.
-    choosable : tuple of str
-        Fields of the task that a rule chooses where they are None.
-    adjustable : tuple of str
-        Parameters that may be set on a fitted estimator.
-    """
-
-    name: str
-    row: str
-    columns: tuple[str, ...]
+    name: str  # by which the rules of "auto" know the task
+    row: str  # what a row of X is called
+    columns: tuple[str, ...]  # what a row of X has
     predicts: Literal["tags", "labels", "answer"]
     card: CardTexts
-    n_texts: int = 1
-    group_column: int | None = None
-    can_label: bool = False
-    choosable: tuple[str, ...] = ()
-    adjustable: tuple[str, ...] = ()
+    n_texts: int = 1  # in a window
+    group_column: int | None = None  # of X, whose equal values stay together in a split
+    can_label: bool = False  # whether rows without labels can be learned from
+    choosable: tuple[str, ...] = ()  # fields of the task that a rule chooses where they are None
+    adjustable: tuple[str, ...] = ()  # parameters that may be set on a fitted estimator
 
     @property
     def is_classifier(self) -> bool:
@@ -116,42 +80,19 @@ class TaskInfo:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadSpec:
-    """What a network needs beside the encoder.
+    """What a network needs beside the encoder."""
 
-    Attributes
-    ----------
-    kind : {"tokens", "sequence", "pair", "spans", "queries"}
-        The module of the room of networks.
-    suffix : str or None
-        How the classes of transformers end that have the head.
-    n_outputs : int
-        Logits of an item.
-    classes : list or None
-        What the outputs stand for, if they are classes.
-    transitions : tuple of ndarray, or None
-        Which tag may follow which, if the tags of a sentence are scored together.
-    n_token_types : int or None
-        Rows of a table of token types that tells word shapes.
-    match_size : int or None
-        Size of the vectors whose product scores the match of a start with an end.
-    compares : bool
-        Whether each of two texts is read by itself as well, if the tokenizer parts them.
-    windows_per_text : int
-        How many windows a text has that is not longer than one.
-    problem_type : str or None
-        As ``config.json`` has it.
-    """
-
-    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]
-    suffix: str | None
-    n_outputs: int
-    classes: list[Any] | None = None
+    kind: Literal["tokens", "sequence", "pair", "spans", "queries"]  # of the modules of networks
+    suffix: str | None  # how the classes of transformers end that have the head
+    n_outputs: int  # logits of an item
+    classes: list[Any] | None = None  # what the outputs stand for, if they are classes
+    # Which tag may follow which, if the tags of a sentence are scored together.
     transitions: tuple[np.ndarray, ...] | None = None
-    n_token_types: int | None = None
-    match_size: int | None = None
-    compares: bool = False
-    windows_per_text: int = 1
-    problem_type: str | None = None
+    n_token_types: int | None = None  # rows of a table of token types that tells word shapes
+    match_size: int | None = None  # of the vectors whose product scores a start with an end
+    compares: bool = False  # whether each of two texts is read by itself as well
+    windows_per_text: int = 1  # of a text that is not longer than one
+    problem_type: str | None = None  # as config.json has it
 
     def continues(self, heads: Sequence[str], n_labels: int) -> bool:
         """Return whether a checkpoint with these heads and labels brings this one, trained."""
@@ -179,34 +120,19 @@ class HeadSpec:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """The encoded rows of a fit, and what is counted in them.
+    """The encoded rows of a fit, and what is counted in them."""
 
-    Attributes
-    ----------
-    dataset : EncodedDataset
-        With targets and weights.
-    labels : list
-        The classes of an item.
-    counts : ndarray of shape (n_classes,) or (n_classes, 2)
-        Training items of each class; of several labels, those without and with each label.
-    background : int or None
-        The class that set losses leave out.
-    binary : bool
-        Whether one class is searched among the rest.
-    group : ndarray of shape (n_texts,) or None
-        0 for texts with positives, 1 for those without; of several classes, the class of each text
-        by its frequency, the rarest first.
-    windows_per_text : int
-        How many windows a text has that is not longer than one.
-    """
-
-    dataset: EncodedDataset
-    labels: list[Any]
+    dataset: EncodedDataset  # with targets and weights
+    labels: list[Any]  # the classes of an item
+    # Training items of each class, (n_classes,); of several labels those without and with each
+    # label, (n_classes, 2).
     counts: np.ndarray
-    background: int | None
-    binary: bool
+    background: int | None  # the class that set losses leave out
+    binary: bool  # whether one class is searched among the rest
+    # Of each text: 0 with positives, 1 without; of several classes, the class by its frequency, the
+    # rarest first.
     group: np.ndarray | None = None
-    windows_per_text: int = 1
+    windows_per_text: int = 1  # of a text that is not longer than one
 
     @property
     def n_positive(self) -> int:
@@ -284,18 +210,6 @@ def correct_draw(
     return Correction(shift.astype(np.float32), each.astype(np.float32))
 
 
-def shared_pieces(owner: str, stride: int | None, max_length: int, frame: Frame) -> int:
-    """Return the pieces that neighbouring windows share; fewer than a window has."""
-    capacity = max_length - frame.n_special
-    shared = capacity // 4 if stride is None else stride
-    if shared >= capacity:
-        raise ValueError(
-            f"The 'stride' parameter of {owner} must be smaller than the {capacity} pieces of text "
-            f"in a window. Got {stride!r} instead."
-        )
-    return int(shared)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
     """What is asked of a text.
@@ -304,22 +218,14 @@ class Task(ABC):
     stands for a parameter that is left open; :meth:`learn` returns the task with what the training
     rows say (classes, scheme), and :meth:`tune` with another decision. A task has no network: it
     gets one as a function from encoded texts to logits.
-
-    Attributes
-    ----------
-    owner : str
-        Name of the estimator, for errors.
-    tuning : {"validation", "cv"} or None
-        The rows that the decision is tuned on: those held out, or the training rows, out of fold.
-    metric_name : str
-        What the progress bar calls the validation score.
     """
 
     info: ClassVar[TaskInfo]
 
-    owner: str = ""
+    owner: str = ""  # name of the estimator, for errors
+    # The rows that the decision is tuned on: those held out, or the training rows, out of fold.
     tuning: Tuning = None
-    metric_name: str = "F1"
+    metric_name: str = "F1"  # what the progress bar calls the validation score
 
     # -- reading ----------------------------------------------------------------------------------
 

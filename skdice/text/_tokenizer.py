@@ -76,7 +76,7 @@ class WordTokenizer:
     def __init__(self, model: str) -> None:
         self.tokenizer = _load_tokenizer(model)
         self._backend = _plain_backend(self.tokenizer)
-        self._word_prefix = " " if _lacks_prefix_space(self._backend.pre_tokenizer) else ""
+        self.word_prefix = " " if _lacks_prefix_space(self._backend.pre_tokenizer) else ""
         self.frame = self._find_frame(self._backend.encode("a"))
         self.pair_frame = self._find_frame(self._backend.encode("a", "a"))
 
@@ -90,7 +90,7 @@ class WordTokenizer:
     def fingerprint(self) -> str:
         """A digest of all that the pieces of a text depend on."""
         special = (self.tokenizer.all_special_ids, self._unknown_id(), self.pad_id, self.pads_left)
-        parts = (self._backend.to_str(), self._word_prefix, special, self.frame, self.pair_frame)
+        parts = (self._backend.to_str(), self.word_prefix, special, self.frame, self.pair_frame)
         return hashlib.blake2b(repr(parts).encode(errors="surrogatepass")).hexdigest()
 
     @property
@@ -115,7 +115,7 @@ class WordTokenizer:
         """Return the piece ids of each word, at least one each; a word is looked at once."""
         distinct, order = distinct_texts(words)
         encodings = self._backend.encode_batch(
-            [[self._word_prefix + _without_surrogates(word)] for word in distinct],
+            [[self.word_prefix + _without_surrogates(word)] for word in distinct],
             is_pretokenized=True,
             add_special_tokens=False,
         )

@@ -317,7 +317,7 @@ class TestComparisonOfPairs:
         ids, _ = pairs.tokenizer_.frame.put_around(pairs.tokenizer_.encode_texts([text]))
         ids = torch.from_numpy(ids.values)[None].long()
         module = pairs.net_.module_
-        more = {"token_type_ids": torch.zeros_like(ids)} if module._takes_types else {}
+        more = {"token_type_ids": torch.zeros_like(ids)} if module.takes_types else {}
         with torch.no_grad():
             states = module.transformer.base_model(ids, **more).last_hidden_state[0].mean(0)
         return (states / states.norm() * len(states) ** 0.5).numpy()

@@ -225,8 +225,8 @@ def test_scores_do_not_depend_on_the_batch(models, name, capfd):
 def test_token_types(models, name):
     """They are read, or not passed: a text of type 0 is one without types."""
     module = load(models(name)).eval()
-    assert module._takes_types == FAMILIES[name].takes_types
-    if module._takes_types:
+    assert module.takes_types == FAMILIES[name].takes_types
+    if module.takes_types:
         given = (None, [0] * 6, [0, 0, 0, 1, 1, 1])
         none, one, two = (hidden_states(module, types)[-1] for types in given)
         torch.testing.assert_close(none, one)
