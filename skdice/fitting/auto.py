@@ -119,11 +119,17 @@ class Choice(NamedTuple):
     why: str
 
 
+def _why_no_entities(labels: LabelFacts) -> str:
+    if labels.has_prefixes:
+        return "Some tags have no B- or I- prefix, so they are no entities; score is accuracy."
+    return "No tag has a B- or I- prefix, so they are no entities; score is accuracy."
+
+
 def choose_word_shapes(facts: RowFacts) -> Choice:
     """Take word shapes for names, if the encoder does not see case and has a table for them."""
     names, encoder = facts.labels.share_of_names, facts.encoder
     if not facts.labels.has_entities:
-        return Choice(False, "The tags are no chunk tags.")
+        return Choice(False, _why_no_entities(facts.labels))
     if not names > constant("names"):
         share = "No entity" if math.isnan(names) else f"A share of {names:.2f} of the entities"
         return Choice(False, f"{share} is capitalised, so they are no names.")
@@ -141,7 +147,7 @@ def choose_crf(facts: RowFacts) -> Choice:
     """Score the tags of a sentence together where entities are few and no names."""
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
-        return Choice(False, "The tags are no chunk tags.")
+        return Choice(False, _why_no_entities(facts.labels))
     if not names <= constant("names"):
         return Choice(False, "Names gained nothing by it.")
     if n > constant("few_entities"):

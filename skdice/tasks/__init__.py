@@ -7,7 +7,7 @@ from ._goal import F1, Goal, choose_decision, tune_thresholds
 from ._querying import Querying
 from ._questions import align_answers, check_questions
 from ._rows import Rows, read_fit_rows, split_rows, take
-from ._tagging import Tagging, WordTask
+from ._tagging import Tagging, WordTask, warn_of_background
 from ._targets import (
     check_entities,
     check_indicator,

@@ -347,7 +347,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
     "parameter, facts, value, why",
     [
         ("word_shapes", NAMES, True, "0.90 of the entities is capitalised"),
-        ("word_shapes", {}, False, "no chunk tags"),
+        ("word_shapes", {}, False, "No tag has a B- or I- prefix"),
         ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names"),
         ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No entity"),
         ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
@@ -361,7 +361,7 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
         ("crf", NAMES, False, "Names"),
         ("crf", NAMES | {"share_of_names": 0.5}, True, "few entities, 100"),
         ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "many entities: 801"),
-        ("crf", {}, False, "no chunk tags"),
+        ("crf", {"has_prefixes": True}, False, "Some tags have no B- or I- prefix"),
         ("threshold", {}, 0.5, "most probable"),
         ("threshold", {"positive_share": 0.1}, 0.1, "rare: a share of 0.100"),
         ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
