@@ -28,6 +28,7 @@ extensions = [
     "sphinx_copybutton",
     "gallery",
     "layers",
+    "links",
     "mathml",
     "own_names",
     "signatures",

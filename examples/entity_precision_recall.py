@@ -4,7 +4,7 @@
 What would a higher threshold on the score of entities give, and which labels are confused? ::
 
     python examples/entity_precision_recall.py
-    python examples/entity_precision_recall.py --types 1    # or up to 20 labels
+    python examples/entity_precision_recall.py --types 1    # or up to 11 labels
 
 Each curve starts at its mark, which is what the tagger predicts as it is. To the left of the mark
 only the entities with a higher score are kept: precision rises, recall falls.
@@ -24,7 +24,7 @@ from skdice.inspection import EntityConfusionDisplay, EntityPrecisionRecallDispl
 matplotlib.use("Agg")
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-parser.add_argument("--types", type=int, default=4, help="how many labels, up to 20")
+parser.add_argument("--types", type=int, default=4, help="how many labels, up to 11")
 parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder of the pictures")
 arguments = parser.parse_args()

@@ -137,9 +137,10 @@ def main() -> None:
     print(f"\nThe sweep: {arguments.alphas} alphas on the same folds ...")
     curve = sweep(tagger, X, y, cv, arguments.alphas)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(arguments.out / "tversky_trials.csv", index=False)
-    plot(curve, table, best, arguments.out / "tversky_alpha.png")
-    print(f"Saved {arguments.out / 'trials.csv'} and {arguments.out / 'alpha.png'}.")
+    trials, picture = arguments.out / "tversky_trials.csv", arguments.out / "tversky_alpha.png"
+    table.to_csv(trials, index=False)
+    plot(curve, table, best, picture)
+    print(f"Saved {trials} and {picture}.")
 
 
 if __name__ == "__main__":

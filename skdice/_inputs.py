@@ -16,7 +16,7 @@ _SPAN_KEYS = {"start", "end", "label"}
 
 
 def check_rows(rows: Any, name: str, what: str) -> list[Any]:
-    """Return the rows of a list, tuple or column of any library (`list_items`) as a list.
+    """Return the rows of a list, tuple, array or column (`list_items`) as a list.
 
     For the error, ``name`` is "X" or "y" and ``what`` says what a row should be.
     """
@@ -46,17 +46,15 @@ def object_array(rows: Sequence[T]) -> ObjectArray[T]:
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of a table of pandas, polars, pyarrow or datasets; None of anything else."""
-    if isinstance(X, type) or not hasattr(X, "shape") or getattr(X, "ndim", 2) != 2:
-        return None  # A LazyFrame has no shape.
-    has_names = hasattr(X, "columns") and _package(X) != "pyarrow"  # There they are the cells.
-    names = X.columns if has_names else getattr(X, "column_names", None)
-    return None if names is None else list(names)
+    """Return the names of the columns of a table; None of anything that has no names."""
+    X = indexable_rows(X) if is_table(X) else None
+    return list(X.columns) if isinstance(X, pd.DataFrame) else None
 
 
 def is_table(X: Any) -> bool:
     """Whether X has rows and columns, with names or without."""
-    return column_names(X) is not None or getattr(X, "ndim", 1) == 2
+    shape = getattr(X, "shape", None)
+    return isinstance(shape, tuple) and len(shape) == 2
 
 
 def table_cells(X: Any) -> np.ndarray:
@@ -66,26 +64,16 @@ def table_cells(X: Any) -> np.ndarray:
 
 
 def indexable_rows(rows: Any) -> Any:
-    """Return rows that scikit-learn can index: those of polars as they are, others `as_python`."""
-    return rows if _package(rows) == "polars" else as_python(rows)
+    """Return rows that scikit-learn can index: other tables as a DataFrame, other columns as lists.
 
-
-def as_python(rows: Any) -> Any:
-    """Return rows in containers of Python, numpy, scipy or pandas: as they are, if they are in one.
-
-    Other tables become a DataFrame of objects, other columns a list.
+    Those of Python, numpy, scipy and pandas are returned as they are.
     """
-    if isinstance(rows, list | tuple | np.ndarray) or _package(rows) == "pandas":
+    if isinstance(rows, list | tuple | np.ndarray | pd.DataFrame | pd.Series):
         return rows
-    names = column_names(rows)
-    if names is not None:
-        return pd.DataFrame({name: list_items(rows[name]) for name in names}, dtype=object)
+    if is_table(rows) and hasattr(rows, "to_pandas"):
+        return rows.to_pandas()
     items = list_items(rows)
     return rows if items is None else items
-
-
-def _package(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
 
 
 def check_texts(X: Any) -> list[str]:
@@ -188,7 +176,6 @@ def read_span(span: Any, name: str, where: str) -> Span:
     if parts is None or len(parts) not in (3, 4):
         raise ValueError(
             f"Each span of {name} must be (start, end, label), end exclusive; {where} has {span!r}."
-            f"{names_hint(span)}"
         )
     start, end, label = parts[:3]
     for side, value in (("start", start), ("end", end)):
@@ -261,19 +248,9 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
         if not isinstance(token, str):
             raise ValueError(
                 f"{what.capitalize()} must be str; position {j} of row {i} of {name} is "
-                f"{describe(token)}.{names_hint(token) if name == 'y' else ''}"
+                f"{describe(token)}."
             )
     return [str(token) for token in tokens]
-
-
-def names_hint(tag: Any) -> str:
-    """Return what to do about a tag that is a number; nothing if it is none."""
-    if not isinstance(tag, numbers.Integral) or isinstance(tag, bool):
-        return ""
-    return (
-        " Numbers have names in a column of Hugging Face datasets only: pass dataset['ner_tags'] "
-        "itself, or the names of its ClassLabel."
-    )
 
 
 def describe_with_length(value: Any) -> str:
@@ -287,43 +264,26 @@ def describe_with_length(value: Any) -> str:
 def list_items(value: Any) -> list[Any] | None:
     """Return what an ordered container holds; None for texts, tables and anything else.
 
-    A list, tuple or column of any library: numpy, pandas, polars, pyarrow, torch, datasets, or
-    whatever has ``__array__``. Objects are passed on, not copied; what is no Python object yet
-    becomes one. The integers of a ClassLabel of datasets become its names.
+    Objects in a list, tuple, array or Series are passed on, not copied. Columns of other libraries
+    have ``to_list``, ``tolist`` or ``to_pandas``, or a length.
     """
     if isinstance(value, list | tuple):
         return list(value)
     is_other = isinstance(value, str | bytes | Mapping | Set | type) or sparse.issparse(value)
-    if is_other or column_names(value) is not None:
+    is_frame = isinstance(value, pd.DataFrame) or hasattr(value, "to_pandas")
+    if is_other or (is_frame and is_table(value)):
         return None
     try:
-        if _package(value) == "datasets" and hasattr(value, "features"):
-            rows = list_items(value[:]) or []
-            has_names = "ClassLabel" in repr(value.features)
-            return [_named(row, value.features) for row in rows] if has_names else rows
-        for method in ("to_pylist", "tolist", "to_list"):  # pyarrow; pandas, torch; polars
-            if hasattr(value, method) and not isinstance(value, np.ndarray):
-                items = getattr(value, method)()
-                return items if isinstance(items, list) else None
-        if hasattr(value, "__array__"):
-            return list(np.asarray(value))
+        if not isinstance(value, np.ndarray):
+            for method in ("to_list", "tolist"):
+                if hasattr(value, method):
+                    items = getattr(value, method)()
+                    return items if isinstance(items, list) else None
+            if hasattr(value, "to_pandas"):
+                return list_items(value.to_pandas())
         return list(value) if hasattr(value, "__len__") else None
     except TypeError:  # A 0-d array has a length that fails.
         return None
-
-
-def _named(value: Any, feature: Any) -> Any:
-    """Return a value with names for the numbers of a ClassLabel; -1 is a missing one."""
-    if value is None:
-        return None
-    if isinstance(feature, Mapping):
-        return {name: _named(value[name], inner) for name, inner in feature.items()}
-    if hasattr(feature, "feature"):
-        return [_named(item, feature.feature) for item in value]
-    names = getattr(feature, "names", None)
-    if names is None:
-        return value
-    return names[value] if 0 <= value < len(names) else None
 
 
 def describe(value: Any) -> str:
@@ -333,6 +293,11 @@ def describe(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 63:  # Python refuses to print the largest.
         return f"an int of {value.bit_length()} bits"
     return f"{' '.join(short_repr(value).split())} of type {type(value).__name__}"
+
+
+def count_of(n: int, what: str) -> str:
+    """Return "1 row" or "2 rows"."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def list_rows(rows: Sequence[int], most: int = 5) -> str:

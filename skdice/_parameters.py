@@ -13,14 +13,17 @@ import math
 import numbers
 import textwrap
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 T = TypeVar("T")
 Check = Callable[[str, str, Any], None]
+# These parameters of scikit-learn's estimators change how a fit runs, not what it learns.
+_NEVER_COUNT = frozenset({"verbose", "n_jobs"})
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,20 @@ def _with_options(parameter: Parameter, kind: Any) -> Parameter:
     shown = ", ".join(f'"{name}"' for name in get_args(kind))
     check = partial(check_option, options=get_args(kind))
     return replace(parameter, kind=f"{{{shown}}}", check=check)
+
+
+def relevant_parameters(estimator: BaseEstimator, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the parameters that decide what an estimator learns, or the part of each that does."""
+    values = estimator.get_params(deep=False)
+    stated = parameters_of(type(estimator)) if is_dataclass(estimator) else {}
+    left_out = {name for name, part in stated.items() if part.counts == "never"}
+    left_out |= _NEVER_COUNT | set(without)
+    counted = {name: part.counted for name, part in stated.items() if part.counted is not None}
+    return {
+        name: counted[name](value) if name in counted else value
+        for name, value in values.items()
+        if name not in left_out
+    }
 
 
 def check_parameters(instance: Any) -> None:

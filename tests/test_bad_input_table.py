@@ -171,6 +171,9 @@ CASES = {
     "an answer beside its `answer_start`": [
         lambda model: extract(model, y=changed(ANSWERS, 1, {"text": ["rome"], "answer_start": [5]}))
     ],
+    "an answer as a str that stands several times in its context": [
+        lambda model: extract(model, X=changed(QUESTIONS, 0, ("city ?", "oslo or oslo")))
+    ],
     "an answer that its context does not have": [
         lambda model: extract(model, y=changed(ANSWERS, 1, "paris"))
     ],
@@ -193,7 +196,7 @@ CASES = {
     ],
     "targets that are no class": [lambda model: lose((4, 3), [0, 1, 2, 3])],
     "logits of another shape": [lambda model: lose((4, 3, 1), [0, 1, 2, 0])],
-    "a grid for `DiceSearchCV`": [lambda model: search(model, space={"loss": ["ce", "dice"]})],
+    "a list of grids for `DiceSearchCV`": [lambda model: search(model, space=[{"loss": ["ce"]}])],
     "a search in which every trial fails": [
         lambda model: search(model, space=lambda trial: {"gamma": -1.0}, error_score=np.nan)
     ],

@@ -1,5 +1,6 @@
 """The command: what it prints equals what Python gives, and its errors say where."""
 
+import gzip
 import io
 import json
 import os
@@ -7,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +23,8 @@ from skdice import (
     imbalance_report,
 )
 from skdice._cli import main
-from skdice._cli._commands import read_texts
-from skdice._cli._main import literal
 from skdice.datasets import (
+    iterate_lines,
     make_questions,
     read_conll,
     read_labeled_text,
@@ -155,14 +154,6 @@ class TestReport:
         _, out, _ = run("report", "train.conll", "--format", "markdown")
         assert out.splitlines()[2].split("|")[1].strip() == "all"
 
-    def test_numbers_that_are_missing_or_infinite(self, folder, run):
-        Path("a.conll").write_text("a NN\nb VB\nc DT\n")
-        _, out, _ = run("report", "a.conll", "--format", "json")
-        assert read_json(out)[0]["negatives"] is None
-        Path("a.conll").write_text("a O\n")
-        assert "inf" in run("report", "a.conll")[1]
-        assert read_json(run("report", "a.conll", "--format", "json")[1])[0]["ratio"] is None
-
     def test_task_and_reader_options(self, folder, run):
         Path("columns.txt").write_text("NN,john,x,B-PER\nVB,saw,x,O\n")
         options = ["--task", "tagging", "--read", "separator=,", "--read", "columns=(1, -1)"]
@@ -208,17 +199,16 @@ class TestFit:
         best = table["valid_score"][saved.best_epoch_ - 1]
         assert saved.score(*read_conll("test.conll")) == pytest.approx(best, rel=1e-5)
         assert main([*run, "--valid", "texts.tsv", "--out", "u"]) == 2
-        assert "texts.tsv like texts" in capsys.readouterr().err
+        assert (
+            "texts.tsv looks like labeled text, which is not for --task tagging"
+            in capsys.readouterr().err
+        )
 
     def test_quiet_and_warnings_of_one_line(self, folder, run, tiny_bert):
         Path("a.tsv").write_text("ham\tjohn saw oslo\nspam\t" + "mary " * 99 + "\n")
         argv = ["fit", "a.tsv", "--model", tiny_bert, *FAST, "--epochs", 1, "--out", "a", "-q"]
-        before = warnings.showwarning
         (line,) = [line for line in run(*argv)[2].splitlines() if "longer than" in line]
         assert line.startswith("skdice: warning: 1 of 2 texts are longer than max_length=")
-        assert warnings.showwarning is before
-        argv = ["fit", "texts.tsv", "--model", tiny_bert, "--loss", "ce", *FAST, "--epochs", 1]
-        assert run(*argv, "--seed", 0, "-q", "--out", "b")[2] == ""
 
     def test_place_is_checked_before_the_training(self, folder, run):
         status, _, err = run("fit", "train.conll", "--model", "nowhere", "--out", ".")
@@ -262,17 +252,47 @@ class TestPredict:
             for entity in entities
         ]
 
-    @pytest.mark.parametrize("start, end", [("", "\n"), ("\ufeff", "\r\n")])
-    def test_equals_python(self, tagger, run, start, end):
+    @pytest.mark.parametrize("start, end", [("", "\n"), ("\ufeff", "\r\n"), ("", "\r")])
+    @pytest.mark.parametrize("file", [None, "rows.txt", "rows.txt.gz"])
+    def test_equals_python(self, folder, tagger, run, start, end, file):
         expected = pd.DataFrame(self.expected(tagger))
         assert len(expected) >= 4
         stdin = (start + end.join(TEXTS)).encode("utf-8")
-        status, out, err = run("predict", tagger, "--format", "json", stdin=stdin)
+        if file:
+            Path(file).write_bytes(gzip.compress(stdin) if file.endswith("gz") else stdin)
+        argv = ["predict", tagger, *([file] if file else [])]
+        status, out, err = run(*argv, "--format", "json", stdin=stdin)
         assert status == 0
         pd.testing.assert_frame_equal(pd.DataFrame(read_json(out)), expected, rtol=1e-5)
         assert err == f"skdice: 6 lines, {len(expected)} predictions\n"
-        _, out, _ = run("predict", tagger, stdin=stdin)
+        _, out, _ = run(*argv, stdin=stdin)
         pd.testing.assert_frame_equal(read_tsv(out), expected, atol=1e-4, rtol=0)
+
+    @pytest.mark.parametrize("name", ["test.conll", "copy.txt"])
+    def test_a_file_that_fit_reads(self, folder, tagger, run, name):
+        """Words are words, not each line a text, and labels are not read as texts."""
+        Path("copy.txt").write_bytes(Path("test.conll").read_bytes())
+        X, _ = read_conll("test.conll")
+        status, out, err = run("predict", tagger, name, "--format", "json")
+        assert status == 0
+        assert [
+            (row["sentence"], row["start"], row["end"], row["label"]) for row in read_json(out)
+        ] == [
+            (i, entity.start, entity.end, entity.label)
+            for i, entities in enumerate(load_pretrained(tagger).predict_spans(X), start=1)
+            for entity in entities
+        ]
+        assert all(X[row["sentence"] - 1][row["start"]] in row["text"] for row in read_json(out))
+        assert "20 sentences for --task tagging, read by read_conll" in err
+        assert "20 sentences, " in err
+        by_lines = run("predict", tagger, name, "--lines")[2]
+        assert by_lines.startswith("skdice: 122 lines, ")
+
+    def test_a_file_of_another_task(self, folder, tagger, run):
+        status, out, err = run("predict", tagger, "questions.json")
+        assert (status, out) == (2, "")
+        assert "looks like squad, which is not for --task tagging" in err
+        assert "--lines" in err
 
     def test_threshold(self, tagger, run):
         threshold = float(np.median([row["score"] for row in self.expected(tagger)]))
@@ -284,15 +304,24 @@ class TestPredict:
         assert (status, out) == (2, "")
         assert "must be a float in the range [0, 1]. Got 3" in err
 
-    def test_nothing_to_predict(self, tagger, run):
-        assert run("predict", tagger)[1] == "line\tstart\tend\tlabel\tscore\ttext\n"
+    def test_few_lines(self, tagger, run):
+        header = "line\tstart\tend\tlabel\tscore\ttext\n"
+        assert run("predict", tagger) == (0, header, "skdice: 0 lines, 0 predictions\n")
         assert run("predict", tagger, "--format", "json", stdin=b"\n\n")[1] == ""
+        assert run("predict", tagger, stdin=b"the")[2] == "skdice: 1 line, 0 predictions\n"
 
-    def test_bytes_that_are_not_utf_8(self, tagger, run):
-        status, out, err = run("predict", tagger, stdin=b"oslo\n\nau caf\xe9\noslo\n")
+    @pytest.mark.parametrize(
+        "stdin, message",
+        [
+            (b"oslo\n\nau caf\xe9\noslo\n", "line 3: cannot decode the bytes b'\\xe9'"),
+            (b"oslo\n\nau\rcafe\noslo\n", "line 3: a carriage return"),
+        ],
+    )
+    def test_the_lines_before_a_bad_one_are_not_lost(self, tagger, run, stdin, message):
+        status, out, err = run("predict", tagger, stdin=stdin)
         assert status == 2
-        assert "skdice: error: standard input, line 3: cannot decode the bytes b'\\xe9'" in err
-        assert list(read_tsv(out)["line"]) == [1]  # What came before it is not lost.
+        assert f"skdice: error: standard input, {message}" in err
+        assert list(read_tsv(out)["line"]) == [1]
 
     @pytest.mark.parametrize(
         "file, task, lines",
@@ -312,6 +341,8 @@ class TestPredict:
         status, out, err = run("predict", "a", "rows.txt", "--format", "json")
         assert (status, err.splitlines()[-1][:15]) == (0, f"skdice: {len(lines)} lines")
         estimator, found = load_pretrained("a"), read_json(out)
+        assert f"for --task {task}, read by read_" in run("predict", "a", file)[2]
+        check_score(run, estimator, task, file)
         if task == "query-tagging":
             entities = estimator.predict_entities(lines)
             assert [row["text"] for row in found] == [
@@ -328,8 +359,6 @@ class TestPredict:
         if name == "label" and task != "tagging":
             proba = estimator.predict_proba(X).max(axis=1)
             np.testing.assert_allclose([row["score"] for row in found], proba, rtol=1e-5)
-        stdin = Path("rows.txt").read_bytes()
-        assert run("predict", "a", "--format", "json", stdin=stdin)[1] == out
 
     def test_several_labels(self, folder, run, tiny_bert):
         X = easy_texts(12)[0]
@@ -348,10 +377,6 @@ class TestPredict:
         starts = [run("predict", tagger, *option, stdin=text)[1] for option in options]
         assert starts[0] == starts[1] != starts[2]
 
-    def test_tag_is_its_name_for_taggers(self, tagger, run):
-        stdin = b"john saw oslo"
-        assert run("tag", tagger, stdin=stdin) == run("predict", tagger, stdin=stdin)
-
     def test_rows_that_do_not_fit_the_model(self, folder, run, tiny_bert):
         run("fit", "pairs.tsv", "--model", tiny_bert, *FAST, "--epochs", 1, "--out", "a", "-q")
         status, out, err = run("predict", "a", stdin=b"a\tb\n\n")
@@ -364,16 +389,29 @@ class TestPredict:
     def test_lines_come_as_they_are_there(self):
         reader, writer = os.pipe()
         with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as sender:
-            texts = read_texts(stream)
+            lines = iterate_lines(stream, "a pipe")
             for part, expected in [
                 (b"one\ntwo\n", ["one", "two"]),
                 (b"th", []),
                 (b"ree\r\nf", ["three"]),
             ]:
                 sender.write(part)
-                assert next(texts) == expected
+                assert next(lines) == expected
             sender.close()
-            assert list(texts) == [["f"]]
+            assert list(lines) == [["f"]]
+
+
+def check_score(run, estimator, task, file):
+    """Scores are those of the estimator, and the rows of the table those of the classes."""
+    status, out, err = run("score", "a", file)
+    assert status == 0, err
+    reader = {"texts": read_labeled_text, "pairs": read_pairs, "questions": read_squad}
+    X, y = reader.get(task, read_conll)(file)
+    assert f" {estimator.score(X, y):.4f}\n" in err
+    table = read_tsv(out)
+    assert ("f1" if task == "questions" else "precision") in table
+    labels = {"tagging": "NN", "query-tagging": "PER", "questions": "total"}
+    assert labels.get(task, str(y[0])) in table["rows"].tolist()
 
 
 class TestErrors:
@@ -387,18 +425,18 @@ class TestErrors:
             ("report plain.txt --task texts", "label, TAB and text in every line"),
             ("report plain.jsonl", "plain.jsonl, line 1, row 0: 'label' is missing"),
             ("report words.txt", "words.txt: cannot tell what the file holds. Say it with --task"),
-            ("report train.conll --read tag=xpos", "read_conll has no such option; it has columns"),
+            (
+                "report train.conll --read tag=xpos",
+                "--read: read_conll() got an unexpected keyword",
+            ),
             ("report train.conll --read columns=0", "The 'columns' parameter of read_conll"),
-            ("report questions.json --read a=0", "read_squad has no such option; it has none"),
             ("fit train.conll --out a --epochs 0", "max_epochs"),
             ("fit train.conll --out a --loss dize", "'dize'"),
-            ("fit train.conll --out a --set epochs=1", "--set: Invalid parameter 'epochs' for"),
+            ("fit train.conll --out a --set epochs=1", "Invalid parameter 'epochs' for"),
             ("fit train.conll --out bad.conll", "is a file; pass the path of a directory"),
-            ("fit train.conll --out= --epochs 1", "argument --out: expected a path; got ''"),
             ("fit train.conll --out a --set callbacks=[1]", "skorch's Callback, each by itself"),
             ("report train.conll --read encoding=1", "The 'encoding' parameter must be"),
-            ("compare train.conll test.conll --cache=", "--cache: expected a path; got ''"),
-            ("compare train.conll texts.tsv", "looks like tagging and texts.tsv like texts"),
+            ("compare train.conll texts.tsv", "texts.tsv looks like labeled text"),
             ("compare train.conll test.conll --losses dice", "baseline"),
             ("predict nowhere", "nowhere"),
             ("predict .", "was not saved by skdice"),
@@ -440,21 +478,6 @@ class TestErrors:
             main(["report", "nowhere", "--traceback"])
 
 
-@pytest.mark.parametrize(
-    "text, value",
-    [
-        ("5", 5),
-        ("2e-4", 2e-4),
-        ("None", None),
-        ("(0, -1)", (0, -1)),
-        *((text, text) for text in ("dice", "a=b", "", "[" * 999, "__import__('os')")),
-    ],
-)
-def test_literals(text, value):
-    assert literal(text) == value
-    assert type(literal(text)) is type(value)
-
-
 def commands_in(text):
     """Return the commands of a text as (stdin, arguments)."""
     found = []
@@ -470,12 +493,14 @@ def commands_in(text):
 @pytest.mark.parametrize("source", ["help", "guide"])
 def test_examples_run(folder, run, tiny_bert, source):
     if source == "help":
-        helps = [run(name, "--help")[1] for name in ("report", "fit", "compare", "predict")]
+        helps = [
+            run(name, "--help")[1] for name in ("report", "fit", "compare", "score", "predict")
+        ]
         text = "".join(text.partition("example:\n")[2] for text in helps)
     else:
         text = (ROOT / "docs" / "guide" / "shell.md").read_text(encoding="utf-8")
     commands = commands_in(text)
-    assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "predict"]
+    assert [argv[0] for _, argv in commands] == ["report", "fit", "compare", "score", "predict"]
     for stdin, argv in commands:
         extra = []
         if argv[0] in ("fit", "compare"):
@@ -484,54 +509,17 @@ def test_examples_run(folder, run, tiny_bert, source):
         assert (status, out != "") == (0, True), err
 
 
-@pytest.mark.skipif(os.name != "posix", reason="there are pipes and streams as in a shell")
-class TestShell:
-    @pytest.mark.parametrize(
-        "line, status",
-        [
-            ("skdice report train.conll >&-", 2),
-            ("skdice report train.conll <&- 2>&-", 0),
-            ("skdice report train.conll <&- >&- 2>&-", 2),
-            ("skdice report --help >&-", 0),
-            ("skdice report train.conll >/dev/full", 2),
-            ("set -o pipefail; skdice report --help | true", 0),
-        ],
-    )
-    def test_closed_streams_are_no_traceback(self, folder, line, status):
-        done = run_process(line, folder)
-        assert done.returncode == status or "pipefail" in line
-        assert "Traceback" not in done.stderr
-
-    def test_output_that_nobody_gets_is_an_error(self, tagger):
-        done = run_process(f"skdice tag {tagger} >&-", stdin="\n".join(TEXTS))
-        assert done.returncode == 2
-        assert done.stderr.startswith("skdice: error: Standard output is closed")
-
-    def test_process_and_a_reader_that_stops_early(self, tagger):
-        done = run_process(f"skdice predict {tagger}", stdin="\n".join(TEXTS))
-        assert "\r" not in done.stdout
-        entities = load_pretrained(tagger).predict_entities(TEXTS)
-        assert len(read_tsv(done.stdout)) == sum(map(len, entities))
-        assert re.fullmatch(r"skdice: 6 lines, \d+ predictions\n", done.stderr)
-        line = f"set -o pipefail; yes john saw oslo | skdice predict {tagger} | head -1"
-        done = run_process(line)
-        assert done.stdout == "line\tstart\tend\tlabel\tscore\ttext\n"
-        assert done.stderr == ""
-
-    def test_a_pipe_is_read_as_the_file_is(self, folder):
-        (folder / "lines.jsonl").write_text('{"tokens": ["Anna", "ran"], "tags": ["B-PER", "O"]}\n')
-        for name in ("train.conll", "lines.jsonl"):
-            plain = run_process(f"skdice report {name}", folder)
-            piped = run_process(f"cat {name} | skdice report /dev/stdin", folder)
-            assert (piped.returncode, piped.stdout) == (0, plain.stdout)
-            assert piped.stderr == plain.stderr.replace(name, "/dev/stdin")
-
-    def test_errors_name_the_pipe(self, folder):
-        line = '{"tokens": ["Anna"], "tags": ["O", "O"]}'
-        done = run_process(f"echo '{line}' | skdice report /dev/stdin", folder)
-        assert done.returncode == 2
-        assert "/dev/stdin" in done.stderr
-        assert "/piped" not in done.stderr
+@pytest.mark.skipif(os.name != "posix", reason="there are pipes as in a shell")
+def test_process_and_a_reader_that_stops_early(tagger):
+    done = run_process(f"skdice predict {tagger}", stdin="\n".join(TEXTS))
+    assert "\r" not in done.stdout
+    entities = load_pretrained(tagger).predict_entities(TEXTS)
+    assert len(read_tsv(done.stdout)) == sum(map(len, entities))
+    assert re.fullmatch(r"skdice: 6 lines, \d+ predictions\n", done.stderr)
+    done = run_process(f"set -o pipefail; yes john saw oslo | skdice predict {tagger} | head -1")
+    assert (done.stdout, done.stderr) == ("line\tstart\tend\tlabel\tscore\ttext\n", "")
+    done = run_process("cat /dev/null | skdice report /dev/stdin")
+    assert (done.returncode, "is a pipe" in done.stderr) == (2, True)
 
 
 def test_help_imports_nothing_heavy():

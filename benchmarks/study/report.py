@@ -104,6 +104,11 @@ def holm(p_values: list[float]) -> list[float]:
     return corrected.tolist()
 
 
+def count_draws(pairs: pd.DataFrame) -> str:
+    """Count the pairs; those of one draw on two devices are one."""
+    return str(len(pairs.drop_duplicates(["encoder", "corpus", "draw"])))
+
+
 def primary(done: pd.DataFrame) -> pd.DataFrame:
     """Return the primary contrasts, and below them those of each encoder."""
     pairs = {name: differences(done, is_tuned) for name, is_tuned in BASELINES.items()}
@@ -111,12 +116,12 @@ def primary(done: pd.DataFrame) -> pd.DataFrame:
     p_values = dict(zip(found, holm([p for *_, p in found.values()])))
     lines = []
     for name, (mean, low, high, _) in found.items():
-        line = {"the defaults to": name, "encoders": "all", "pairs": str(len(pairs[name]))}
+        line = {"the defaults to": name, "encoders": "all", "pairs": count_draws(pairs[name])}
         line["F1"] = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
         lines.append(line | {"p (Holm)": f"{p_values[name]:.3f}"})
         for encoder, part in pairs[name].groupby("encoder", sort=False):
             mean, low, high, _ = corpora_interval(part)
-            line = {"the defaults to": name, "encoders": str(encoder), "pairs": str(len(part))}
+            line = {"the defaults to": name, "encoders": str(encoder), "pairs": count_draws(part)}
             interval = f"{mean:+.1f}" if np.isnan(low) else f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
             lines.append(line | {"F1": interval, "p (Holm)": ""})
     return pd.DataFrame(lines)

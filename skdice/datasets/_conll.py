@@ -7,8 +7,14 @@ from numbers import Integral
 from .._inputs import check_tags, check_token_lists
 from .._parameters import not_allowed
 from .._typing import TagSequences, TokenLists
-from ._spans import check_encodable
-from ._text_files import FilePath, count_columns, file_error, read_lines, write_text
+from ._text_files import (
+    FilePath,
+    check_encodable,
+    count_columns,
+    file_error,
+    read_lines,
+    write_text,
+)
 
 _DOCSTART = "-DOCSTART-"
 

@@ -8,7 +8,7 @@ from .._inputs import Span
 from .._parameters import check_option
 from .._typing import Labels, Spans, Texts
 from ._json import get_field, get_items, make_kind_error, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, find_spans, make_mention, utf16_offsets
+from ._spans import Annotated, Mention, check_annotated, read_mentions, utf16_offsets
 from ._text_files import FilePath
 
 _TASKS = ("entities", "labels")
@@ -77,8 +77,8 @@ def read_doccano(
         elif task == "entities":
             rows.leave_out("labels of the text", row, len(get_items(place, example, "cats", list)))
             annotations = get_field(place, example, key, list)
-            mentions = [_find_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
-            rows.add(text, find_spans(text, mentions, is_utf16=offsets == "utf-16"))
+            mentions = [_make_mention(f"{place}, entity {i}", a) for i, a in enumerate(annotations)]
+            rows.add(text, read_mentions(text, mentions, is_utf16=offsets == "utf-16"))
         else:
             labels = get_field(place, example, key, list, str)
             labels = [labels] if type(labels) is str else labels
@@ -119,9 +119,12 @@ def write_doccano(path: FilePath, X: Texts, y: Spans | Labels, *, task: str = "e
     write_objects(path, examples, as_list=False)
 
 
-def _find_mention(place: str, annotation: Any) -> Mention:
+def _make_mention(place: str, annotation: Any) -> Mention:
     if type(annotation) is dict:
-        return make_mention(place, annotation, "_offset")
+        start, end = (
+            get_field(place, annotation, f"{side}_offset", int) for side in ("start", "end")
+        )
+        return Mention(place, start, end, get_field(place, annotation, "label", str))
     if type(annotation) is not list:
         hint = " Labels of texts are read with task='labels'." if type(annotation) is str else ""
         raise ValueError(f"{make_kind_error(place, annotation, list, dict)}{hint}")

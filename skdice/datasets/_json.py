@@ -1,12 +1,15 @@
-"""Files of JSON, with errors that name the file, the line and the row or place."""
+"""Files of JSON: objects with errors that name file, line and row, and rows as JSON lines."""
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._text_files import LINE_END, FilePath, read_text, shorten, write_text
+import numpy as np
+
+from .._inputs import check_tags, check_token_lists
+from ._tables import is_integer
+from ._text_files import LINE_END, FilePath, file_error, read_text, shorten, write_text
 
 _KINDS: dict[type, str] = {
     dict: "an object",
@@ -15,8 +18,78 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     bool: "true or false",
 }
-_SPACE = re.compile(r"[ \t\n]*")
-_DECODER = json.JSONDecoder()
+_SPACE = " \t\n"
+
+
+def read_tagged_json(
+    path: FilePath, *, tokens: str = "tokens", tags: str = "tags"
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Read words and tags from JSON lines, such as ``{"tokens": ["Anna"], "tags": ["B-PER"]}``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, plain or compressed (``.gz``, ``.xz``). A list of such objects is read, too.
+    tokens, tags : str, default="tokens" and "tags"
+        The keys of the words and of their tags; others are left out.
+
+    Returns
+    -------
+    X, y : list of list of str
+        The words of each sentence, and one tag for each word.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file, it has no rows, or a row is no such object. Errors name the row.
+    """
+    objects = list(read_objects(path))
+    if not objects:
+        raise file_error(path, 1, "the file ends without any row.")
+    X, y = (
+        [get_field(place, row, key, list) for _, place, row in objects] for key in (tokens, tags)
+    )
+    try:
+        sentences = check_token_lists(X)
+        return sentences, check_tags(y, sentences)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def read_labeled_json(
+    path: FilePath, *, text: str = "text", label: str = "label"
+) -> tuple[list[str], np.ndarray]:
+    """Read texts and their labels from JSON lines, such as ``{"text": "Hi", "label": "ham"}``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, plain or compressed (``.gz``, ``.xz``). A list of such objects is read, too.
+    text, label : str, default="text" and "label"
+        The keys of the text and of its label, a string or an integer; others are left out.
+
+    Returns
+    -------
+    X : list of str
+    y : ndarray of shape (n_texts,)
+        The labels: of dtype int64 if they are integers, else objects of type str.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file, it has no rows, or a row is no such object. Errors name the row.
+    """
+    X, y = [], []
+    kinds: tuple[type, ...] = (str, int)
+    for _, place, row in read_objects(path):
+        X.append(get_field(place, row, text, str))
+        y.append(get_field(place, row, label, *kinds))
+        kinds = (type(y[0]),)  # All are of the kind of the first one.
+        if kinds == (int,) and not is_integer(str(y[-1])):
+            raise ValueError(f"{place}, {label!r}: the integer {y[-1]} needs more than 64 bits.")
+    if not X:
+        raise file_error(path, 1, "the file ends without any row.")
+    return X, np.array(y, dtype=np.int64 if kinds == (int,) else object)
 
 
 def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -39,12 +112,19 @@ def read_objects(path: FilePath) -> Iterator[tuple[int, str, dict[str, Any]]]:
         line += text.count("\n", counted, position)
         counted = position
         place = f"{os.fspath(path)}, line {line}, row {row}"
-        value, position = _decode(path, text, position, f"row {row}, which begins in line {line},")
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, position)
+        except (ValueError, RecursionError) as error:  # Also of numbers of thousands of digits.
+            at = getattr(error, "pos", position)
+            reason = f"is not JSON ({getattr(error, 'msg', error)})"
+            problem = f"row {row}, which begins in line {line}, {reason}"
+            raise _make_error(path, text, at, problem) from error
+        position = _skip_space(text, end)
         if type(value) is not dict:
             raise make_kind_error(place, value, dict)
         yield row, place, value
         row += 1
-    if position + is_list < len(text.rstrip(" \t\n")):
+    if position + is_list < len(text.rstrip(_SPACE)):
         position = _skip_space(text, position + 1)
         raise _make_error(path, text, position, "nothing is expected after the list")
 
@@ -90,21 +170,9 @@ def write_objects(path: FilePath, objects: Iterable[dict[str, Any]], *, as_list:
 
 
 def _skip_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
-
-
-def _decode(path: FilePath, text: str, position: int, what: str) -> tuple[Any, int]:
-    """Return the value that begins at a position of the text, and where the next one may begin."""
-    try:
-        value, end = _DECODER.raw_decode(text, position)
-    except json.JSONDecodeError as error:
-        raise _make_error(path, text, error.pos, f"{what} is not JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or brackets nested thousands of times.
-        problem = f"the JSON that begins here cannot be read ({error})"
-        raise _make_error(path, text, position, problem) from error
-    return value, _skip_space(text, end)
+    while text[position : position + 1] in _SPACE and position < len(text):
+        position += 1
+    return position
 
 
 def _make_error(path: FilePath, text: str, position: int, problem: str) -> ValueError:

@@ -1,7 +1,6 @@
 """Reader of the JSON exports of Label Studio, and writer of tasks for it."""
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,10 @@ from .._inputs import Span
 from .._parameters import check_option, not_allowed
 from .._typing import Labels, Pairs, Spans, Texts
 from ._json import get_field, read_objects, show, write_objects
-from ._spans import Annotated, Mention, check_annotated, find_spans
+from ._spans import Annotated, Mention, check_annotated, read_mentions
 from ._text_files import FilePath
 
 _TASKS = ("entities", "labels", "pairs")
-# What a row of JSON-MIN has besides the data of its task and what was annotated.
-_RECORD_KEYS = {
-    "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement",
-    "history", "was_cancelled",
-}  # fmt: skip
 
 
 def read_label_studio(
@@ -39,7 +33,7 @@ def read_label_studio(
     Parameters
     ----------
     path : str or path-like
-        A file in one of the formats JSON and JSON-MIN, plain or compressed (``.gz``, ``.xz``).
+        An export in the format JSON (not JSON-MIN), plain or compressed (``.gz``, ``.xz``).
     task : {"entities", "labels", "pairs"}, default="entities"
         What to read: entities of texts (``<Labels>`` on a ``<Text>``), labels of texts
         (``<Choices>``) or labels of pairs of texts (``<Choices>``).
@@ -67,17 +61,16 @@ def read_label_studio(
         If the file is not such an export, a span does not lie in its text, the text or the tag
         cannot be told, a task has several labels but `multilabel` is False, or no task is
         annotated. Errors name the file, line, row (from 0) and task.
-
-    Notes
-    -----
-    Label Studio counts characters (code points). Versions of 2021 and before counted UTF-16 code
-    units; offsets are taken as such if only so they fit the texts that the annotation gives.
     """
     rows = Annotated("read_label_studio", path, task, multilabel, tasks=_TASKS)
     keys = _check_text_keys("read_label_studio", task, text)
     kind = "labels" if task == "entities" else "choices"
     tags: set[str] = set()
-    for row, place, data, annotations in _iterate_tasks(path, from_name):
+    for row, place, record in read_objects(path):
+        if "id" in record:
+            place = f"{place} (task {show(record['id'])})"
+        data = get_field(place, record, "data", dict)
+        annotations = get_field(place, {"annotations": [], **record}, "annotations", list)
         results = _choose_results(place, annotations, row, rows)
         if results is None:
             continue
@@ -115,7 +108,7 @@ def read_label_studio(
                 labels = get_field(where, value, "labels", list)
                 found += [Mention(where, start, end, label, shown) for label in labels]
         if task == "entities":
-            rows.add(texts[0], find_spans(texts[0], found))
+            rows.add(texts[0], read_mentions(texts[0], found))
         else:
             X = texts[0] if task == "labels" else tuple(texts)
             rows.add_labels(place, row, X, found, "tasks")
@@ -130,58 +123,6 @@ def _check_text_keys(owner: str, task: str, text: str | Sequence[str] | None) ->
         allowed = "two different str" if task == "pairs" else "a str"
         raise not_allowed(owner, "text", f"{allowed} for task={task!r}, or None", text)
     return [] if text is None else keys
-
-
-def _iterate_tasks(
-    path: FilePath, from_name: str | None
-) -> Iterator[tuple[int, str, dict[str, Any], list[Any]]]:
-    """Iterate over row, place, data and annotations of the tasks of either format."""
-
-    def get_task(item: tuple[int, str, dict[str, Any]]) -> Any:
-        row, _, record = item
-        # In JSON-MIN each annotation is a row: those of a task follow each other.
-        return record["id"] if "id" in record and "data" not in record else (row,)
-
-    for _, items in itertools.groupby(read_objects(path), get_task):
-        row, place, record = next(items)
-        if "id" in record:
-            place = f"{place} (task {show(record['id'])})"
-        if "data" in record:
-            data = get_field(place, record, "data", dict)
-            # The name of annotations before version 1.0 was completions.
-            key = "completions" if "completions" in record else "annotations"
-            annotations = get_field(place, {key: [], **record}, key, list)
-        else:
-            controls = _find_controls(record, from_name)
-            data = {k: v for k, v in record.items() if k not in _RECORD_KEYS and k not in controls}
-            annotations = [
-                {**other, "result": _make_results(other, _find_controls(other, from_name))}
-                for other in (record, *(item[2] for item in items))
-                if other.get("annotation_id", "") is not None
-            ]
-        yield row, place, data, annotations
-
-
-def _find_controls(record: dict[str, Any], from_name: str | None) -> list[str]:
-    """Return the keys of a row of JSON-MIN that hold what was annotated."""
-    keys = list(record)
-    if "id" in keys and "annotator" in keys:
-        found = keys[keys.index("id") + 1 : keys.index("annotator")]
-    else:
-        found = [key for key in keys if key not in _RECORD_KEYS and type(record[key]) is list]
-    return [*found, from_name] if from_name in keys and from_name not in found else found
-
-
-def _make_results(record: dict[str, Any], controls: Sequence[str]) -> list[dict[str, Any]]:
-    results = []
-    for name in controls:
-        values = record.get(name, [])
-        for value in values if type(values) is list else [values]:
-            # One choice is written as a string, but so is one line of a text area.
-            value = value if type(value) is dict else {"choices": [value]}
-            kind = next((kind for kind in ("labels", "choices") if kind in value), "other")
-            results.append({"from_name": name, "type": kind, "value": value})
-    return results
 
 
 def _choose_results(

@@ -93,7 +93,7 @@ def read_labeled_text(
         repeats = len(set(right)) < len(right)
         if any(" " in text for text in left) and not any(" " in x for x in right) and repeats:
             text_column, label_column = 0, 1
-        _check_labels(path, records, label_column)
+        _check_labels(path, records, label_column, separator)
     X = [fields[text_column] for _, fields in records[has_header:]]
     return X, make_labels(path, records, label_column, has_header=has_header)
 
@@ -157,7 +157,7 @@ def _find_column(first: list[str], name: str, column: str | int) -> int:
     return int(column) % len(first)
 
 
-def _check_labels(path: FilePath, records: Sequence[Record], column: int) -> None:
+def _check_labels(path: FilePath, records: Sequence[Record], column: int, separator: str) -> None:
     """Refuse a guess where the first line, or the column of the labels, looks otherwise."""
     counts = Counter(fields[column] for _, fields in records)
     first = records[0][1]
@@ -172,6 +172,13 @@ def _check_labels(path: FilePath, records: Sequence[Record], column: int) -> Non
                 "the column of the labels has several words, as if it were the text, not the label"
             )
             raise file_error(path, number, f"{problem}. {_show(first)}")
+    if separator == " " and len(counts) > max(2, min(len(records) // 2, 100)):
+        one, other, *_ = counts
+        raise ValueError(
+            f"{os.fspath(path)}: the texts seem to have no labels. The first words of "
+            f"{len(records):,} lines are {len(counts):,} different ones, such as {one!r} and "
+            f"{other!r}. Expected label, TAB and text in every line."
+        )
 
 
 def _show(first: list[str]) -> str:

@@ -77,15 +77,6 @@ DRUG | ol azine icillin afen | Oral Forte | Sodium Acetate | remedy | helped
 FOOD | otti asse ini ouille | Creamy Crispy | Pie Broth | meal | cooled
 ANIMAL | idon ops urus ax | Spotted Dwarf | Warbler Viper | beast | growled
 VESSEL | mar aris ela ona | Royal Lady | Queen Explorer | ship | sank
-TYPE12 | ite spar lith ide | Raw Milky | Crystal Ore | mineral | glittered
-TYPE13 | ese aic undi ska | Upper Lower | Creole Slang | dialect | survived
-TYPE14 | etta ango olka amba | Slow Double | Waltz Reel | dance | ended
-TYPE15 | ase gen cin tid | Alpha Beta | Receptor Promoter | gene | mutated
-TYPE16 | ion eus ida ux | Messier Far | Cluster Nebula | galaxy | rotated
-TYPE17 | crypt key hash code | Binary Rotor | Cascade Matrix | cipher | failed
-TYPE18 | anthe flora ella ium | Dusky Trailing | Blossom Creeper | flower | bloomed
-TYPE19 | mark dar eso ing | Convertible Gold | Crown Guilder | currency | fell
-TYPE20 | oon umin erry ander | Smoked Ground | Masala Blend | spice | burned
 """
 _MORE_CLAUSES = """@ DID | @ DID again | @ became a NOUN | the best NOUN is @ | @ counts as a NOUN
 WHO said that @ DID | experts called @ a typical NOUN | WHO described @ as a NOUN"""
@@ -100,10 +91,9 @@ Amber Ivory Coral Pearl Jasper Ruby Hazel Olive Ginger Basil Violet Lily Heather
 she he they we |
 teacher lawyer driver neighbour writer witness pilot cousin stranger guest gardener |
 old young quiet small new strange friendly famous tired local cheerful plain |
-carried painted cleaned moved sold bought noticed described forgot liked hid wanted borrowed |
 table ladder basket fence curtain bicycle letter window bottle lamp coat map piano mirror suitcase
 carpet blanket hammer clock chair
 """
-_STEMS, _ENDINGS, _WORD_NAMES, PRONOUNS, PEOPLE, ADJECTIVES, VERBS, THINGS = map(
+_STEMS, _ENDINGS, _WORD_NAMES, PRONOUNS, PEOPLE, ADJECTIVES, THINGS = map(
     str.split, _WORDS.split("|")
 )

@@ -19,9 +19,9 @@ from .._inputs import (
     list_rows,
 )
 from .._parameters import check_bool, check_option
-from ._json import get_field, show
+from ._json import show
 from ._tables import label_array
-from ._text_files import FilePath, shorten
+from ._text_files import FilePath, check_encodable, shorten
 
 
 class Mention(NamedTuple):
@@ -35,28 +35,13 @@ class Mention(NamedTuple):
     text: str | None = None
 
 
-def make_mention(place: str, value: Any, suffix: str = "") -> Mention:
-    """Return the mention that an object with a start, an end and a label says."""
-    start, end = (get_field(place, value, f"{side}{suffix}", int) for side in ("start", "end"))
-    return Mention(place, start, end, get_field(place, value, "label", str))
-
-
-def find_spans(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
+def read_mentions(text: str, mentions: Sequence[Mention], *, is_utf16: bool = False) -> list[Span]:
     """Return the spans of a text, sorted, after all checks.
 
-    Offsets count characters, or UTF-16 code units if `is_utf16` or if only so all spans have the
-    text that the file says: older versions of some tools wrote those.
+    Offsets count characters, or UTF-16 code units if `is_utf16`.
     """
     units = {unit: i for i, unit in enumerate(utf16_offsets(text))} if is_utf16 else None
-    try:
-        return sorted(_find_span(text, mention, units) for mention in mentions)
-    except ValueError as error:
-        if is_utf16 or text.isascii() or any(mention.text is None for mention in mentions):
-            raise
-        try:
-            return find_spans(text, mentions, is_utf16=True)
-        except ValueError:
-            raise error from None
+    return sorted(_read_mention(text, mention, units) for mention in mentions)
 
 
 def utf16_offsets(text: str) -> list[int]:
@@ -64,7 +49,7 @@ def utf16_offsets(text: str) -> list[int]:
     return [0, *accumulate(1 + (char > "\uffff") for char in text)]
 
 
-def _find_span(text: str, mention: Mention, units: Mapping[int, int] | None) -> Span:
+def _read_mention(text: str, mention: Mention, units: Mapping[int, int] | None) -> Span:
     """Check a mention; `units` says which character begins at a UTF-16 code unit."""
     place, start, end, label, expected = mention
     if type(start) is not int or type(end) is not int:
@@ -210,12 +195,3 @@ def _check_labels(row: Any, i: int) -> list[str]:
             )
         check_encodable(str(label), f"row {i} of y")
     return [str(label) for label in labels]
-
-
-def check_encodable(text: str, where: str) -> None:
-    """Refuse what UTF-8 cannot hold."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        got = f"{where} has half of a surrogate pair, {text[error.start]!r}"
-        raise ValueError(f"Texts must be such that UTF-8 can hold them; {got}.") from error

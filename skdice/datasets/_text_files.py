@@ -1,11 +1,11 @@
-"""Plain, gzip and xz text files, with errors that name the file and the line."""
+"""Plain, gzip and xz text files and their lines, with errors that name the file and the line."""
 
 import gzip
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,8 @@ from .._files import write_file
 FilePath: TypeAlias = str | os.PathLike[str]
 LINE_END = re.compile(r"\r\n?|\n")
 _SEPARATOR_NAMES = {"\t": "a TAB", " ": "one space", ",": "a comma"}
+# Of a stream, so that memory stays flat; what is there sooner is returned sooner.
+_BLOCK_BYTES = 1 << 16
 
 
 def file_error(path: FilePath, line: int, problem: str) -> ValueError:
@@ -38,9 +40,39 @@ def count_columns(fields: Sequence[str], line: str, separator: str, expected: st
     )
 
 
-def read_text(path: FilePath, *, encoding: str = "utf-8") -> str:
-    """Read a text file, decompressed by its suffix, without a byte order mark at its start."""
-    return decode_bytes(path, read_bytes(path), encoding).removeprefix("\ufeff")
+def read_text(path: FilePath, *, encoding: str = "utf-8", n_bytes: int = -1) -> str:
+    """Read a text file, or its first bytes, without a byte order mark at its start.
+
+    It may be a pipe, which is read once, and is decompressed by its suffix.
+    """
+    try:
+        with open_bytes(path) as file:
+            data = file.read(n_bytes)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if is_plain(path):
+            raise
+        raise ValueError(
+            f"{path}: the suffix says {Path(path).suffix[1:].lower()}, but the file cannot be "
+            f"decompressed ({error})."
+        ) from error
+    is_whole = len(data) != n_bytes
+    return _decode(path, data, encoding, "strict" if is_whole else "ignore").removeprefix("\ufeff")
+
+
+def open_bytes(path: FilePath) -> Any:
+    """Open a file of bytes, which are decompressed if its suffix is ``.gz`` or ``.xz``."""
+    path = Path(path)
+    if path.is_dir():
+        raise FileNotFoundError(f"{path} is a directory. A file is expected.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path} (working directory: {Path.cwd()}).")
+    open_file: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
+    return open_file(path, "rb")
+
+
+def is_plain(path: FilePath) -> bool:
+    """Whether the suffix of a file names no compression."""
+    return Path(path).suffix.lower() not in (".gz", ".xz")
 
 
 def read_lines(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
@@ -53,17 +85,49 @@ def split_lines(path: FilePath, text: str) -> list[str]:
 
     All other line separators of Unicode are data: U+2028 may be a token.
     """
-    if "\n" not in text:
-        text = text.replace("\r", "\n")
-    lines = text.split("\n")
+    lines = text.split("\n" if "\n" in text else "\r")
     if not lines[-1]:
         lines.pop()
     if "\r" in text:
-        lines = [line.removesuffix("\r") for line in lines]
-        for number, line in enumerate(lines, start=1):
-            if "\r" in line:
-                raise lone_cr_error(path, number)
+        lines = [_without_cr(path, number, line) for number, line in enumerate(lines, start=1)]
     return lines
+
+
+def iterate_lines(stream: Any, name: str) -> Iterator[list[str]]:
+    """Yield the lines of a stream of bytes in UTF-8, as many at a time as are there.
+
+    They end as those of :func:`split_lines`. The lines before one that is wrong are yielded first.
+    """
+    end, rest, number = b"", b"", 0
+    is_over = False
+    while not is_over:
+        block = stream.read1(_BLOCK_BYTES)
+        is_over, rest = not block, rest + block
+        # A CR at the end of what is there may be the first half of a CRLF.
+        if not end and (is_over or b"\n" in rest or b"\r" in rest[:-1]):
+            end = b"\n" if b"\n" in rest else b"\r"
+        if not end:
+            continue
+        *complete, rest = rest.split(end)
+        lines: list[str] = []
+        for data in [*complete, rest] if is_over and rest else complete:
+            number += 1
+            try:
+                line = _without_cr(name, number, _decode(name, data, number=number))
+                if "\n" in line:
+                    raise lone_cr_error(name, number)
+            except ValueError:
+                yield lines
+                raise
+            lines.append(line.removeprefix("\ufeff") if number == 1 else line)
+        yield lines
+
+
+def _without_cr(path: FilePath, number: int, line: str) -> str:
+    line = line.removesuffix("\r")
+    if "\r" in line:
+        raise lone_cr_error(path, number)
+    return line
 
 
 def first_line(text: str) -> str:
@@ -71,39 +135,23 @@ def first_line(text: str) -> str:
     return LINE_END.split(text, maxsplit=1)[0]
 
 
-def decode_bytes(path: FilePath, data: bytes, encoding: str = "utf-8") -> str:
-    """Decode what is in a file, with a byte order mark if it has one."""
+def _decode(
+    path: FilePath, data: bytes, encoding: str = "utf-8", errors: str = "strict", number: int = 1
+) -> str:
     try:
-        return data.decode(encoding)
+        return data.decode(encoding, errors)
     except UnicodeDecodeError as error:
-        line = len(LINE_END.findall(data[: error.start].decode(encoding, errors="replace"))) + 1
+        before = data[: error.start].decode(encoding, errors="replace")
         got = error.object[error.start : error.end]
-        problem = f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason})"
-        hint = "Pass the encoding of the file, such as encoding='latin-1'."
-        raise file_error(path, line, f"{problem}. {hint}") from error
+        raise file_error(
+            path,
+            number + len(LINE_END.findall(before)),
+            f"cannot decode the bytes {got!r} as {encoding!r} ({error.reason}). Pass the encoding "
+            "of the file, such as encoding='latin-1', or convert the file to UTF-8.",
+        ) from error
     except (LookupError, TypeError) as error:
         raise ValueError(
             f"The 'encoding' parameter must be the name of a text encoding. Got {encoding!r}."
-        ) from error
-
-
-def read_bytes(path: FilePath) -> bytes:
-    """Read a file or a pipe once, decompressed by its suffix (``.gz``, ``.xz``)."""
-    path = Path(path)
-    if path.is_dir():
-        raise FileNotFoundError(f"{path} is a directory. A file is expected.")
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {path} (working directory: {Path.cwd()}).")
-    suffix = path.suffix.lower()
-    open_file: Any = {".gz": gzip.open, ".xz": lzma.open}.get(suffix, open)
-    try:
-        with open_file(path, "rb") as file:
-            return file.read()
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if open_file is open:
-            raise
-        raise ValueError(
-            f"{path}: the suffix says {suffix[1:]}, but the file cannot be decompressed ({error})."
         ) from error
 
 
@@ -121,6 +169,15 @@ def write_text(path: FilePath, text: str) -> None:
     elif suffix == ".xz":
         data = lzma.compress(data)
     write_file(path, data)
+
+
+def check_encodable(text: str, where: str) -> None:
+    """Refuse what UTF-8 cannot hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        got = f"{where} has half of a surrogate pair, {text[error.start]!r}"
+        raise ValueError(f"Texts must be such that UTF-8 can hold them; {got}.") from error
 
 
 def shorten(text: str) -> str:

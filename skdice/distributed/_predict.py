@@ -1,27 +1,46 @@
 """Prediction over a partitioned Parquet corpus, in this process or on a cluster of dask."""
 
+import hashlib
 import os
 import pickle
+import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
+from tqdm.auto import tqdm
 
-from .._extras import not_installed
-from .._files import UNFINISHED, as_path
+from .._digest import digest, weights_digest
+from .._files import UNFINISHED, as_path, replacing_file
 from .._pipeline import final_step
 from ..estimators import TextEstimator, load_pretrained
-from ._part import Job, Part, Report, estimator_fingerprint
 
-# How long a network file system may take to show what another machine has written.
-_SECONDS_TO_APPEAR = 60
+# Rows that are predicted at a time and become one row group.
+_CHUNK_ROWS = 4096
+# Bytes read from a file at a time; without a limit pyarrow reads whole columns of a row group.
+_BUFFER_BYTES = 1 << 20
+_MADE_OF = b"skdice.made_of"
+_PREDICTING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with every part, a file with the same name in both directories."""
+
+    source: Path
+    destination: Path
+    columns: tuple[str, ...]  # input of the estimator
+    keep: tuple[str, ...]  # copied to the output
+    output: pa.Field  # the column of predictions
+    fingerprint: str  # of the estimator and the names of the columns
 
 
 def predict_parquet(
@@ -75,25 +94,15 @@ def predict_parquet(
 
     Raises
     ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If there is no source; if a part cannot be read, lacks a column, has a row that the
-        estimator does not take, or changes while it is predicted; if the destination has Parquet
-        files that this estimator did not make from this source; or if a worker writes where this
-        process does not see it.
-    NotFittedError
-        If the estimator is not fitted.
-    Exception
-        From dask, if a part takes down one worker after another (KilledWorker) or the cluster is
-        lost.
+    TypeError, ValueError, NotFittedError
+        If the estimator is not fitted or not of this library; if there is no source; if a part
+        cannot be read, lacks a column or has a row that the estimator does not take; or if the
+        destination has Parquet files that were not made by this estimator from this source.
 
     Notes
     -----
-    When a worker is lost, dask gives its part to another one, unless the part was finished. Each
-    worker process gets the estimator once and predicts one part at a time, with as many threads as
-    dask gives it: more processes with fewer threads keep a machine busier while files are read and
-    written.
+    dask gives the part of a lost worker to another one, and raises KilledWorker if a part takes
+    down one worker after another. Each process predicts one part at a time, with all its threads.
 
     Each output file has a digest in its metadata, of the estimator, the names of the columns and
     the source file. If one of them has changed, the next call raises an error.
@@ -101,188 +110,190 @@ def predict_parquet(
     Examples
     --------
     >>> from skdice.distributed import predict_parquet
-    >>> predict_parquet(tagger, "corpus", "tags", columns="words", keep="id")  # doctest: +SKIP
+    >>> predict_parquet("tagger", "corpus", "tags", columns="words", keep="id")  # doctest: +SKIP
     >>> from distributed import Client
     >>> with Client("scheduler:8786") as client:  # doctest: +SKIP
-    ...     predict_parquet("saved-tagger", "corpus", "tags", columns="words", client=client)
-    >>> pd.read_parquet("tags")  # doctest: +SKIP
+    ...     predict_parquet("tagger", "corpus", "tags", columns="words", client=client)
     """
-    _check_client(client)
+    if not (client is None or hasattr(client, "submit")):
+        raise TypeError(f"client must be a distributed.Client; got {client!r}.")
     if isinstance(estimator, str | os.PathLike):
         estimator = load_pretrained(estimator)
-    job = _make_job(estimator, columns, keep, output)
-    parts = _find_parts(source, destination)
-    n_rows = [part.count_rows(job) for part in parts]
-    _delete_unfinished(Path(destination))
-    missing = [part for part in parts if not part.is_finished(part.made_of(job))]
+    folder, out, names = _find_parts(source, destination)
+    job = _make_job(estimator, folder, out, columns, keep, output)
+    n_rows = [_count_rows(name, job) for name in names]
+    missing = [name for name in names if not _is_finished(name, job)]
     if client is None:
-        reports = (part.predict(estimator, job) for part in missing)
+        done = (_predict_part(name, estimator, job) for name in missing)
     else:
-        reports = _predict_on_cluster(estimator, job, missing, client)
-    seconds = _collect(reports, missing, len(parts), verbose)
-    _delete_unfinished(Path(destination))  # Workers that were lost may have left some.
-    table = pd.DataFrame({"part": [part.name for part in parts], "n_rows": n_rows})
+        done = _predict_on_cluster(missing, estimator, job, client)
+    progress = {"total": len(names), "initial": len(names) - len(missing), "unit": "part"}
+    with closing(done):  # Closing cancels the parts that are not begun.
+        seconds = dict(tqdm(done, **progress, disable=not verbose))
+    if not all((out / name).exists() for name in missing):
+        raise ValueError(
+            f"The workers have written parts that are not in {str(out)!r}. They must see the "
+            f"destination under the same path as this process."
+        )
+    for path in out.rglob(f".*{UNFINISHED}"):  # Of processes that were killed.
+        path.unlink(missing_ok=True)
+    table = pd.DataFrame({"part": names, "n_rows": n_rows})
     table["seconds"] = table["part"].map(seconds).astype(float)
     table["is_new"] = table["part"].isin(seconds)
     return table
 
 
-def _check_client(client: Any) -> None:
-    if client is None:
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise not_installed("client", "distributed", "distributed") from error
-    if not isinstance(client, Client) or client.asynchronous:
-        raise TypeError(f"client must be a distributed.Client, not asynchronous; got {client!r}.")
-
-
-def _make_job(estimator: BaseEstimator, columns: Any, keep: Any, output: Any) -> Job:
-    final = _final(estimator)
-    check_is_fitted(estimator)
-    columns, keep = _names("columns", columns), _names("keep", keep)
-    _names("keep with output", [*keep, output])
-    wanted = final.task.info.columns
-    if len(columns) != len(wanted):
-        raise ValueError(
-            f"{type(final).__name__} takes {len(wanted)} column{'s' * (len(wanted) > 1)} "
-            f"({', '.join(wanted)}); got columns={list(columns)!r}."
-        )
-    kind = _output_type(estimator, final)
-    return Job(columns, keep, output, kind, estimator_fingerprint(estimator))
-
-
-def _final(estimator: BaseEstimator) -> Any:
-    """Return the estimator of this library inside pipelines and meta-estimators."""
-    inner = estimator
-    while not isinstance(inner, TextEstimator):
-        outer, inner = inner, final_step(inner)[1]
-        if isinstance(inner, FrozenEstimator):
-            inner = inner.estimator
-        for name in ("best_estimator_", "estimator_"):
-            inner = getattr(inner, name, inner)
-        if inner is outer:
-            raise TypeError(
-                f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, "
-                f"or a directory of save_pretrained; got {estimator!r}."
-            )
-    return inner
-
-
-def _names(parameter: str, names: Any) -> tuple[str, ...]:
-    """Return the names of columns as a tuple."""
-    given = [names] if isinstance(names, str) else names
-    is_list = isinstance(given, list | tuple)
-    if not is_list or not all(isinstance(name, str) and name for name in given):
-        raise TypeError(f"{parameter} must be a name of a column or a list of them; got {names!r}.")
-    if len(set(given)) < len(given):
-        raise ValueError(f"{parameter} must have each column once; got {names!r}.")
-    return tuple(given)
-
-
-def _output_type(estimator: BaseEstimator, final: Any) -> pa.DataType:
-    predicts = final.task.info.predicts
-    if predicts == "tags":
-        return pa.list_(pa.string())
-    if predicts == "answer":
-        return pa.string()
-    if final.task.is_multilabel:
-        return pa.list_(pa.int8())
-    return pa.array(estimator.classes_.tolist()).type
-
-
-def _find_parts(source: Any, destination: Any) -> list[Part]:
-    """Return the parts, sorted by name."""
+def _find_parts(source: Any, destination: Any) -> tuple[Path, Path, list[str]]:
+    """Return both directories, and the sorted names of the parts, with slashes."""
     place, out = as_path(source, "source"), as_path(destination, "destination")
     if place == out or place in out.parents or out in place.parents:
         raise ValueError(
-            f"destination must lie beside the source, not in it or around it; got source="
-            f"{os.fspath(source)!r} and destination={os.fspath(destination)!r}."
+            f"destination must lie beside the source, not in it or around it; got "
+            f"{str(destination)!r} for {str(source)!r}."
         )
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"The destination {str(out)!r} is no directory.")
     names = [place.name] if place.is_file() else _parquet_files(place)
     if not names:
         raise ValueError(f"There is no directory with files *.parquet and no file {str(source)!r}.")
-    foreign = sorted(set(_parquet_files(out)) - set(names))
-    if foreign:
+    if foreign := sorted(set(_parquet_files(out)) - set(names)):
         raise ValueError(
-            f"The destination {str(out)!r} has {len(foreign)} parts that the source does not have, "
-            f"such as {foreign[0]!r}. Give a directory that is new or empty."
+            f"The destination {str(out)!r} must have no parts but those of the source; got "
+            f"{foreign[0]!r}. Give a new directory."
         )
-    folder = place.parent if place.is_file() else place
-    return [Part(name, folder / name, out / name) for name in names]
+    return place.parent if place.is_file() else place, out, names
 
 
 def _parquet_files(directory: Path) -> list[str]:
     """Return the files inside except those that start with "_" or ".", which readers skip too."""
     files = (path for path in directory.rglob("*.parquet") if not path.is_dir())
-    paths = (path.relative_to(directory) for path in files)
-    return sorted(
-        path.as_posix()
-        for path in paths
-        if not any(step.startswith(("_", ".")) for step in path.parts)
-    )
+    paths = [path.relative_to(directory) for path in files]
+    return sorted(p.as_posix() for p in paths if not any(step[0] in "_." for step in p.parts))
 
 
-def _delete_unfinished(destination: Path) -> None:
-    """Delete the incomplete files of processes that were killed."""
-    for path in destination.rglob(f".*{UNFINISHED}"):
-        path.unlink(missing_ok=True)
+def _make_job(
+    estimator: BaseEstimator, source: Path, destination: Path, columns: Any, keep: Any, output: Any
+) -> Job:
+    inner, threshold = _inside(estimator), getattr(estimator, "best_threshold_", None)
+    check_is_fitted(estimator)
+    columns, keep = ((x,) if isinstance(x, str) else tuple(x) for x in (columns, keep))
+    for names in (columns, (*keep, output)):
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"Columns must be names, each of them once; got {list(names)!r}.")
+    task = inner.task
+    wanted = task.info.columns
+    if len(columns) != len(wanted):
+        what = f"{len(wanted)} ({', '.join(wanted)})"
+        raise ValueError(
+            f"columns of {type(inner).__name__} must be {what}; got {list(columns)!r}."
+        )
+    if task.info.predicts == "tags":
+        kind = pa.list_(pa.string())
+    elif task.info.predicts == "answer":
+        kind = pa.string()
+    else:
+        classes = pa.array(estimator.classes_.tolist()).type
+        kind = pa.list_(pa.int8()) if task.is_multilabel else classes
+    weights = weights_digest(inner.net_.module_.state_dict().items())
+    made_by = [inner, task, inner.max_length_, weights, threshold, columns, keep, output]
+    return Job(source, destination, columns, keep, pa.field(output, kind), digest(made_by))
 
 
-def _collect(
-    reports: Generator[Report, None, None], missing: Sequence[Part], n_parts: int, verbose: Any
-) -> dict[str, float]:
-    """Return the seconds of each missing part by name, when all of them are finished."""
-    from tqdm.auto import tqdm
+def _inside(estimator: Any) -> Any:
+    """Return the estimator of this library inside pipelines and meta-estimators."""
+    inner = final_step(estimator)[1]
+    for name in ("best_estimator_", "estimator_", "estimator"):
+        if not isinstance(inner, TextEstimator):
+            inner = final_step(getattr(inner, name, inner))[1]
+    if not isinstance(inner, TextEstimator):
+        raise TypeError(
+            f"estimator must be a fitted estimator of skdice, a search or Pipeline with one, or a "
+            f"directory of save_pretrained; got {estimator!r}."
+        )
+    return inner
 
-    by_name, seconds = {part.name: part for part in missing}, dict[str, float]()
-    n_before = n_parts - len(missing)
-    bar = tqdm(total=n_parts, initial=n_before, unit="part", disable=not verbose)
-    with bar, closing(reports):  # Closing cancels the parts that are not begun.
+
+def _read_metadata(path: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {error}.") from error
+
+
+def _count_rows(name: str, job: Job) -> int:
+    """Return the number of rows of a part; raise a ValueError if a column is missing."""
+    metadata = _read_metadata(job.source / name)
+    found = metadata.schema.to_arrow_schema().names
+    for column in (*job.columns, *job.keep):
+        if found.count(column) != 1:
+            raise ValueError(f"Part {name!r} must have one column {column!r}; it has {found}.")
+    return int(metadata.num_rows)
+
+
+def _made_of(name: str, job: Job) -> bytes:
+    with open(job.source / name, "rb") as file:
+        return digest([job.fingerprint, hashlib.file_digest(file, "sha256").hexdigest()]).encode()
+
+
+def _is_finished(name: str, job: Job) -> bool:
+    """Return whether the predictions are there; raise a ValueError if another file is."""
+    path = job.destination / name
+    if not path.exists():
+        return False
+    if (_read_metadata(path).metadata or {}).get(_MADE_OF) != _made_of(name, job):
+        raise ValueError(
+            f"{str(path)!r} has no predictions by this estimator and these columns of part "
+            f"{name!r} as it is now. Delete it, or give another destination."
+        )
+    return True
+
+
+def _predict_part(name: str, estimator: BaseEstimator, job: Job) -> tuple[str, float]:
+    """Write the predictions of a part in flat memory; return its name and the seconds."""
+    start, path = time.perf_counter(), job.destination / name
+    # A worker may have written the part and been lost before it could say so.
+    if not _is_finished(name, job):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = pq.ParquetFile(job.source / name, buffer_size=_BUFFER_BYTES)
+        with file, replacing_file(path) as new:
+            fields = [*map(file.schema_arrow.field, job.keep), job.output]
+            schema = pa.schema(fields, {_MADE_OF: _made_of(name, job)})
+            with pq.ParquetWriter(new, schema) as writer:
+                for batch in _predicted(file, name, estimator, job):
+                    writer.write_batch(pa.record_batch(batch, schema=schema))
+    return name, time.perf_counter() - start
+
+
+def _predicted(
+    file: pq.ParquetFile, name: str, estimator: BaseEstimator, job: Job
+) -> Generator[list[pa.Array], None, None]:
+    """Yield the columns of the output, some rows at a time."""
+    first_row, used = 0, list(dict.fromkeys((*job.columns, *job.keep)))
+    for batch in file.iter_batches(_CHUNK_ROWS, columns=used):
         try:
-            for name, duration, made_of in reports:
-                _wait_for_file(by_name[name], made_of)
-                seconds[name] = duration
-                bar.update()
-        except BaseException as error:
-            error.add_note(
-                f"{n_before + len(seconds)} of {n_parts} parts are finished and stay; the same "
-                f"call goes on with the others."
-            )
-            raise
-    return seconds
-
-
-def _wait_for_file(part: Part, made_of: bytes) -> None:
-    """Raise a ValueError unless this process sees the file that a worker says it has written."""
-    deadline = time.monotonic() + _SECONDS_TO_APPEAR
-    while not part.is_finished(made_of):
-        if time.monotonic() > deadline:
+            columns = [batch[column].to_pylist() for column in job.columns]
+            predicted = estimator.predict(columns[0] if len(columns) == 1 else [*zip(*columns)])
+        except (TypeError, ValueError) as error:  # Parquet does not check that text is UTF-8.
             raise ValueError(
-                f"A worker has written part {part.name!r}, but {str(part.destination)!r} is not "
-                f"there. The workers must see the destination under the same path as this process."
-            )
-        time.sleep(0.5)
+                f"Part {name!r}, rows {first_row} to {first_row + len(batch) - 1}, of which row 0 "
+                f"of X is the first: {error}"
+            ) from error
+        kept = [batch[column] for column in job.keep]
+        yield [*kept, pa.array(predicted.tolist(), type=job.output.type)]
+        first_row += len(batch)
 
 
 def _predict_on_cluster(
-    estimator: BaseEstimator, job: Job, parts: Sequence[Part], client: Any
-) -> Generator[Report, None, None]:
-    """Yield the reports of parts in the order in which they are finished."""
+    names: Sequence[str], estimator: BaseEstimator, job: Job, client: Any
+) -> Generator[tuple[str, float], None, None]:
+    """Yield the name and the seconds of each part when it is finished."""
     import cloudpickle
     import dask
     from distributed import as_completed
 
-    if not parts:
-        return
     # dask makes the result of a task again when all workers that had it are lost, which it cannot
     # do with scattered data. The scheduler does not load what is in the bytes.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         sent = client.submit(pickle.loads, cloudpickle.dumps(estimator), pure=False)
-    futures = client.map(_predict_on_worker, parts, estimator=sent, job=job, pure=False)
+    futures = client.map(_predict_on_worker, names, estimator=sent, job=job, pure=False)
     try:
         for future in as_completed(futures):
             yield future.result()
@@ -290,14 +301,11 @@ def _predict_on_cluster(
         client.cancel(futures)
 
 
-def _predict_on_worker(part: Part, *, estimator: BaseEstimator, job: Job) -> Report:
+def _predict_on_worker(name: str, *, estimator: BaseEstimator, job: Job) -> tuple[str, float]:
+    """Predict with all threads of the worker, so one part at a time."""
     import torch
     from distributed import get_worker
 
-    # dask leaves one thread for numerics, as it expects several tasks at a time in a process.
-    before = torch.get_num_threads()
-    torch.set_num_threads(get_worker().state.nthreads)
-    try:
-        return part.predict(estimator, job)
-    finally:
-        torch.set_num_threads(before)
+    with _PREDICTING:
+        torch.set_num_threads(get_worker().state.nthreads)  # dask leaves one for numerics.
+        return _predict_part(name, estimator, job)

@@ -10,8 +10,8 @@ _ADAPTERS = "peft_config__"
 _OF_CALLBACKS = "callbacks__"
 
 CONTAINERS = """\
-    X and y may be lists, arrays, tensors, or columns and tables of pandas, polars, pyarrow and
-    Hugging Face datasets. Of their ``ClassLabel`` columns, fits learn the names, not the numbers.
+    X and y may be lists, arrays, columns and tables of pandas, or anything that has ``to_list``,
+    ``tolist`` or ``to_pandas``, such as those of polars, pyarrow and Hugging Face datasets.
 """
 FITTED_ATTRIBUTES = """\
     loss_ : Loss

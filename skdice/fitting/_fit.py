@@ -1,4 +1,4 @@
-"""A fit as a function: prepare, choose, train, decide."""
+"""A fit as a function, prepare, choose, train, decide, and what it has learned as one value."""
 
 import copy
 import warnings
@@ -7,24 +7,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
 from ..tasks import Lesson, Logits, Rows, Task
-from ._choose import choose, choose_again
-from ._fitted import FitResult, Fitted
+from ..text import Reader
 from ._network import (
     Plan,
     Stopped,
     history_of,
     join_members,
+    logits_of,
     mean_history,
     members_of,
     train_members,
 )
-from ._prepare import Prepared, prepare, shared_seed
+from ._plan import Prepared, choose, choose_again, prepare, shared_seed
 from ._settings import Settings, loss_values
 from .auto import Choice, table_of
 
@@ -40,6 +41,48 @@ _CHUNK_TEXTS = 64
 _LARGE_MEMORY = 30
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """What a fit has learned: all that predictions, saving and model cards go by.
+
+    Another decision makes another value, which shares the network: ``replace(fitted, task=...)``.
+    """
+
+    task: Task  # with its classes and the decision
+    reader: Reader
+    net: TextNet  # all members in one; it predicts in net.predict_precision
+    loss: Loss  # with all parameters set
+    choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open
+    history: pd.DataFrame  # a row per epoch; of an ensemble, the mean of its members
+    best_epoch: int  # of the weights that were kept; of an ensemble, the latest one
+    negative_ratio: float | None  # None if every epoch had all texts
+    n_rows: int  # training rows with labels
+    n_unlabeled: int
+    feature_names: np.ndarray | None  # the columns of X, if it was a table with names
+    interrupted: bool  # whether an error ended the fit before its end
+
+    def logits(self, settings: Settings, runtime: str = "torch") -> Logits:
+        """Return the network as the task sees it.
+
+        Of the settings only ``batch_size`` and ``verbose`` count, which may change after a fit.
+        """
+        return logits_of(self.task, self.net, self.reader, settings, runtime)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitResult:
+    """How a fit ended: what was learned until then, and the error that ended it, if one did."""
+
+    fitted: Fitted
+    error: BaseException | None = None
+
+    def complete(self) -> Fitted:
+        """Return what was learned; the error is raised if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self.fitted
 
 
 def fit(
@@ -103,7 +146,7 @@ def fit(
         loss=plan.loss,
         choices=table_of(plan.choices),
         history=mean_history([history_of(net) for net in nets]),
-        best_epoch=max(net.progress_.best_epoch for net in nets),
+        best_epoch=max(net.best_epoch_ for net in nets),
         negative_ratio=plan.sampled.ratio,
         n_rows=prepared.facts.n_rows,
         n_unlabeled=n_unlabeled,

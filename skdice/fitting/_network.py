@@ -38,8 +38,6 @@ from ..nn import (
     TokenModule,
     current_ranks,
     denormals_flushed,
-    padding_is_masked,
-    probe_dataset,
     resolve_device,
     resolve_precision,
     seed_generators,
@@ -197,14 +195,13 @@ def train_member(plan: Plan, member: Member) -> TextNet:
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
-    dataset = plan.sampled.lesson.dataset
     with seeded(member.seed, net.device), denormals_flushed():
         with quiet_transformers():
             net.initialize()
             _warn_of_other_classes(plan, net.module_.trained_labels)
             # The files of the base model are on this machine from here on.
             checkpoint, state = _find_checkpoint(plan, net, member, ranks)
-            net.pads = finds_padding_masked(task, settings, plan.reader, net)
+            net.pads = net.module_.masks_padding
             if not net.pads:
                 warnings.warn(
                     f"{type(net.module_.transformer).__name__} scores a text differently if it is "
@@ -223,15 +220,14 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                chain=_chain(task, dataset),
-                shift=_shift(plan),
-                weight=plan.sampled.weight,
                 look_at=plan.look_at,
                 checkpoint=checkpoint,
                 state=state,
             )
         except BaseException as error:
             raise Stopped(net, error) from error
+        finally:
+            net.module_.merge_adapters()
     return net
 
 
@@ -293,7 +289,7 @@ def begin_pairs(
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
-        net.pads = finds_padding_masked(task, settings, reader, net)
+        net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         start = start_pairs(
@@ -338,7 +334,8 @@ def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
-    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net)
+    more = {"chain": _chain(plan.task, plan.sampled.lesson.dataset), "shift": _shift(plan)}
+    return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 
 def sampler_of(
@@ -348,6 +345,7 @@ def sampler_of(
     rng: np.random.Generator,
     ranks: Ranks,
     net: TextNet | None = None,
+    **more: Any,
 ) -> StepSampler:
     """Return what draws the steps of an epoch."""
     lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
@@ -358,6 +356,8 @@ def sampler_of(
         ranks,
         windows_per_text=n_windows,
         draw=sampled.draw,
+        weight=sampled.weight,
+        **more,
     )
 
 
@@ -454,15 +454,6 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
         "training data": digest([plan.task, lesson.dataset.fingerprint, plan.loss, member.rng]),
         "held-out data": digest(plan.valid),
     }
-
-
-def finds_padding_masked(task: Task, settings: Settings, reader: Reader, net: TextNet) -> bool:
-    """Return whether texts of several lengths may share a batch."""
-    pieces = reader.tokenizer.encode(list("abcdefgh")).values
-    frame = reader.frame(task.info.n_texts)
-    dataset = probe_dataset(pieces, frame, reader.max_length)
-    probe = make_batcher(dataset, reader, settings.batch_size)
-    return padding_is_masked(net.module_, probe, net.device)
 
 
 def _warn_of_other_classes(plan: Plan, trained: list[str] | None) -> None:

@@ -15,6 +15,7 @@ from .._parameters import (
     check_number,
     check_option,
     check_parameters,
+    not_allowed,
     number,
     option,
     parameters_of,
@@ -24,12 +25,12 @@ from ..losses import LOSS_NAMES, LOSS_PARAMETERS, Loss, LossName, check_named, l
 from ..nn import Runtime, check_peft_config, digests_of_trainers
 
 
-def _check_model(owner: str, name: str, value: Any) -> None:
-    if not isinstance(value, str | os.PathLike) or not str(value):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be a hub id or a directory (str or PathLike). "
-            f"Got {value!r} instead."
-        )
+def _check_path(owner: str, name: str, value: Any) -> None:
+    is_path = isinstance(value, str | os.PathLike) and bool(os.fspath(value))
+    if name == "model" and not is_path:
+        raise not_allowed(owner, name, "a hub id or a directory (str or PathLike)", value)
+    if not is_path and value is not None:
+        raise not_allowed(owner, name, "a directory (str or PathLike) or None", value)
 
 
 def _check_class_weight(owner: str, name: str, value: Any) -> None:
@@ -59,14 +60,6 @@ def _check_device(owner: str, name: str, value: Any) -> None:
 def _check_random_state(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, np.random.RandomState | np.random.Generator):
         make_rng(value, owner)
-
-
-def _check_directory(owner: str, name: str, value: Any) -> None:
-    if value is not None and (not isinstance(value, str | os.PathLike) or not os.fspath(value)):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be a directory (str or PathLike) or None. Got "
-            f"{value!r} instead."
-        )
 
 
 _MODEL = """
@@ -221,7 +214,7 @@ class Settings:
     # the model, the task, the training, the machine.
     model: Annotated[
         str | os.PathLike[str],
-        Parameter("str or PathLike", _MODEL, _check_model, on_card=False),
+        Parameter("str or PathLike", _MODEL, _check_path, on_card=False),
     ] = "sentence-transformers/all-MiniLM-L6-v2"
     _: KW_ONLY
     max_length: Annotated[int | None, number(_MAX_LENGTH, low=1, integer=True, optional=True)] = (
@@ -308,7 +301,7 @@ class Settings:
         Parameter(
             "str or PathLike",
             _CHECKPOINT,
-            _check_directory,
+            _check_path,
             counts="never",
             on_card=False,
             rare=True,
@@ -335,16 +328,6 @@ def check_settings(settings: Settings) -> None:
 def settings_of(instance: Settings) -> Settings:
     """Return the settings that an estimator has, as a value of their own."""
     return Settings(**{known.name: getattr(instance, known.name) for known in fields(Settings)})
-
-
-def seed_of(settings: Settings) -> int:
-    """Return a seed from ``random_state``, which is advanced if it is a generator."""
-    state = settings.random_state
-    if isinstance(state, np.random.RandomState):
-        return int(state.randint(2**31 - 1))
-    if state is None or isinstance(state, np.random.Generator):
-        return int(np.random.default_rng(state).integers(2**31))
-    return int(state)
 
 
 def learned_with(settings: Settings, without: Sequence[str] = ()) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from ._entity_confusion import EntityConfusionDisplay
 from ._entity_curve import EntityPrecisionRecallDisplay
 from ._imbalance import imbalance_report
-from ._loss_displays import LossComparisonDisplay, LossDerivativeDisplay, TrainingCurveDisplay
-from ._runtimes import compare_runtimes
+from ._loss_displays import LossComparisonDisplay, LossDerivativeDisplay
 from ._tagging_errors import TaggingErrors
 
 __all__ = [
@@ -13,7 +12,5 @@ __all__ = [
     "LossComparisonDisplay",
     "LossDerivativeDisplay",
     "TaggingErrors",
-    "TrainingCurveDisplay",
-    "compare_runtimes",
     "imbalance_report",
 ]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._extras import axes_or_new
-from .._inputs import check_rows, describe, list_some
 from ._entity_pairs import EntityDisplay, EntityRows, read_entities
 
 if TYPE_CHECKING:
@@ -91,7 +90,6 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         entities: Any,
         *,
         ax: "Axes | None" = None,
-        labels: Sequence[str] | None = None,
     ) -> "EntityPrecisionRecallDisplay":
         """Plot the curves of entities with scores.
 
@@ -103,14 +101,12 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
             What ``predict_spans`` gives: positions are words, ``end`` is exclusive.
         ax : matplotlib Axes, optional
             A new figure by default.
-        labels : sequence of str, optional
-            Labels to draw, all by default; the micro curve is that of all labels.
 
         Raises
         ------
         TypeError, ValueError
             If the numbers of sentences differ, a row is of another kind, an entity does not lie in
-            its sentence or has no finite score, with the row; or if a label does not occur.
+            its sentence or has no finite score, with the row.
         """
         rows = read_entities(y_true, "y_true")
         sizes = [row.n_words for row in rows]
@@ -125,17 +121,10 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
             label: _curve(gold.count(label), [item for item in found if item[0] == label])
             for label in sorted({*gold, *(label for label, _, _ in found)})
         }
-        return cls(curves=curves, micro=_curve(len(gold), found)).plot(ax, labels=labels)
+        return cls(curves=curves, micro=_curve(len(gold), found)).plot(ax)
 
-    def plot(
-        self, ax: "Axes | None" = None, *, labels: Sequence[str] | None = None
-    ) -> "EntityPrecisionRecallDisplay":
-        """Plot the curves on lines of equal F1, with `ax` and `labels` of `from_predictions`."""
-        names = list(self.curves) if labels is None else check_rows(labels, "labels", "str")
-        for name in names:
-            if name not in self.curves:
-                known = list_some(list(self.curves))
-                raise ValueError(f"labels must be some of {known}; got {describe(name)}.")
+    def plot(self, ax: "Axes | None" = None) -> "EntityPrecisionRecallDisplay":
+        """Plot the curves on lines of equal F1, on `ax` or in a new figure."""
         ax = axes_or_new(ax, figsize=(7.2, 5))
         self.ax_, self.figure_ = ax, ax.figure
         ax.set(xlim=(0, 1.01), ylim=(0, 1.01), aspect="equal")
@@ -149,9 +138,9 @@ class EntityPrecisionRecallDisplay(EntityDisplay):
         wide = {"color": "black", "marker": "*", "markersize": 15, "linewidth": 3, "zorder": 2}
         self.micro_line_ = _plot_curve(ax, "micro", self.micro, wide)
         self.lines_ = {}
-        for name, (line, (color, marker)) in zip(names, cycle(_STYLES)):
+        for (name, curve), (line, (color, marker)) in zip(self.curves.items(), cycle(_STYLES)):
             style = {"color": color, "marker": marker, "linestyle": line}
-            self.lines_[name] = _plot_curve(ax, name, self.curves[name], style)
+            self.lines_[name] = _plot_curve(ax, name, curve, style)
         place = {"loc": "upper left", "bbox_to_anchor": (1.12, 1)}
         ax.legend(title="F1 of all found (mark)", fontsize=8, title_fontsize=8, **place)
         return self

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from sklearn.base import BaseEstimator
 
-from .._inputs import check_rows, check_span, check_token_lists, describe, list_items
+from .._inputs import check_rows, check_span, describe, list_items
 from .._typing import Spans, TagSequences, TokenLists
 from ..metrics import EntitySpan, check_tags, get_entities
 
@@ -123,12 +123,6 @@ class EntityDisplay:
         **options
             Of :meth:`from_predictions`, with its errors.
         """
-        if isinstance(estimator, type) or not hasattr(estimator, "predict_spans"):
-            raise TypeError(
-                f"estimator must be a fitted estimator with the method predict_spans; got "
-                f"{estimator!r}."
-            )
-        read_entities(y, "y", [len(words) for words in check_token_lists(X)])
         return cls.from_predictions(y, estimator.predict_spans(X), **options)
 
 

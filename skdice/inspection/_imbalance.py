@@ -2,17 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, column_names, describe, is_pair, is_table, table_cells
+from .._inputs import check_rows, column_names, describe, is_table
 from .._typing import Answers, Labels, Questions, TagSequences
 from ..metrics import read_answers
+from ..tasks import check_indicator, check_questions
 from ..text import are_chunk_tags
 
 _HAN = "\u3400-\u9fff"
@@ -32,8 +31,8 @@ def imbalance_report(
         ``{"text": [...]}``, or str if `X` has the names ``question`` and ``context``; empty ones
         are unanswerable.
     X : sequence of length n_rows, default=None
-        The texts that belong to `y`, which answers need: a DataFrame or dicts with ``context``, or
-        pairs (question, context).
+        The questions that answers belong to: a DataFrame or dicts with ``question`` and
+        ``context``, or pairs of both. Of other kinds of `y` it is not looked at.
 
     Returns
     -------
@@ -60,8 +59,8 @@ def imbalance_report(
     Raises
     ------
     TypeError, ValueError
-        If `y` is empty or has missing or other values that cannot be counted; if `X` has another
-        number of rows; or if answers have no context, or (as str) do not occur in it.
+        If `y` is empty or has missing or other values that cannot be counted, or if answers come
+        without questions or with another number of them.
 
     Notes
     -----
@@ -81,40 +80,28 @@ def imbalance_report(
     B-PER      1          8          1    8.0
     I-PER      1          8          1    8.0
     """
-    matrix, names = _as_matrix(y)
-    if matrix is not None:
-        rows: list[Any] = list(matrix)
-    else:
-        rows = check_rows(y, "y", "tag sequences or labels, or an indicator matrix")
+    if _is_matrix(y):
+        matrix, names = check_indicator(y, y.shape[0])
+        if not matrix.size:
+            raise ValueError(f"y is empty: a table of shape {matrix.shape}.")
+        positives = matrix.sum(axis=0).tolist()
+        n_zeros = matrix.size - sum(positives)
+        return _make_frame(matrix.size, n_zeros, list(zip(names.tolist(), positives)), len(matrix))
+    rows = check_rows(y, "y", "tag sequences or labels, or an indicator matrix")
     if not rows:
         raise ValueError("y is empty. At least one row is needed to count classes.")
-    if X is not None and _num_samples(X) != len(rows):
-        raise ValueError(f"X has {_num_samples(X)} rows, but y has {len(rows)}.")
-    if matrix is not None:
-        return _report_indicator(matrix, names)
     if _are_answers(rows, X):
-        return _report_answers(rows, _read_contexts(X))
+        return _report_answers(rows, X)
     has_tags = _is_sequence(rows[0])
     counts = _count_items(rows, has_tags)
     n_items = counts.total()
-    negatives = _count_negatives(counts, has_tags)
-    return _make_frame(n_items, negatives, list(counts.items()), n_items)
+    return _make_frame(n_items, _count_negatives(counts, has_tags), list(counts.items()), n_items)
 
 
-def _as_matrix(y: Any) -> tuple[np.ndarray | None, list[Hashable]]:
-    """Return an indicator matrix and its column names, or None if `y` is something else."""
-    names: list[Hashable] = []
-    if is_table(y) and not sparse.issparse(y):
-        names = column_names(y) or []
-        y = table_cells(y)
-    if not isinstance(y, np.ndarray) or y.ndim < 2:
-        return None, []
-    if y.ndim > 2 or y.shape[1] == 0:
-        raise ValueError(f"y must be (n_rows,) or (n_rows, n_classes); got shape {y.shape}.")
-    if not names and y.dtype.kind in "OUT" and any(isinstance(value, str) for value in y.flat):
-        # Tag sequences that happen to have one length, which numpy took for a matrix.
-        return None, []
-    return y, names or list(range(y.shape[1]))
+def _is_matrix(y: Any) -> TypeGuard[pd.DataFrame]:
+    """Whether y is a table, and not tag sequences of one length that numpy took for one."""
+    are_tags = isinstance(y, np.ndarray) and y.dtype.kind in "OUT"
+    return is_table(y) and not (are_tags and any(isinstance(value, str) for value in y.flat))
 
 
 def _is_sequence(row: object) -> bool:
@@ -146,68 +133,32 @@ def _count_negatives(counts: Counter[Any], has_tags: bool) -> int | None:
         are_words = all(isinstance(tag, str) for tag in counts)
         is_largest = counts["O"] == max(counts.values())
         return counts["O"] if is_largest or (are_words and are_chunk_tags(list(counts))) else None
-    if has_tags or len(counts) != 2:
-        return None
-    try:
-        return counts[min(counts)]
-    except TypeError as error:
-        raise TypeError(
-            f"y has the labels {list(counts)}, which cannot be ordered to find the positive one."
-        ) from error
+    is_binary = not has_tags and len(counts) == 2
+    return counts[min(counts, key=_in_order)] if is_binary else None
 
 
-def _report_indicator(matrix: np.ndarray, names: Sequence[Hashable]) -> pd.DataFrame:
-    is_zero_or_one = pd.DataFrame(matrix).isin([0, 1]).to_numpy()
-    if not is_zero_or_one.all():
-        row, column = np.argwhere(~is_zero_or_one)[0]
-        raise ValueError(
-            f"y, row {row}, column {column}: got {matrix[row, column]}. An indicator matrix has "
-            f"only 0 and 1."
-        )
-    positives = matrix.astype(np.int64).sum(axis=0).tolist()
-    n_zeros = matrix.size - sum(positives)
-    return _make_frame(matrix.size, n_zeros, list(zip(names, positives)), len(matrix))
+def _in_order(name: Any) -> tuple[str, Any]:
+    """Return a key that sorts names of several types, such as 1 and "a"."""
+    return type(name).__name__, name
 
 
-def _are_answers(rows: Sequence[object], X: Questions | None) -> bool:
+def _are_answers(rows: Sequence[object], X: Any) -> bool:
     """Tell answers from labels: bare str are answers if `X` names question and context."""
-    if isinstance(rows[0], Mapping):
-        return True
-    if not isinstance(rows[0], str) or X is None:
-        return False
-    names = column_names(X) or check_rows(X, "X", "questions")[0]
-    return isinstance(names, list | Mapping) and {"question", "context"} <= set(names)
+    if isinstance(rows[0], str) and X is not None:
+        first = column_names(X) or check_rows(X, "X", "questions")[0]
+        return isinstance(first, list | Mapping) and {"question", "context"} <= set(first)
+    return isinstance(rows[0], Mapping)
 
 
-def _read_contexts(X: Any) -> list[str]:
-    """Return the contexts of questions, one for each row of `X`."""
-    columns = column_names(X)
-    if X is None or (columns is not None and "context" not in columns):
-        got = "None" if X is None else f"a DataFrame with the columns {columns}"
-        raise ValueError(f"y has answers, so X must have question and context; got {got}.")
-    if columns is not None:
-        X = [("", context) for context in check_rows(X["context"], "X", "str")]
-    contexts = []
-    for i, row in enumerate(check_rows(X, "X", "questions")):
-        if not is_pair(row) and not (isinstance(row, Mapping) and "context" in row):
-            raise TypeError(
-                f"X must have dicts with context, or pairs; X, row {i}: got {describe(row)}."
-            )
-        context = row["context"] if isinstance(row, Mapping) else row[1]
-        if not isinstance(context, str):
-            raise TypeError(f"X, row {i}: got {describe(context)} as context, which must be a str.")
-        contexts.append(context)
-    return contexts
-
-
-def _report_answers(rows: Sequence[object], contexts: Sequence[str]) -> pd.DataFrame:
+def _report_answers(rows: Sequence[object], X: Any) -> pd.DataFrame:
+    if X is None:
+        raise ValueError("y has answers, so X must have their questions and contexts; got None.")
+    contexts = check_questions(X)[1]
+    if len(contexts) != len(rows):
+        raise ValueError(f"X has {len(contexts)} rows, but y has {len(rows)}.")
     n_answerable = negatives = 0
-    for i, (row, context) in enumerate(zip(rows, contexts, strict=True)):
+    for i, (row, context) in enumerate(zip(rows, contexts)):
         has_answer = any(read_answers(row, f"row {i} of y"))
-        if isinstance(row, str) and row not in context:
-            raise ValueError(
-                f"y, row {i}: got {row!r}, which does not occur in its context; '' is no answer."
-            )
         n_answerable += has_answer
         negatives += max(_count_tokens(context) - 2 * has_answer, 0)
     classes = [("start", n_answerable), ("end", n_answerable), ("other", negatives)]
@@ -226,10 +177,7 @@ def _make_frame(
     count: int, negatives: int | None, classes: list[tuple[Any, int]], n_items: int
 ) -> pd.DataFrame:
     """Put the whole, with its negatives if it has two sides, above one row for each class."""
-    try:
-        classes.sort(key=lambda item: (-item[1], item[0]))
-    except TypeError:  # names of several types
-        classes.sort(key=lambda item: (-item[1], str(item[0])))
+    classes.sort(key=lambda item: (-item[1], _in_order(item[0])))
     positives = None if negatives is None else count - negatives
     rows = [(count, negatives, positives), *((n, n_items - n, n) for _, n in classes)]
     # An object index keeps names as they are: 1 beside "all".

@@ -1,4 +1,4 @@
-"""Pictures of losses: their derivatives (the paper's Figure 1), their course, what they reach."""
+"""Pictures of losses: their derivatives (the paper's Figure 1) and what they reach."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from .._extras import axes_or_new
-from .._parameters import check_number, check_option
-from .._pipeline import final_step
+from .._parameters import check_option
 from ..losses import Loss, make_loss
 
 if TYPE_CHECKING:
@@ -59,7 +56,6 @@ class LossDerivativeDisplay:
         losses: Sequence[str | Loss] | Mapping[str, str | Loss],
         *,
         target: int = 1,
-        n_points: int = 99,
         ax: "Axes | None" = None,
     ) -> "LossDerivativeDisplay":
         """Plot dL/dp of a batch of one item with one binary logit, by autograd.
@@ -71,26 +67,21 @@ class LossDerivativeDisplay:
             sequence.
         target : {0, 1}, default=1
             True class of the item: a negative derivative pushes p up, a positive one down.
-        n_points : int, default=99
-            Values of p, at equal steps between 0 and 1 and without these two.
         ax : matplotlib Axes, optional
             A new figure by default.
 
         Raises
         ------
         TypeError, ValueError
-            If there is no loss, a name is unknown, ``"wce"`` has no class weights, or a parameter
-            is of another kind.
+            If there is no loss, a name is unknown, ``"wce"`` has no class weights, or `target` is
+            neither 0 nor 1.
         """
         check_option(cls.__name__, "target", target, (0, 1))
-        check_number(cls.__name__, "n_points", n_points, low=2, integer=True)
-        if not isinstance(losses, Mapping | list | tuple):
-            raise TypeError(f"losses must be a list or a dict of label to loss; got {losses!r}.")
         if not losses:
             raise ValueError("losses must have at least one loss; got none.")
         if not isinstance(losses, Mapping):
             losses = {" ".join(str(loss).split()): loss for loss in losses}
-        p = np.arange(1, n_points + 1) / (n_points + 1)
+        p = np.arange(1, 100) / 100
         derivatives = {label: _derivative(loss, p, target) for label, loss in losses.items()}
         return cls(probabilities=p, derivatives=derivatives, target=target).plot(ax)
 
@@ -119,10 +110,8 @@ class LossDerivativeDisplay:
 
 def _derivative(loss: str | Loss, probabilities: np.ndarray, target: int) -> np.ndarray:
     """Return dL/dp at each probability, (n_points,), each a batch of one item."""
-    if isinstance(loss, str):
-        loss = make_loss(loss, binary=True)
     if not isinstance(loss, Loss):
-        raise TypeError(f"A loss must be a name or an object of skdice.losses.Loss; got {loss!r}.")
+        loss = make_loss(loss, binary=True)
     p = torch.from_numpy(probabilities)
     logits = p.logit().requires_grad_()
     item = torch.tensor([target])
@@ -130,89 +119,6 @@ def _derivative(loss: str | Loss, probabilities: np.ndarray, target: int) -> np.
         total = torch.stack([loss(logit, item).sum() for logit in logits.split(1)]).sum()
         (gradient,) = torch.autograd.grad(total, logits)
     return (gradient / (p * (1 - p))).numpy()
-
-
-class TrainingCurveDisplay:
-    """Training loss, and validation score if there is one, over the epochs of a fit.
-
-    Make it by :meth:`from_estimator`.
-
-    Parameters
-    ----------
-    history : DataFrame
-        ``history_`` of an estimator, indexed by epoch.
-    best_epoch : int
-        The epoch whose weights were kept, ``best_epoch_``.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        With the training loss.
-    score_ax_ : matplotlib Axes or None
-        With the validation score on an axis on the right; None if there was no validation part.
-    figure_ : matplotlib Figure
-    lines_ : list of matplotlib Line2D
-        The training loss, the validation score if there is one, and the line at the kept epoch.
-
-    Examples
-    --------
-    >>> from skdice.inspection import TrainingCurveDisplay
-    >>> tagger = DiceTokenTagger(validation_fraction=0.1, max_epochs=10)  # doctest: +SKIP
-    >>> TrainingCurveDisplay.from_estimator(tagger.fit(X, y))  # doctest: +SKIP
-    """
-
-    def __init__(self, *, history: pd.DataFrame, best_epoch: int) -> None:
-        self.history = history
-        self.best_epoch = best_epoch
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: BaseEstimator, *, ax: "Axes | None" = None
-    ) -> "TrainingCurveDisplay":
-        """Plot the curves of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            Of this package, or a Pipeline that ends in one.
-        ax : matplotlib Axes, optional
-            A new figure by default.
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not of this package.
-        NotFittedError
-            If it is not fitted.
-        ValueError
-            If its fit stopped before the end of the first epoch.
-        """
-        _, estimator = final_step(estimator)
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "history_"):
-            raise TypeError(f"estimator must be one of skdice; got {estimator!r}.")
-        if "train_loss" not in estimator.history_:
-            raise ValueError("The fit stopped before the end of its first epoch: nothing to plot.")
-        return cls(history=estimator.history_, best_epoch=estimator.best_epoch_).plot(ax)
-
-    def plot(self, ax: "Axes | None" = None) -> "TrainingCurveDisplay":
-        """Plot on `ax` or in a new figure."""
-        ax = axes_or_new(ax)
-        self.ax_, self.figure_, self.score_ax_ = ax, ax.figure, None
-        epochs = self.history.index
-        self.lines_ = ax.plot(epochs, self.history["train_loss"], ".-", label="Training loss")
-        ax.set(xlabel="Epoch", ylabel="Training loss")
-        ax.locator_params(axis="x", integer=True)
-        if "valid_score" in self.history:
-            self.score_ax_ = ax.twinx()
-            self.score_ax_.set_ylabel("Validation score")
-            label, scores = "Validation score", self.history["valid_score"]
-            self.lines_ += self.score_ax_.plot(epochs, scores, ".--", color=_COLOR, label=label)
-        kept = ax.axvline(self.best_epoch, color="grey", linestyle=":", label="Epoch kept")
-        self.lines_.append(kept)
-        # Above the axes: no corner inside is free of both curves.
-        ax.legend(handles=self.lines_, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
-        return self
 
 
 class LossComparisonDisplay:

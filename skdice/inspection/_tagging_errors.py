@@ -183,10 +183,6 @@ class TaggingErrors:
         X, y
             As `X` and `y_true` of :meth:`from_predictions`, with its errors.
         """
-        if isinstance(tagger, type) or not hasattr(tagger, "predict"):
-            raise TypeError(
-                f"tagger must be a fitted estimator with the method predict; got {tagger!r}."
-            )
         return cls.from_predictions(X, y, tagger.predict(X))
 
     def summary(self) -> pd.DataFrame:

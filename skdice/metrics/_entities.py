@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from .._inputs import check_rows, describe, list_items, names_hint
+from .._inputs import check_rows, describe, list_items
 from .._parameters import check_option
 from .._typing import Strings, TagSequences
 from ._schemes import ANY_ROLES, ROLES
@@ -95,9 +95,7 @@ def check_tags(tags: object, name: str) -> list[str]:
         raise TypeError(f"{name} must be a list of tags (one per word); got {describe(tags)}.")
     for position, tag in enumerate(values):
         if not isinstance(tag, str):
-            raise TypeError(
-                f"{name}: tag {position} must be a string; got {describe(tag)}.{names_hint(tag)}"
-            )
+            raise TypeError(f"{name}: tag {position} must be a string; got {describe(tag)}.")
         if not tag:
             raise ValueError(f"{name}: tag {position} must not be empty; outside is 'O'.")
     return values

@@ -1,13 +1,13 @@
 """One run of a comparison: fitted with one loss and seed, counted on the test rows, and kept."""
 
 import json
+import math
 import os
 import time
-import warnings
-from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,21 +15,27 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._digest import base_model_digests, digest
+from .._digest import digest
 from .._files import replacing_file
-from .._pipeline import final_step, silenced, with_parameters
+from .._pipeline import final_step
 from .._version import __version__
 from ..estimators import TextEstimator
 from ..metrics import RowCounts
 from ..tasks import check_labels, is_indicator, split_rows
 from ._decision import tune_decision
-from ._space import switch_loss
 
 HELD_OUT_FRACTION = 0.15
+# Training rows that a run predicts, to see whether it has learned them.
+_N_TRAINING_ROWS = 100
 
 
-# The seconds of the fit and the counts: with its "own" decision and, if asked for, a "tuned" one.
-LossRun = dict[str, tuple[float, RowCounts]]
+class LossRun(NamedTuple):
+    """What came of a fit, by the decision: its "own" and, if asked for, a "tuned" one."""
+
+    fit_seconds: dict[str, float]
+    counts: dict[str, RowCounts]
+    train_loss: list[float]  # by epoch
+    train_f1: float  # on some of the rows that it was trained on
 
 
 @dataclass(frozen=True)
@@ -55,14 +61,6 @@ def text_estimator(estimator: BaseEstimator) -> TextEstimator:
     return final
 
 
-def with_loss(estimator: BaseEstimator, parameters: dict[str, Any], seed: int) -> Any:
-    """Return a quiet copy with a seed and a loss; loss parameters not given become None."""
-    prefix, _ = final_step(estimator)
-    settings = switch_loss(parameters) | {"random_state": seed}
-    named = {f"{prefix}{name}": value for name, value in settings.items()}
-    return with_parameters(silenced(estimator), named)
-
-
 def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
     """Fit a copy of an estimator and count on the test rows."""
     estimator = clone(estimator)
@@ -76,13 +74,19 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
     fit_seconds = time.perf_counter() - start
 
     final = text_estimator(estimator)
-    X_test = _transform(estimator, protocol.X_test)
 
-    def count(decided: Any) -> RowCounts:
-        predicted = decided.predict(X_test)
-        return decided.task.count_rows(protocol.task, protocol.y_test, predicted)
+    def count(decided: Any, X: Any, y: Any) -> RowCounts:
+        predicted = decided.predict(_transform(estimator, X))
+        return decided.task.count_rows(protocol.task, y, predicted)
 
-    run = {"own": (fit_seconds, count(final))}
+    some = np.arange(0, _num_samples(y), math.ceil(_num_samples(y) / _N_TRAINING_ROWS))
+    learned = count(final, _safe_indexing(X, some), _safe_indexing(y, some))
+    run = LossRun(
+        fit_seconds={"own": fit_seconds},
+        counts={"own": count(final, protocol.X_test, protocol.y_test)},
+        train_loss=[float(value) for value in final.history_["train_loss"]],
+        train_f1=learned.of_all_rows()["f1"],
+    )
     if protocol.tune_threshold:
         start = time.perf_counter()
         metric = None
@@ -92,8 +96,8 @@ def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
                 return final.task.count_rows("texts", y_true, y_pred).of_all_rows()["f1"]
 
         tuned = tune_decision(final, _transform(estimator, X_part), y_part, metric=metric)
-        fit_seconds += time.perf_counter() - start
-        run["tuned"] = fit_seconds, count(tuned)
+        run.fit_seconds["tuned"] = fit_seconds + time.perf_counter() - start
+        run.counts["tuned"] = count(tuned, protocol.X_test, protocol.y_test)
     return run
 
 
@@ -125,61 +129,36 @@ def _transform(estimator: BaseEstimator, X: Any) -> Any:
     return X
 
 
-class RunCache:
-    """A directory with a file for each finished run, under a name that says what was run."""
+def open_cache(directory: str | os.PathLike[str]) -> Path:
+    """Return the directory of finished runs, made if it is not there."""
+    try:
+        path = Path(directory)
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError) as error:
+        raise ValueError(
+            f"cache_dir must be a directory to write to, or None; got {directory!r} ({error})."
+        ) from error
+    return path
 
-    def __init__(
-        self,
-        directory: str | os.PathLike[str],
-        estimators: Mapping[tuple[str, int], Any],
-        protocol: Protocol,
-    ) -> None:
-        try:
-            self.directory = Path(directory)
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except (OSError, TypeError) as error:
-            raise ValueError(
-                f"cache_dir must be a directory to write to, or None; got {directory!r} ({error})."
-            ) from error
-        common = [__version__, digest(protocol)]
-        self.n_rows = _num_samples(protocol.y_test)
-        self.paths = {
-            key: self.directory
-            / f"{digest([*common, each, base_model_digests(each.get_params())])}.npz"
-            for key, each in estimators.items()
-        }
 
-    def load(self) -> dict[tuple[str, int], LossRun]:
-        """Return the runs that are finished; damaged files are left out with a warning."""
-        found = {}
-        for key, path in self.paths.items():
-            try:
-                if path.exists():
-                    found[key] = self._read(path)
-            except Exception as error:  # A damaged file fails in many ways.
-                warnings.warn(
-                    f"{path} is damaged, so that its run is done again ({error}).",
-                    stacklevel=4,
-                )
-        return found
+def run_name(estimator: BaseEstimator, protocol: Protocol) -> str:
+    """Return the name of the file that a run is kept in, which says what was run."""
+    return f"{digest([__version__, protocol, estimator])}.json"
 
-    def _read(self, path: Path) -> LossRun:
-        with np.load(path, allow_pickle=False) as file:
-            known = json.loads(str(file["known"]))
-            run = {
-                part: (float(seconds), RowCounts(known["task"], file[part]))
-                for part, seconds in known["fit_seconds"].items()
-            }
-        for _, counts in run.values():
-            counts.of_all_rows()
-            if len(counts.counts) != self.n_rows:
-                raise ValueError(f"expected the counts of {self.n_rows} rows")
-        return run
 
-    def save(self, key: tuple[str, int], run: LossRun) -> None:
-        """Write a finished run; nobody ever sees half of it."""
-        seconds = {part: fit_seconds for part, (fit_seconds, _) in run.items()}
-        known = {"task": run["own"][1].task, "fit_seconds": seconds}
-        arrays: dict[str, Any] = {part: counts.counts for part, (_, counts) in run.items()}
-        with replacing_file(self.paths[key]) as new, open(new, "wb") as file:
-            np.savez_compressed(file, known=np.array(json.dumps(known)), **arrays)
+def load_run(path: Path) -> LossRun | None:
+    """Return a finished run, None if there is no such file, or none that can be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(path.read_text())
+        task = kept.pop("task")
+        counts = {part: RowCounts(task, np.array(rows)) for part, rows in kept["counts"].items()}
+        return LossRun(**{**kept, "counts": counts})
+    return None
+
+
+def save_run(path: Path, run: LossRun) -> None:
+    """Write a finished run; nobody ever sees half of it."""
+    counts = {part: found.counts.tolist() for part, found in run.counts.items()}
+    kept = {**run._asdict(), "counts": counts, "task": run.counts["own"].task}
+    with replacing_file(path) as new:
+        Path(new).write_text(json.dumps(kept))

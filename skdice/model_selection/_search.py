@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
@@ -19,25 +18,28 @@ from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, weight_parameter, with_parameters
 from ..nn import count_processes
-from ._space import default_space
-
-if TYPE_CHECKING:
-    from ._trials import Objective
+from ._space import make_space
 
 
-def _best_estimator_has(method: str) -> Callable[[DiceSearchCV], bool]:
-    """Return a check that the refitted estimator, or before ``fit`` the given one, has a method."""
+def _of_best(name: str) -> Any:
+    """Return a method that calls that of the best estimator, where there is one."""
 
-    def check(search: DiceSearchCV) -> bool:
+    def has_method(search: DiceSearchCV) -> bool:
         if not search.refit:
             raise AttributeError(
-                f"{method!r} needs refit=True: without, there is no estimator fitted on all rows. "
+                f"{name!r} needs refit=True: without, there is no estimator fitted on all rows. "
                 f"best_params_ and cv_results_ say what to fit."
             )
-        getattr(getattr(search, "best_estimator_", search.estimator), method)
+        getattr(getattr(search, "best_estimator_", search.estimator), name)
         return True
 
-    return check
+    def method(self: DiceSearchCV, *args: Any, **options: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return getattr(self.best_estimator_, name)(*args, **options)
+
+    method.__name__, method.__qualname__ = name, f"DiceSearchCV.{name}"
+    method.__doc__ = f"Call ``{name}`` of the best estimator."
+    return available_if(has_method)(method)
 
 
 class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
@@ -50,10 +52,12 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Of this package, or any of scikit-learn; a Pipeline too.
-    space : callable, optional
-        Takes an Optuna trial and returns a dict of parameters of the estimator (also
-        ``loss__gamma`` of a loss object, or ``step__alpha`` in a Pipeline), which must depend on
-        what the trial suggests alone. Where it switches ``loss``, the loss parameters that the
+    space : dict or callable, optional
+        A dict maps parameters of the estimator (also ``loss__gamma`` of a loss object, or
+        ``step__alpha`` in a Pipeline) to a list of values or a distribution of
+        ``optuna.distributions``; loss parameters are drawn only with a loss that takes them. A
+        callable takes an Optuna trial and returns a dict of parameters, which must depend on what
+        the trial suggests alone. Where the space switches ``loss``, the loss parameters that the
         estimator was given are reset. By default :func:`suggest_loss` and ``lr``, from a quarter to
         four times that of the estimator; the first trial then is cross-entropy with its own ``lr``.
     n_trials : int, default=20
@@ -68,14 +72,14 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         ``"postgresql://user@host/database"``. By default the study is kept in memory.
     study_name : str, optional
         "skdice" by default. A study that is there is resumed, if it has the same estimator, base
-        model (by its files, not its name), data, folds and scoring.
+        model (files of a directory, name of a hub id), data, folds and scoring.
     n_jobs : int, optional
-        Processes, each with a trial of its own: on this machine, or on the cluster of joblib's
-        active backend. None means 1, -1 all cores.
+        Trials at a time, each in a process of its own: on this machine, or on the cluster of
+        joblib's active backend. None means 1, -1 all cores.
     pruner : "auto", None or optuna.pruners.BasePruner, default="auto"
-        Gets the mean score so far after each fold. "auto" stops a trial whose mean is below the
-        median of the complete trials after as many folds, once there are 4 of them; None stops
-        none.
+        Gets the mean score so far after each fold. "auto" is Optuna's ``MedianPruner`` after 4
+        complete trials: it stops a trial whose best mean so far is below the median of the others
+        after as many folds. None stops none.
     refit : bool, default=True
         Whether to fit the best parameters on all rows at the end.
     error_score : "raise" or float, default="raise"
@@ -88,7 +92,7 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         For what is suggested; the estimator keeps its own. With an int, a search in one process
         gives the same trials every time.
     verbose : int, default=1
-        A progress bar over trials; 0: none.
+        A progress bar over trials, with the best score and the time that is left; 0: none.
 
     Attributes
     ----------
@@ -121,27 +125,28 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Trials share encoded texts, as inside :func:`reuse_work`.
+    In one process, trials share encoded texts, as inside :func:`reuse_work`.
 
     Several processes, on one machine or many, share a study by the same ``storage`` and
-    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``:
+    ``study_name``; each call of ``fit`` returns when the study has ``n_trials``. The rest is up to
+    Optuna and its storages:
 
-    - A trial that was interrupted, or whose process was killed, does not count, so that another one
+    - A trial that was interrupted, or whose process was killed, does not count, and another one
       takes its place. In a database it fails after three minutes without a sign of life, and is run
-      once more, with the same parameters; in a journal file it stays in state "running".
+      again with the same parameters, up to three times. In a journal file it stays in state
+      "running".
     - If the storage is lost, Optuna's error ends the search; the same call resumes.
-    - A line of a journal file that a killed process left incomplete is dropped, with a warning.
+    - A journal file with a line that was not written to its end, as on a full disk, cannot be read
+      any more. Delete that line, or use a database.
 
     Examples
     --------
     >>> from skdice import DiceTokenTagger
     >>> from skdice.model_selection import DiceSearchCV
-    >>> def space(trial):
-    ...     alpha = trial.suggest_float("alpha", 0.1, 0.9)
-    ...     return {"loss": "tversky", "alpha": alpha, "beta": 1 - alpha}
+    >>> space = {"loss": ["ce", "tversky"], "alpha": [0.3, 0.5, 0.7], "lr": [5e-5, 1e-4]}
     >>> search = DiceSearchCV(DiceTokenTagger(random_state=0), space, cv=3, random_state=0)
     >>> search.fit(sentences, tags).best_params_  # doctest: +SKIP
-    {'loss': 'tversky', 'alpha': 0.31, 'beta': 0.69}
+    {'loss': 'tversky', 'alpha': 0.3, 'lr': 0.0001}
     """
 
     def __init__(
@@ -205,17 +210,30 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
             If this process is one of several that train one model (accelerate launch, torchrun).
         """
         # Optuna is imported only by those who search.
-        from ._storage import quiet_optuna
-        from ._study import run_study, tabulate_study
+        from ._study import Objective, run_study, tabulate_study
 
         self._check_parameters()
         X, y = indexable_rows(X), indexable_rows(y)
-        objective, first = self._make_objective(X, y, sample_weight, groups)
-        self.scorer_ = objective.scorer
+        check_consistent_length(X, y, sample_weight, groups)
+        space, first = make_space(self.space, self.estimator)
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        fit_parameters = {}
+        if sample_weight is not None:
+            fit_parameters[weight_parameter(self.estimator)] = np.asarray(sample_weight)
+        self.scorer_ = check_scoring(self.estimator, self.scoring)
+        objective = Objective(
+            estimator=silenced(self.estimator),
+            X=X,
+            y=y,
+            splits=[(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, y, groups)],
+            scorer=self.scorer_,
+            fit_parameters=fit_parameters,
+            space=space,
+            error_score=self.error_score,
+        )
         self.n_splits_ = len(objective.splits)
-        data = {"X": X, "y": y, "sample_weight": sample_weight, "cv": objective.splits}
-        with quiet_optuna():
-            self.study_ = run_study(self, objective, data, first)
+        made_of = [self.estimator, X, y, sample_weight, objective.splits, self.scoring]
+        self.study_ = run_study(self, objective, first, made_of)
         self.cv_results_ = tabulate_study(self.study_, objective)
         means = self.cv_results_["mean_test_score"]
         self.best_index_ = int(np.nanargmax(means))
@@ -224,33 +242,12 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             start = time.perf_counter()
             self.best_estimator_ = with_parameters(self.estimator, self.best_params_)
-            self.best_estimator_.fit(X, y, **objective.fit_parameters)
+            self.best_estimator_.fit(X, y, **fit_parameters)
             self.refit_time_ = time.perf_counter() - start
+            for name in ("classes_", "n_features_in_", "feature_names_in_"):
+                if hasattr(self.best_estimator_, name):
+                    setattr(self, name, getattr(self.best_estimator_, name))
         return self
-
-    def _make_objective(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> tuple[Objective, dict[str, Any] | None]:
-        """Return what all trials have in common, and what the first one suggests."""
-        from ._trials import Objective
-
-        check_consistent_length(X, y, sample_weight, groups)
-        space, first = (self.space, None) if self.space else default_space(self.estimator)
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        fit_parameters = {}
-        if sample_weight is not None:
-            fit_parameters[weight_parameter(self.estimator)] = np.asarray(sample_weight)
-        objective = Objective(
-            estimator=silenced(self.estimator),
-            X=X,
-            y=y,
-            splits=[(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, y, groups)],
-            scorer=check_scoring(self.estimator, self.scoring),
-            fit_parameters=fit_parameters,
-            space=space,
-            error_score=self.error_score,
-        )
-        return objective, first
 
     def _check_parameters(self) -> None:
         owner = type(self).__name__
@@ -262,11 +259,6 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             allowed = "an estimator with a method 'fit'"
             raise not_allowed(owner, "estimator", allowed, self.estimator, TypeError)
-        if self.space is not None and not callable(self.space):
-            allowed = (
-                "None or a callable that takes an Optuna trial and returns a dict of parameters"
-            )
-            raise not_allowed(owner, "space", allowed, self.space, TypeError)
         check_number(owner, "n_trials", self.n_trials, low=1, integer=True)
         check_number(owner, "timeout", self.timeout, low=0, closed="neither", optional=True)
         check_number(owner, "n_jobs", self.n_jobs, integer=True, optional=True)
@@ -284,76 +276,20 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if not isinstance(self.error_score, int | float | np.number):
             check_option(owner, "error_score", self.error_score, ("raise", "a float"))
 
-    # -- the best estimator -----------------------------------------------------------------------
+    # What the best estimator does, if it can.
+    predict = _of_best("predict")
+    predict_proba = _of_best("predict_proba")
+    decision_function = _of_best("decision_function")
+    predict_spans = _of_best("predict_spans")
+    predict_entities = _of_best("predict_entities")
+    predict_iter = _of_best("predict_iter")
+    exact_match = _of_best("exact_match")
+    transform = _of_best("transform")
 
-    @available_if(_best_estimator_has("predict"))
-    def predict(self, X: Any) -> Any:
-        """Predict with the best estimator."""
-        return self._fitted().predict(X)
-
-    @available_if(_best_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
-        """Return the class probabilities of the best estimator."""
-        return self._fitted().predict_proba(X)
-
-    @available_if(_best_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> Any:
-        """Return the decision scores of the best estimator."""
-        return self._fitted().decision_function(X)
-
-    @available_if(_best_estimator_has("predict_spans"))
-    def predict_spans(self, X: Any, **options: Any) -> Any:
-        """Find entities or answers with the best estimator."""
-        return self._fitted().predict_spans(X, **options)
-
-    @available_if(_best_estimator_has("predict_entities"))
-    def predict_entities(self, texts: Any, splitter: Any = None, threshold: Any = None) -> Any:
-        """Find the entities of raw texts with the best estimator."""
-        return self._fitted().predict_entities(texts, splitter, threshold)
-
-    @available_if(_best_estimator_has("predict_iter"))
-    def predict_iter(self, X: Iterable[Any]) -> Any:
-        """Predict a stream of rows with the best estimator, in flat memory."""
-        return self._fitted().predict_iter(X)
-
-    @available_if(_best_estimator_has("exact_match"))
-    def exact_match(self, X: Any, y: Any) -> float:
-        """Return the share of answers that the best estimator gets exactly right."""
-        return self._fitted().exact_match(X, y)
-
-    @available_if(_best_estimator_has("transform"))
-    def transform(self, X: Any) -> Any:
-        """Transform with the best estimator."""
-        return self._fitted().transform(X)
-
-    @available_if(_best_estimator_has("fit"))
     def score(self, X: Any, y: Any = None) -> float:
         """Score the best estimator by ``scoring``, or by its own ``score``."""
-        return float(self.scorer_(self._fitted(), X, y))
-
-    @property
-    def classes_(self) -> Any:
-        """The classes of the best estimator."""
-        return self._attribute("classes_")
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features of the best estimator."""
-        return self._attribute("n_features_in_")
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """The names of the features of the best estimator."""
-        return self._attribute("feature_names_in_")
-
-    def _attribute(self, name: str) -> Any:
-        if "best_estimator_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no {name!r} before it is refitted.")
-        return getattr(self.best_estimator_, name)
-
-    def _fitted(self) -> Any:
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
+        return float(self.scorer_(self.best_estimator_, X, y))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._inputs import describe
+from .._parameters import not_allowed
 from .._pipeline import final_step, with_parameters
 from ..fitting import open_rates
 from ..losses import loss_parameters
@@ -136,7 +138,73 @@ def _suggest_parameters(
     return parameters
 
 
-def default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
+def make_space(space: Any, estimator: BaseEstimator) -> tuple[Space, dict[str, Any] | None]:
+    """Return a space as a function of the trial, and what the first trial is to suggest, if any.
+
+    None stands for the default space, and a dict has a list of values or a distribution of Optuna
+    for each parameter.
+    """
+    if space is None:
+        return _default_space(estimator)
+    if callable(space):
+        return space, None
+    if not isinstance(space, Mapping) or not space:
+        allowed = (
+            "None, a dict of lists of values or Optuna distributions by parameter, or a callable "
+            "that takes an Optuna trial and returns a dict of parameters"
+        )
+        raise not_allowed("DiceSearchCV", "space", allowed, space, TypeError)
+    # A loss comes first, as it decides which of the others are drawn.
+    names = sorted(space, key=lambda name: str(name).rpartition("__")[2] != "loss")
+    return partial(_draw, {name: _check_values(name, space[name]) for name in names}), None
+
+
+def _check_values(name: Any, values: Any) -> Any:
+    """Return what a dict has for a parameter: a distribution of Optuna, or a list of values."""
+    from optuna.distributions import BaseDistribution
+
+    if isinstance(values, BaseDistribution):
+        return values
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if not isinstance(name, str) or not is_list or not len(values):
+        raise TypeError(
+            f"The 'space' parameter of DiceSearchCV, if it is a dict, must map the name of each "
+            f"parameter to a list of values or a distribution of optuna.distributions. Got "
+            f"{name!r}: {values!r} instead."
+        )
+    return list(values)
+
+
+def _draw(space: Mapping[str, Any], trial: BaseTrial) -> dict[str, Any]:
+    """Draw from a dict, without the parameters that the loss of the trial does not take."""
+    drawn: dict[str, Any] = {}
+    for name, values in space.items():
+        owner, joint, last = name.rpartition("__")
+        loss = drawn.get(f"{owner}{joint}loss")
+        taken = (*loss_parameters(loss), "K") if isinstance(loss, str) else ()
+        if loss is None or last in taken or last not in LOSS_PARAMETERS:
+            drawn[name] = _suggest(trial, name, values)
+    return drawn
+
+
+def _suggest(trial: BaseTrial, name: str, values: Any) -> Any:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    if isinstance(values, FloatDistribution):
+        low, high = values.low, values.high
+        return trial.suggest_float(name, low, high, step=values.step, log=values.log)
+    if isinstance(values, IntDistribution):
+        return trial.suggest_int(name, values.low, values.high, step=values.step, log=values.log)
+    choices = list(getattr(values, "choices", values))
+    if all(value is None or isinstance(value, bool | int | float | str) for value in choices):
+        return trial.suggest_categorical(name, choices)
+    # A study cannot keep objects, such as losses; it keeps their places.
+    return choices[trial.suggest_categorical(name, range(len(choices)))]
+
+
+def _default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
     """Return loss and learning rate as a space, and its first trial: cross-entropy as it is.
 
     They are those of the last step of a pipeline; a ValueError says that it has none.
@@ -159,19 +227,16 @@ def default_space(estimator: BaseEstimator) -> tuple[Space, dict[str, Any]]:
         lr, head_lr = open_rates(encoder, has_adapters=known["peft_config"] is not None)
         # A number for lr would be that of the head, too.
         head = head_lr / lr if known["head_lr"] is None else None
-    space = partial(_suggest_loss_and_lr, losses=losses, prefix=prefix, lr=float(lr), head=head)
-    return space, {f"{prefix}loss": "ce", f"{prefix}lr": float(lr)}
+    lr = float(lr)
 
+    def space(trial: BaseTrial) -> dict[str, Any]:
+        drawn = trial.suggest_float(f"{prefix}lr", lr / _LR_REACH, lr * _LR_REACH, log=True)
+        rates = {f"{prefix}lr": drawn}
+        if head is not None:
+            rates[f"{prefix}head_lr"] = head * drawn
+        return suggest_loss(trial, losses, prefix=prefix) | rates
 
-def _suggest_loss_and_lr(
-    trial: BaseTrial, losses: Sequence[str], prefix: str, lr: float, head: float | None
-) -> dict[str, Any]:
-    """Suggest a loss and a learning rate; ``head`` times it is that of the head."""
-    drawn = trial.suggest_float(f"{prefix}lr", lr / _LR_REACH, lr * _LR_REACH, log=True)
-    rates = {f"{prefix}lr": drawn}
-    if head is not None:
-        rates[f"{prefix}head_lr"] = head * drawn
-    return suggest_loss(trial, losses, prefix=prefix) | rates
+    return space, {f"{prefix}loss": "ce", f"{prefix}lr": lr}
 
 
 def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) -> dict[str, Any]:
@@ -185,10 +250,19 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) ->
         raise TypeError(
             f"The 'space' of DiceSearchCV must return a dict of parameters. Got {drawn!r} instead."
         )
-    known = estimator.get_params()
+    known, parameters = estimator.get_params(), dict(drawn)
+    for name, loss in drawn.items():
+        resets = switch_loss({}, name.removesuffix("loss"))
+        is_ours = resets.keys() <= known.keys()
+        if name.rpartition("__")[2] != "loss" or not is_ours:
+            continue
+        if isinstance(loss, str):
+            loss_parameters(loss)  # An unknown name is refused before anything is fitted.
+        if loss != known[name]:
+            parameters = resets | parameters
     parameters = {
         name: value
-        for name, value in {**_resets(drawn, known), **drawn}.items()
+        for name, value in parameters.items()
         if value is not None
         or name.rpartition("__")[2] not in LOSS_PARAMETERS
         or known.get(name, 0) is not None
@@ -201,19 +275,3 @@ def draw_parameters(space: Space, trial: BaseTrial, estimator: BaseEstimator) ->
             f"be set to: {error}"
         ) from error
     return parameters
-
-
-def _resets(drawn: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, None]:
-    """Return None for what the estimator was given for a loss that the space switches."""
-    resets: dict[str, None] = {}
-    for name, loss in drawn.items():
-        if name != "loss" and not name.endswith("__loss"):
-            continue
-        new = switch_loss({}, name.removesuffix("loss"))
-        if not new.keys() <= known.keys():
-            continue  # The loss of another kind of estimator.
-        if isinstance(loss, str):
-            loss_parameters(loss)  # An unknown name is refused before anything is fitted.
-        if loss != known[name]:
-            resets |= new
-    return resets

@@ -1,266 +1,309 @@
-"""A study: opened, checked, run in this process or in several, and its table."""
+"""A study: opened, run trial by trial, and tabulated as scikit-learn does."""
 
+import math
+import numbers
 import os
-import sys
+import socket
+import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import zip_longest
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from traceback import format_exception_only
 from typing import Any
 
 import numpy as np
 import optuna
 from joblib import effective_n_jobs
-from optuna.exceptions import ExperimentalWarning
-from optuna.pruners import BasePruner, NopPruner
+from optuna.exceptions import ExperimentalWarning, TrialPruned
+from optuna.pruners import BasePruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
-from optuna.storages import InMemoryStorage
+from optuna.storages import (
+    BaseStorage,
+    InMemoryStorage,
+    JournalStorage,
+    RDBStorage,
+    RetryHeartbeatStaleTrialCallback,
+)
+from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._digest import base_model_digests, digest, relevant_parameters
+from .._digest import digest
 from .._parameters import not_allowed
+from .._pipeline import with_parameters
 from .._random_state import make_rng
 from ..text import active_reuse, reuse_work
-from ._storage import only_search, open_storage, quiet_optuna, try_again
-from ._trials import ERROR, FOLDS, Objective, make_cv_results
+from ._space import Space, draw_parameters
 
-_POLL_SECONDS = 0.5
 # Complete trials before the first one is stopped.
 _N_COMPLETE = 4
-_FINGERPRINT = "fingerprint"
+# A process gives a database a sign of life this often; without one for so long its trial is lost.
+_HEARTBEAT_SECONDS, _STALE_SECONDS = 60, 180
+# A lost trial is run again so often: its parameters may be what kills the processes.
+_MOST_RETRIES = 3
+# Seconds that a process waits for others which write to the same SQLite file.
+_SQLITE_SECONDS = 120
+# Attributes of a study and of its trials.
+_MADE_OF, _FOLDS, _ERROR, _PARAMETERS = "made_of", "folds", "error", "parameters"
 _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
-def open_study(storage: Any, name: str, pruner: BasePruner, seed: int) -> Study:
-    """Open a study, or create it; raise a ValueError if it minimises."""
-    study = optuna.create_study(
-        storage=open_storage(storage),
-        study_name=name,
-        direction="maximize",
-        sampler=_NumberedSampler(seed),
-        pruner=pruner,
-        load_if_exists=True,
-    )
-    if study.directions != [StudyDirection.MAXIMIZE]:
+@dataclass(frozen=True)
+class Objective:
+    """What Optuna maximises: the mean score of a cross-validation.
+
+    `splits` are pairs of row indices (train, test); `fit_parameters`, with a value for each row,
+    go to ``fit``.
+    """
+
+    estimator: BaseEstimator
+    X: Any
+    y: Any
+    splits: Sequence[tuple[np.ndarray, np.ndarray]]
+    scorer: Callable[..., Any]
+    fit_parameters: Mapping[str, Any]
+    space: Space
+    error_score: Any
+
+    def __call__(self, trial: Trial) -> float:
+        """Run the folds, report each, and return the mean score; NaN lets a trial fail."""
+        trial.set_user_attr("worker", {"host": socket.gethostname(), "pid": os.getpid()})
+        parameters = draw_parameters(self.space, trial, self.estimator)
+        trial.set_user_attr(_PARAMETERS, digest(parameters))
+        folds: dict[str, list[float]] = {"score": [], "fit_time": [], "score_time": []}
+        for step, (train, test) in enumerate(self.splits):
+            error = self._evaluate(parameters, train, test, folds)
+            trial.set_user_attr(_FOLDS, folds)
+            if error is not None:
+                text = "".join(format_exception_only(error)).strip()
+                trial.set_user_attr(_ERROR, trial.user_attrs.get(_ERROR, text))
+                if self.error_score == "raise":
+                    shown = ", ".join(
+                        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}"
+                        for name, value in parameters.items()
+                    )
+                    error.add_note(f"In trial {trial.number}, with the parameters {shown}.")
+                    raise error
+            mean = float(np.mean(folds["score"]))
+            if math.isnan(mean):
+                break
+            trial.report(mean, step)
+            if step + 1 < len(self.splits) and trial.should_prune():
+                raise TrialPruned
+        return mean
+
+    def _evaluate(
+        self,
+        parameters: Mapping[str, Any],
+        train: np.ndarray,
+        test: np.ndarray,
+        folds: dict[str, list[float]],
+    ) -> Exception | None:
+        """Add the score and the times of a fold, and return the error that it ended with."""
+        failed, score = None, math.nan
+        start = fitted = time.perf_counter()
+        try:
+            estimator = with_parameters(self.estimator, parameters)
+            options = {
+                name: _safe_indexing(value, train) for name, value in self.fit_parameters.items()
+            }
+            estimator.fit(_safe_indexing(self.X, train), _safe_indexing(self.y, train), **options)
+            fitted = time.perf_counter()
+            X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
+            score = self.scorer(estimator, X, y)
+            if not isinstance(score, numbers.Real) or math.isnan(score):
+                raise ValueError(f"The scoring must give a number, and not NaN. Got {score!r}.")
+        except Exception as error:
+            failed = error
+            fitted = time.perf_counter() if fitted == start else fitted
+            score = math.nan if self.error_score == "raise" else self.error_score
+        folds["score"].append(float(score))
+        folds["fit_time"].append(fitted - start)
+        folds["score_time"].append(time.perf_counter() - fitted)
+        return failed
+
+    def parameters_of(self, trial: FrozenTrial) -> dict[str, Any]:
+        """Return what a finished trial had set; raise a ValueError if the space gives others."""
+        problem = "it gives other parameters than when the trial ran"
+        try:
+            fixed = FixedTrial(trial.params, trial.number)
+            parameters = draw_parameters(self.space, fixed, self.estimator)
+            if digest(parameters) == trial.user_attrs.get(_PARAMETERS):
+                return parameters
+        except (TypeError, ValueError) as error:
+            problem = str(error).rstrip(".")
         raise ValueError(
-            f"The study {name!r} does not maximise one score, so it is no study of DiceSearchCV. "
-            f"Give another study_name."
+            f"The space of DiceSearchCV does not fit trial {trial.number} of the study: {problem}. "
+            f"It must depend on what the trial suggests alone; another space needs another "
+            f"study_name."
         )
-    return study
 
 
 def run_study(
-    search: Any, objective: Objective, data: Mapping[str, Any], first: dict[str, Any] | None
+    search: Any, objective: Objective, first: dict[str, Any] | None, made_of: Any
 ) -> Study:
     """Run the trials that the study of a DiceSearchCV lacks, and return it.
 
-    Besides the estimator and the scoring, `data` decides what a trial scores. The first trial of a
-    new study suggests what `first` says. A ValueError says that processes cannot share the storage,
-    or that the study belongs to another search.
+    The first trial of a new study suggests what `first` says; `made_of` is what a trial's score
+    depends on. A ValueError says that processes cannot share the storage, or that the study belongs
+    to another search.
     """
-    seed = make_rng(search.random_state, type(search).__name__).getrandbits(32)
-    name = "skdice" if search.study_name is None else search.study_name
-    open_at = partial(open_study, name=name, pruner=_make_pruner(search.pruner), seed=seed)
     storage, n_trials, n_jobs = search.storage, search.n_trials, effective_n_jobs(search.n_jobs)
-    fingerprint = {}
-    if storage is not None:  # A study in memory is no other search's.
-        fingerprint = search_fingerprint(search.estimator, **data, scoring=search.scoring)
     if n_jobs > 1 and isinstance(storage, InMemoryStorage):
         raise ValueError(
             f"n_jobs={n_jobs} needs a storage that processes can share, such as a journal file or "
             f"storage=None; got one in memory."
         )
     with ExitStack() as stack:
-        if storage is None:
-            storage = InMemoryStorage()
-            if n_jobs > 1:
-                own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
-                storage = os.path.join(stack.enter_context(own), "study.journal")
-        is_alone = stack.enter_context(only_search(storage))
-        study = open_at(storage)
-        _check_fingerprint(study, fingerprint)
-        _queue_first(study, first, is_alone)
-        trials = counted_trials(study)
+        stack.enter_context(_quiet())
+        if storage is None and n_jobs > 1:
+            own = TemporaryDirectory(prefix="skdice-", ignore_cleanup_errors=True)
+            storage = os.path.join(stack.enter_context(own), "study.journal")
+        study = optuna.create_study(
+            storage=_open_storage(storage),
+            study_name="skdice" if search.study_name is None else search.study_name,
+            direction="maximize",
+            sampler=_NumberedSampler(make_rng(search.random_state, "DiceSearchCV").getrandbits(32)),
+            pruner=_make_pruner(search.pruner),
+            load_if_exists=True,
+        )
+        if search.storage is not None:  # A study in memory is no other search's.
+            _check_owner(study, digest(made_of))
+        if first and not study.get_trials(deepcopy=False):
+            study.enqueue_trial(first)
+        trials = _counted(study)
         for trial in trials:
             if trial.state in _SCORED:
                 objective.parameters_of(trial)
-        n_jobs = max(min(n_jobs, n_trials - len(trials)), 1)
-        if search.verbose:
-            stack.enter_context(_progress(study, n_trials, len(objective.splits), n_jobs))
-        # A task is a worker, not a trial, so that each process gets the rows once.
-        work = delayed(_run_trials)(open_at, storage, objective, n_trials, search.timeout)
-        Parallel(n_jobs=n_jobs)(work for _ in range(n_jobs))
-        return _to_memory(study, storage) if search.storage is None and n_jobs > 1 else study
+        stack.enter_context(_shared_texts())
+        n_left = max(n_trials - len(trials), 0)
+        _run_trials(study, objective, n_left, min(n_jobs, n_left) or 1, search)
+        return _to_memory(study) if search.storage is None and n_jobs > 1 else study
 
 
-def _queue_first(study: Study, first: dict[str, Any] | None, is_alone: bool) -> None:
-    """Queue what is to be tried before anything else: first what was begun and not finished.
+def _run_trials(study: Study, objective: Objective, n_left: int, n_jobs: int, search: Any) -> None:
+    """Run trials until the study has enough of them or time is over, and show how it goes."""
+    from tqdm.auto import tqdm
 
-    Another search may be running a trial that is not finished, unless this one is alone.
-    """
-    trials = study.get_trials()
-    if first and not trials:
-        study.enqueue_trial(first)
-    for trial in trials:
-        was_interrupted = trial.state == TrialState.FAIL and ERROR not in trial.user_attrs
-        if was_interrupted or (is_alone and trial.state == TrialState.RUNNING):
-            try_again(study, trial)
+    end = math.inf if search.timeout is None else time.monotonic() + search.timeout
 
+    def tasks() -> Iterator[Any]:
+        for _ in range(n_left):
+            # Other searches may run trials of the same study.
+            if len(_counted(study)) >= search.n_trials or time.monotonic() >= end:
+                return
+            yield delayed(_run_trial)(study, objective)
 
-def _run_trials(
-    open_at: Callable[[Any], Study],
-    storage: Any,
-    objective: Objective,
-    n_trials: int,
-    timeout: float | None,
-) -> None:
-    """Run trials until the study has enough of them."""
-
-    # Optuna's MaxTrialsCallback would count the trials of killed processes.
-    def stop_when_enough(study: Study, _: Any) -> None:
-        if len(counted_trials(study)) >= n_trials:
-            study.stop()
-
-    with quiet_optuna(), nullcontext() if active_reuse() else reuse_work():
-        study = open_at(storage)
-        if len(counted_trials(study)) < n_trials:
-            study.optimize(objective, timeout=timeout, callbacks=[stop_when_enough])
+    layout = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+    bar = tqdm(total=search.n_trials, desc="search", bar_format=layout, disable=not search.verbose)
+    parallel = Parallel(
+        n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
+    )
+    with bar:
+        bar.update(search.n_trials - n_left)
+        for _ in parallel(tasks()):
+            trials = _counted(study)
+            bar.set_postfix(_progress(trials, search.n_trials, n_jobs), refresh=False)
+            bar.update(len(trials) - bar.n)
 
 
-def counted_trials(study: Study) -> list[FrozenTrial]:
+def _run_trial(study: Study, objective: Objective) -> None:
+    with _quiet(), _shared_texts():
+        study.optimize(objective, n_trials=1)
+
+
+def _progress(trials: Sequence[FrozenTrial], n_trials: int, n_jobs: int) -> dict[str, str]:
+    """Return the best score and the time left, as far as trials without an error tell."""
+    values = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
+    shown = {"best": f"{max(values):.4f}"} if values else {}
+    folds = [trial.user_attrs[_FOLDS] for trial in trials if _ERROR not in trial.user_attrs]
+    if folds:
+        seconds = sum(sum(each["fit_time"] + each["score_time"]) for each in folds) / len(folds)
+        left = seconds * max(n_trials - len(trials), 0) / n_jobs
+        shown["left"] = f"about {timedelta(seconds=math.ceil(left))}"
+    return shown
+
+
+def _counted(study: Study) -> list[FrozenTrial]:
     """Return the trials that were not interrupted: complete, pruned, or failed by an error."""
     return [
         trial
         for trial in study.get_trials(deepcopy=False)
-        if trial.state in _SCORED or (trial.state == TrialState.FAIL and ERROR in trial.user_attrs)
+        if trial.state in _SCORED or (trial.state == TrialState.FAIL and _ERROR in trial.user_attrs)
     ]
 
 
-def search_fingerprint(estimator: BaseEstimator, **data: Any) -> dict[str, str]:
-    """Return a digest of each part that decides what a trial scores."""
-    kind = type(estimator)
-    parts = {"the estimator's class": f"{kind.__module__}.{kind.__qualname__}"}
-    for name, value in relevant_parameters(estimator).items():
-        parts[f"the estimator's {name!r}"] = digest(value)
-    models = base_model_digests(estimator.get_params())
-    if models and all(models.values()):
-        parts["the files of the base model"] = digest(models)
-    return parts | {name: digest(value) for name, value in data.items()}
-
-
-def _check_fingerprint(study: Study, fingerprint: Mapping[str, str]) -> None:
-    """Keep the fingerprint in a new study; raise a ValueError if that of an old one differs.
-
-    What only one of them has, as the files of a base model new to the machine, is added.
-    """
-    known = study.user_attrs.get(_FINGERPRINT, {})
-    if not known and study.get_trials(deepcopy=False):
-        raise ValueError(
-            f"The study {study.study_name!r} has trials that are not of DiceSearchCV. Give another "
-            f"study_name."
-        )
-    if not fingerprint.keys() <= known.keys():
-        study.set_user_attr(_FINGERPRINT, {**fingerprint, **known})
-        # Another process may have written at the same moment; one of the two prevails.
-        known = study.user_attrs[_FINGERPRINT]
-    different = [part for part, value in fingerprint.items() if known[part] != value]
-    if different:
-        raise ValueError(
-            f"The study {study.study_name!r} belongs to another search, which differs in "
-            f"{', '.join(different)}. Give another study_name or storage."
-        )
+def _shared_texts() -> AbstractContextManager[None]:
+    return nullcontext() if active_reuse() else reuse_work()
 
 
 @contextmanager
-def _progress(study: Study, n_trials: int, n_splits: int, n_jobs: int) -> Iterator[None]:
-    """Show a bar over the trials of a study, those of other processes too, and what they cost."""
-    from tqdm.auto import tqdm
-
-    stop, n_fits = Event(), (n_trials - len(counted_trials(study))) * n_splits
-    with tqdm(total=n_trials, desc="search", unit="trial") as bar:
-
-        def show() -> None:
-            nonlocal n_fits
-            trials = counted_trials(study)
-            folds = [t.user_attrs[FOLDS] for t in study.get_trials(False) if FOLDS in t.user_attrs]
-            if folds and n_fits > 0:
-                seconds = folds[-1]["fit_time"][0] + folds[-1]["score_time"][0]
-                bar.write(_describe_cost(n_fits, seconds, n_jobs), file=sys.stderr)
-                n_fits = 0
-            scores = [trial.values[0] for trial in trials if trial.state == TrialState.COMPLETE]
-            if scores:
-                bar.set_postfix(best=f"{max(scores):.4f}", refresh=False)
-            bar.update(len(trials) - bar.n)
-
-        def poll() -> None:
-            while not stop.wait(_POLL_SECONDS):
-                show()
-
-        thread = Thread(target=poll, daemon=True)
-        thread.start()
-        try:
+def _quiet() -> Iterator[None]:
+    """Hold back Optuna's messages below errors; a search itself reports the trials that failed."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(before, optuna.logging.ERROR))
+    try:
+        with warnings.catch_warnings(action="ignore", category=ExperimentalWarning):
             yield
-        finally:
-            stop.set()
-            thread.join()
-            show()
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
-def _describe_cost(n_fits: int, seconds: float, n_jobs: int) -> str:
-    """Say how long fits will take in all, from the seconds of one."""
-    total = n_fits * seconds / n_jobs
-    at_once = f", {n_jobs} at a time" if n_jobs > 1 else ""
-    return f"{n_fits} fits of about {_time(seconds)} each{at_once}: about {_time(total)} in all"
-
-
-def _time(seconds: float) -> str:
-    unit, size = next((u for u in (("h", 3600), ("min", 60)) if seconds >= 2 * u[1]), ("s", 1))
-    return f"{seconds / size:.1f} {unit}"
-
-
-def _to_memory(study: Study, storage: str) -> Study:
-    """Return a copy of a study that needs no file."""
-    name, memory = study.study_name, InMemoryStorage()
-    optuna.copy_study(from_study_name=name, from_storage=open_storage(storage), to_storage=memory)
-    return optuna.load_study(
-        study_name=name, storage=memory, sampler=study.sampler, pruner=study.pruner
+def _open_storage(storage: Any) -> BaseStorage:
+    """Return an Optuna storage: None in memory, a path a journal file, a URL a database."""
+    if storage is None:
+        return InMemoryStorage()
+    if isinstance(storage, BaseStorage):
+        return storage
+    if isinstance(storage, str) and "://" in storage:
+        is_sqlite = storage.startswith("sqlite")
+        return RDBStorage(
+            storage,
+            engine_kwargs={"connect_args": {"timeout": _SQLITE_SECONDS}} if is_sqlite else None,
+            heartbeat_interval=_HEARTBEAT_SECONDS,
+            grace_period=_STALE_SECONDS,
+            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(_MOST_RETRIES),
+        )
+    if isinstance(storage, str | os.PathLike) and os.fspath(storage):
+        return JournalStorage(JournalFileBackend(os.path.abspath(os.fspath(storage))))
+    allowed = (
+        "None, the path of a journal file (str or PathLike), the URL of a database or an "
+        "Optuna storage"
     )
+    raise not_allowed("DiceSearchCV", "storage", allowed, storage, TypeError)
 
 
-def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
-    """Return ``cv_results_``; a failed fold is a FitFailedWarning, no score at all a ValueError."""
-    counted = counted_trials(study)
-    n_splits = len(objective.splits)
-    failed = [trial for trial in counted if trial.user_attrs[FOLDS]["n_failed"]]
-    first = f" The first error: {failed[0].user_attrs[ERROR]}" if failed else ""
-    trials = [trial for trial in counted if trial.state in _SCORED]
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if all(trial.user_attrs[FOLDS]["n_failed"] == n_splits for trial in complete):
+def _check_owner(study: Study, made_of: str) -> None:
+    """Raise a ValueError if the study is not of a search like this one; note whose a new one is."""
+    if _MADE_OF not in study.user_attrs and not study.get_trials(deepcopy=False):
+        study.set_user_attr(_MADE_OF, made_of)
+    is_same = study.user_attrs.get(_MADE_OF) == made_of
+    if not is_same or study.directions != [StudyDirection.MAXIMIZE]:
         raise ValueError(
-            f"No trial was completed, so there are no best parameters: of {len(counted)} trials, "
-            f"{len(failed)} failed and {len(trials) - len(complete)} were pruned.{first}"
+            f"The study {study.study_name!r} belongs to another search: its estimator, base model, "
+            f"rows, weights, folds or scoring are others. Give another study_name or storage."
         )
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(counted)} trials had a fold that failed, whose score is "
-            f"error_score={objective.error_score!r}.{first}",
-            FitFailedWarning,
-            stacklevel=3,
-        )
-    results = make_cv_results(
-        [objective.parameters_of(trial) for trial in trials],
-        [trial.user_attrs[FOLDS] for trial in trials],
-        n_splits,
+
+
+def _to_memory(study: Study) -> Study:
+    """Return a copy of a study that needs no file."""
+    copy = optuna.create_study(
+        study_name=study.study_name,
+        direction="maximize",
+        sampler=study.sampler,
+        pruner=study.pruner,
     )
-    results["trial_number"] = np.array([trial.number for trial in trials])
-    results["state"] = np.array([trial.state.name for trial in trials], dtype=object)
-    return results
+    copy.add_trials(study.get_trials(deepcopy=False))
+    return copy
 
 
 class _NumberedSampler(TPESampler):
@@ -278,26 +321,8 @@ class _NumberedSampler(TPESampler):
         self._begin(int(entropy.generate_state(1)[0]))
 
     def _begin(self, seed: int) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
-            # Groups: each loss has parameters of its own. Liar: not what another process runs.
-            super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
-
-
-class _MeanPruner(BasePruner):
-    """Compares the mean score so far with the median of the complete trials at the same fold.
-
-    Optuna's ``MedianPruner`` takes the best value that a trial has reported: that suits losses
-    along epochs, but here one easy fold at the start would keep every trial.
-    """
-
-    def prune(self, study: Study, trial: FrozenTrial) -> bool:
-        fold = trial.last_step
-        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if fold is None or len(complete) < _N_COMPLETE:
-            return False
-        others = [other.intermediate_values[fold] for other in complete]
-        return trial.intermediate_values[fold] < float(np.median(others))
+        # Groups: each loss has parameters of its own. Liar: not what another process runs.
+        super().__init__(seed=seed, multivariate=True, group=True, constant_liar=True)
 
 
 def _make_pruner(pruner: Any) -> BasePruner:
@@ -307,5 +332,73 @@ def _make_pruner(pruner: Any) -> BasePruner:
     if pruner is None:
         return NopPruner()
     if isinstance(pruner, str) and pruner == "auto":
-        return _MeanPruner()
+        return MedianPruner(n_startup_trials=_N_COMPLETE)
     raise not_allowed("DiceSearchCV", "pruner", "'auto', None or a pruner of Optuna", pruner)
+
+
+def tabulate_study(study: Study, objective: Objective) -> dict[str, Any]:
+    """Return ``cv_results_``; a failed fold is a FitFailedWarning, no score at all a ValueError.
+
+    Folds not run are NaN, and so are mean and standard deviation of a trial without all of its
+    folds, which has the last rank: the mean of those that it ran would mislead.
+    """
+    counted, n_splits = _counted(study), len(objective.splits)
+    _warn_of_errors(counted, objective.error_score)
+    trials = [trial for trial in counted if trial.state in _SCORED]
+    parameters = [objective.parameters_of(trial) for trial in trials]
+
+    def table(name: str) -> np.ndarray:
+        rows = (trial.user_attrs[_FOLDS][name] for trial in trials)
+        return np.array(list(zip_longest(*rows, fillvalue=np.nan)), dtype=np.float64).T
+
+    results: dict[str, Any] = {}
+    for name in ("fit_time", "score_time"):
+        times = table(name)
+        results[f"mean_{name}"] = np.nanmean(times, axis=1)
+        results[f"std_{name}"] = np.nanstd(times, axis=1)
+    for name in dict.fromkeys(name for each in parameters for name in each):
+        results[f"param_{name}"] = _parameter_column(parameters, name)
+    results["params"] = parameters
+    scores = table("score")
+    for split in range(n_splits):
+        results[f"split{split}_test_score"] = scores[:, split]
+    results["mean_test_score"] = mean = scores.mean(axis=1)
+    results["std_test_score"] = scores.std(axis=1)
+    comparable = np.where(np.isnan(mean), -np.inf, mean)
+    results["rank_test_score"] = rankdata(-comparable, method="min").astype(np.int32)
+    results["trial_number"] = np.array([trial.number for trial in trials])
+    results["state"] = np.array([trial.state.name for trial in trials], dtype=object)
+    return results
+
+
+def _warn_of_errors(trials: Sequence[FrozenTrial], error_score: Any) -> None:
+    failed = [trial for trial in trials if _ERROR in trial.user_attrs]
+    first = f" The first error: {failed[0].user_attrs[_ERROR]}" if failed else ""
+    n_pruned = sum(trial.state == TrialState.PRUNED for trial in trials)
+    # Of these no fold has a score of its own.
+    without = [t for t in failed if {*t.user_attrs[_FOLDS]["score"]} == {error_score}]
+    lost = {trial.number for trial in trials if trial.state != TrialState.COMPLETE}
+    if len(trials) == len(lost | {trial.number for trial in without}):
+        raise ValueError(
+            f"No trial was completed, so there are no best parameters: of {len(trials)} trials, "
+            f"{len(failed)} failed and {n_pruned} were pruned.{first}"
+        )
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(trials)} trials had a fold that failed, whose score is "
+            f"error_score={error_score!r}.{first}",
+            FitFailedWarning,
+            stacklevel=4,
+        )
+
+
+def _parameter_column(parameters: Sequence[Mapping[str, Any]], name: str) -> np.ma.MaskedArray:
+    """Return the values of a parameter, masked where a candidate does not have it."""
+    given = [each[name] for each in parameters if name in each]
+    are_numbers = all(isinstance(value, int | float | np.number | np.bool_) for value in given)
+    dtype = np.array(given).dtype if are_numbers else object
+    column = np.ma.MaskedArray(np.empty(len(parameters), dtype=dtype), mask=True)
+    for row, each in enumerate(parameters):
+        if name in each:
+            column[row] = each[name]
+    return column

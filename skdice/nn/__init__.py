@@ -14,6 +14,8 @@ from ._adapters import (
 from ._batching import Batch, Batcher, Draw, StepSampler, to_device
 from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
 from ._chain import TagChain
+from ._guard import NotFiniteError
+from ._learning import NotLearningError
 from ._loading import Encoder, describe_encoder, size_of_network
 from ._modules import (
     HEAD,
@@ -27,7 +29,6 @@ from ._modules import (
     TokenModule,
 )
 from ._net import TextNet
-from ._probe import padding_is_masked, probe_dataset
 from ._progress import FitProgress
 from ._runtime import (
     PRECISIONS,
@@ -44,4 +45,4 @@ from ._runtime import (
     seed_generators,
     seeded,
 )
-from ._train import NotFiniteError, NotLearningError, train
+from ._train import train

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,6 +10,9 @@ from torch import Tensor
 
 from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
+
+if TYPE_CHECKING:
+    from ._chain import TagChain
 
 Batch = dict[str, Tensor]
 
@@ -167,6 +170,10 @@ class StepSampler:
     loss over the step does not depend on how the step is cut. The texts of each group of a draw are
     spread evenly over the steps.
 
+    The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
+    these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them. A ``weight``
+    of shape (n_items,) or (n_items, n_parts) multiplies that of the items.
+
     With several processes a step is as many times as large. All draw the same steps (so ``rng``,
     drawn from once per epoch, is in the same state in all), and each makes batches of the windows
     that are its own.
@@ -181,8 +188,14 @@ class StepSampler:
         *,
         windows_per_text: int = 1,
         draw: Draw | None = None,
+        chain: "TagChain | None" = None,
+        shift: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
     ) -> None:
         step_size *= ranks.count
+        self.chain = chain
+        self.shift = shift
+        self._weight = None if weight is None else torch.from_numpy(weight)
         self.batcher = batcher
         self.step_size = step_size
         self.rng = rng
@@ -221,9 +234,19 @@ class StepSampler:
             windows = self.batcher.longest_first(self._windows.take(texts).values)
             own = self.ranks.own(windows)
             if len(own):
-                yield [self.batcher.collate(part) for part in self.batcher.cut(own)]
+                step = [self.batcher.collate(part) for part in self.batcher.cut(own)]
             else:  # This process has a gradient to add as well, of zeros.
-                yield [_without_items(self.batcher.collate(windows[:1]))]
+                step = [_without_items(self.batcher.collate(windows[:1]))]
+            yield [self._prepared(batch) for batch in step]
+
+    def _prepared(self, batch: Batch) -> Batch:
+        if self._weight is not None:
+            weight = self._weight[batch["item"]]
+            if "weight" in batch:
+                given = batch["weight"]
+                weight = weight * (given if weight.ndim == 1 else given[:, None])
+            batch = batch | {"weight": weight}
+        return batch if self.chain is None else self.chain.with_geometry(batch)
 
     @property
     def _has_long_texts(self) -> bool:

@@ -3,14 +3,12 @@
 import functools
 import inspect
 import json
-import os
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from .._pretrained import loading
-from ._adapters import ADAPTER_CONFIG
 
 # Families that have no table of token types, and ask whether those of two pieces are the same.
 _COMPARE_TYPES = ("xlnet", "funnel")
@@ -154,12 +152,6 @@ def _load_config(model: str, config_file: str | None = None) -> Any:
     """Return the configuration of a model, or the one that a file has in its place."""
     from transformers import AutoConfig
 
-    if config_file is None and os.path.exists(os.path.join(model, ADAPTER_CONFIG)):
-        raise ValueError(
-            f"The directory {model!r} has adapters of another model, not a model. Save the "
-            f"estimator with save_pretrained(directory, merged=True) to go on from it, or with "
-            f"peft merge_and_unload()."
-        )
     with loading(model):
         return AutoConfig.from_pretrained(config_file or model)
 

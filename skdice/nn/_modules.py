@@ -8,12 +8,11 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from .._digest import weights_digest
 from ..text import Frame
-from ._adapters import add_adapters, merge_adapters, saved_config, saved_name
+from ._adapters import add_adapters
 from ._batching import Batch
+from ._freezing import freeze
 from ._loading import load_transformer, replace_token_types, takes_token_types
-from ._probe import freeze
 from ._speedups import is_fused
 
 # The weights beside the encoder, where transformers has no class for them.
@@ -23,6 +22,8 @@ HEAD = "head.safetensors"
 _UNTOLD = 0.3
 # What the names of the weights of the transformer of a module start with.
 TRANSFORMER = "transformer."
+# Families whose scores of a text change if it is padded (ConvBERT convolves the padding, too).
+_READ_PADDING = ("convbert", "fnet", "funnel", "nystromformer", "yoso")
 # What a pair classifier reads besides the pair, each text alone.
 _TEXTS, _OF_TEXT = ("first", "second"), ("ids", "mask", "types")
 _PREPARED = tuple(f"{text}_{what}" for text in _TEXTS for what in _OF_TEXT)
@@ -49,6 +50,7 @@ class TextModule(nn.Module):
     """
 
     auto_class: str  # Of transformers.
+    base_digest = ""
 
     def __init__(
         self,
@@ -75,14 +77,16 @@ class TextModule(nn.Module):
             self._new_in_encoder += replace_token_types(self.transformer, n_token_types)
         self.takes_types = takes_token_types(self.transformer)
         self.has_new_head = True  # Of those that transformers does not have.
-        self.base_digest = ""  # Of the weights that the adapters are for.
-        self._base_names: frozenset[str] = frozenset()
+        # In a tuple, as it is no other part: a model of peft around the transformer.
+        self._adapted: tuple[Any, ...] = ()
         if peft_config is not None:
-            self._add_adapters(peft_config)
+            head = self.head_parameters()
+            self._adapted = (add_adapters(self.transformer, peft_config, head),)
+            self._new_in_encoder = self._names_of(head)
         self._add_head(model)
         self._frozen: list[nn.Module] = []
         if n_frozen_layers is not None:
-            self._frozen = freeze(self, n_frozen_layers)
+            self._frozen = freeze(self.transformer, n_frozen_layers, self.head_parameters())
 
     def prepare(self, batch: Batch) -> Batch:
         """Return a batch on the CPU with all that :meth:`forward` would otherwise wait for."""
@@ -134,6 +138,11 @@ class TextModule(nn.Module):
         """Number of logits of an item."""
         return self._n_classes
 
+    @property
+    def masks_padding(self) -> bool:
+        """Whether texts of several lengths may share a batch."""
+        return self.transformer.config.model_type not in _READ_PADDING
+
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
         return torch.stack(logits).mean(0)
@@ -143,44 +152,21 @@ class TextModule(nn.Module):
         whole = copy.deepcopy(self)
         for module in (whole, *whole.members):
             assert isinstance(module, TextModule)
-            if module.base_digest:
-                merge_adapters(module.transformer)
-                module.base_digest, module._base_names = "", frozenset()
+            module.merge_adapters()
         return whole
 
-    def _add_adapters(self, peft_config: Any) -> None:
-        """Put adapters into the encoder, and leave its frozen weights out of the state."""
-        head = self.head_parameters()
-        named = self.transformer.state_dict(keep_vars=True)
-        base = {name: weight for name, weight in named.items() if weight not in head}
-        self.base_digest = weights_digest(base.items())
-        add_adapters(self.transformer, peft_config, head)
-        if weights_digest(base.items()) != self.base_digest:
-            raise ValueError(
-                "The 'peft_config' parameter must leave the weights of the base model as they are, "
-                "so that its adapters can be saved without them: take another init_lora_weights."
-            )
-        self._new_in_encoder = [
-            name for name, weight in self.transformer.named_parameters() if weight in head
-        ]
-        frozen = {weight for weight in base.values() if not weight.requires_grad}
-        self._base_names = frozenset(
-            name for name, weight in self.state_dict(keep_vars=True).items() if weight in frozen
-        )
-        self.register_state_dict_post_hook(_leave_out_base)
-        self.register_load_state_dict_post_hook(_do_not_miss_base)
+    def merge_adapters(self) -> None:
+        """Add the adapters to the weights of the transformer, and take them out."""
+        for adapted in self._adapted:
+            head = self.head_parameters()
+            self.transformer = adapted.merge_and_unload()
+            vars(self.transformer).pop("peft_config", None)
+            self._new_in_encoder = self._names_of(head)
+        self._adapted = ()
 
-    def saved_names(self) -> dict[str, str]:
-        """Return how peft's files name the weights of the transformer that were trained."""
-        return {
-            name: saved_name(name.removeprefix(TRANSFORMER))
-            for name in self.state_dict()
-            if name.startswith(TRANSFORMER)
-        }
-
-    def adapter_config(self, model: str) -> dict[str, Any]:
-        """Return what a file of peft says of the adapters; their base model goes by this name."""
-        return saved_config(self.transformer, self.head_parameters(), model)
+    def _names_of(self, head: set[nn.Parameter]) -> list[str]:
+        named = self.transformer.named_parameters()
+        return [name for name, weight in named if weight in head]
 
     def _add_head(self, model: str) -> None:
         """Make a head, where transformers has none."""
@@ -408,18 +394,3 @@ class QueryModule(TextModule):
         # The product is divided by the root of their size, which grows as well.
         sides = (torch.cat(side, dim=-1) / len(logits) ** 0.25 for side in zip(*vectors))
         return torch.cat([scores, *sides], dim=-1)
-
-
-def _leave_out_base(module: TextModule, state: dict[str, Any], prefix: str, _metadata: Any) -> None:
-    """Take the frozen weights of the base model out of a state."""
-    for name in module._base_names:
-        state.pop(prefix + name, None)
-
-
-def _do_not_miss_base(module: TextModule, keys: Any) -> None:
-    """Have a state without the frozen weights of the base model be complete."""
-    known = set(module._base_names)
-    for i, member in enumerate(module.members):
-        assert isinstance(member, TextModule)
-        known |= {f"members.{i}.{name}" for name in member._base_names}
-    keys.missing_keys[:] = [name for name in keys.missing_keys if name not in known]

@@ -58,12 +58,12 @@ class FitProgress(Callback):
         self.description = description
         self.metric = metric
 
-    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+    def on_train_begin(self, net: Any, X: Any = None, **kwargs: Any) -> None:
         # Epochs that an earlier process trained count as done.
-        n_done = net.n_steps_ // net.max_epochs * len(net.history)
-        self.lines_ = Lines(self.description, net.n_steps_, n_done)
+        n_steps, n_done = len(X) * net.max_epochs, len(X) * len(net.rows_of_run)
+        self.lines_ = Lines(self.description, n_steps, n_done)
         self.bar_ = tqdm(
-            total=net.n_steps_,
+            total=n_steps,
             initial=n_done,
             desc=self.description,
             unit="step",

@@ -1,115 +1,103 @@
-"""How far a training run has come, and all it needs to go on from there."""
+"""All that a training run needs to go on from where it was, kept after every epoch.
+
+How far it has come, the history says.
+"""
 
 import json
-import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from skorch.callbacks import Callback, EarlyStopping
 from skorch.history import History
-from torch import Tensor
 
 from ._runtime import generator_states, set_generator_states
 
-# The parts of a run that have a state.
-_PARTS = ("optimizer", "scheduler", "scaler", "memory")
 # Made of tensors, numbers, str, lists and dicts.
 State = dict[str, Any]
-
-_KINDS = {
-    "epoch": int,
-    "best_epoch": int,
-    "best_score": float,
-    "is_stopped": bool,
-}
+# The parts of a net in training that have a state.
+_PARTS = ("optimizer_", "scaler_", "memory_")
 
 
-@dataclass
-class Progress:
-    """How far a training run has come, and which of its weights are the best.
+class Checkpoint(Protocol):
+    """Where the state of a fit is kept."""
 
-    With ``patience``, so many epochs without improvement end it. Of the epochs, ``epoch`` is the
-    last one that was finished, and ``best_epoch`` that of the weights that are kept (0 if there is
-    none). ``best_weights`` are kept while later ones may turn out to be worse; ``is_stopped`` says
-    that a callback asked to end the run.
-    """
+    directory: str
 
-    max_epochs: int = 0
-    patience: int | None = None
-    epoch: int = 0
-    best_epoch: int = 0
-    best_score: float = -math.inf
-    best_weights: dict[str, Tensor] | None = None
-    is_stopped: bool = False
+    def save(self, state: State) -> None:
+        """Replace it."""
 
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no epoch to come."""
-        n_worse = self.epoch - self.best_epoch
-        has_waited = self.patience is not None and n_worse >= self.patience
-        # One that is stopped before its first step makes that one.
-        return (self.is_stopped and self.epoch > 0) or self.epoch >= self.max_epochs or has_waited
-
-    def end_epoch(self, score: float | None, module: torch.nn.Module) -> None:
-        """Count an epoch with its validation score."""
-        self.epoch += 1
-        if self.patience is None or score is None:
-            self.best_epoch = self.epoch
-        elif score > self.best_score or self.best_weights is None:
-            self.best_epoch, self.best_score = self.epoch, score
-            self.best_weights = {
-                name: tensor.detach().clone() for name, tensor in module.state_dict().items()
-            }
-
-    def keep_best(self, module: torch.nn.Module) -> None:
-        """Put the best weights back, if later ones were not kept."""
-        if self.best_weights is not None:
-            module.load_state_dict(self.best_weights)
-            self.best_weights = None
+    def damaged(self, error: Exception) -> ValueError:
+        """Return the error for a state that is of another fit, or of none."""
 
 
-def state_of(run: Any) -> State:
-    """Return the state of a training run between two epochs; at its end, what it came to."""
-    net, progress = run.net, run.net.progress_
-    state: State = {
-        "progress": {name: getattr(progress, name) for name in (*_KINDS, "best_weights")},
-        "history": json.dumps(list(net.history), default=float),
-        "weights": net.module_.state_dict(),
-    }
-    state["progress"]["best_score"] = float(progress.best_score)
-    if not progress.is_over:
-        state |= {name: getattr(run, name).state_dict() for name in _PARTS}
-        state["rng"] = json.dumps(run.sampler.rng.bit_generator.state)
-        # Of all processes.
-        state["torch_rng"] = [run.ranks.stack(part) for part in generator_states(net.device)]
-    return state
+class LoadState(Callback):
+    """Goes on from a state; an error of the checkpoint if it is of another run."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, state: State, scoring: Any, stopping: EarlyStopping | None
+    ) -> None:
+        self.checkpoint, self.state = checkpoint, state
+        self.scoring, self.stopping = scoring, stopping
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        try:
+            self._restore(net, self.state)
+        except Exception as error:  # Each part has errors of its own.
+            raise self.checkpoint.damaged(error) from error
+        if self.scoring is not None:
+            self.scoring.on_train_begin(net, X=X, y=y)  # It finds the best score in the history.
+
+    def _restore(self, net: Any, state: State) -> None:
+        history = json.loads(state["history"])
+        if [row["epoch"] for row in history] != [*range(1, len(history) + 1)] or not history:
+            raise ValueError("the history has no row for each epoch")
+        net.history_ = History(history)
+        if self.stopping is not None:
+            best = state["stopping"].pop("best_model_weights_")
+            if best is not None and best.keys() != net.module_.state_dict().keys():
+                raise ValueError("the best weights are those of another network")
+            vars(self.stopping).update(state["stopping"], best_model_weights_=best)
+        net.module_.load_state_dict(state["weights"])
+        net.is_stopped_ = state["is_over"]
+        if not state["is_over"]:
+            for name in _PARTS:
+                getattr(net, name).load_state_dict(state[name])
+            net.sampler_.rng.bit_generator.state = json.loads(state["rng"])
+            own = [part[net.ranks_.index].clone() for part in state["torch_rng"]]
+            set_generator_states(net.device, own)
 
 
-def restore_state(run: Any, state: State) -> None:
-    """Set what :func:`state_of` returned; an error of some kind if it is of another run."""
-    net, progress = run.net, run.net.progress_
-    _restore_progress(progress, state["progress"])
-    history = json.loads(state["history"])
-    if [row["epoch"] for row in history] != list(range(1, progress.epoch + 1)):
-        raise ValueError(f"the history has no row for each of {progress.epoch} epochs")
-    net.history_ = History(history)
-    names = net.module_.state_dict().keys()
-    if progress.best_weights is not None and progress.best_weights.keys() != names:
-        raise ValueError("the best weights are those of another network")
-    net.module_.load_state_dict(state["weights"])
-    if not progress.is_over:
-        for name in _PARTS:
-            getattr(run, name).load_state_dict(state[name])
-        run.sampler.rng.bit_generator.state = json.loads(state["rng"])
-        own = [part[run.ranks.index].clone() for part in state["torch_rng"]]
-        set_generator_states(net.device, own)
+class SaveState(Callback):
+    """Keeps the state after every epoch, when the processes have agreed whether it is the last."""
 
+    def __init__(self, checkpoint: Checkpoint | None, stopping: EarlyStopping | None) -> None:
+        self.checkpoint, self.stopping = checkpoint, stopping
 
-def _restore_progress(progress: Progress, saved: dict[str, Any]) -> None:
-    for name, kind in _KINDS.items():
-        if type(saved[name]) is not kind:
-            raise TypeError(f"{name} is {saved[name]!r}, no {kind.__name__}")
-        setattr(progress, name, saved[name])
-    progress.best_weights = saved["best_weights"]
-    if not 1 <= progress.best_epoch <= progress.epoch <= progress.max_epochs:
-        raise ValueError(f"epoch {progress.best_epoch} is the best of {progress.epoch}")
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        stops = torch.tensor(net.is_stopped_, dtype=torch.long)
+        net.is_stopped_ = bool(net.ranks_.sum(stops))
+        if self.checkpoint is not None:
+            state = self._state_of(net)
+            if net.ranks_.is_first:
+                self.checkpoint.save(state)
+
+    def _state_of(self, net: Any) -> State:
+        is_over = net.is_stopped_ or len(net.history) >= net.max_epochs
+        state: State = {
+            "history": json.dumps(list(net.history), default=float),
+            "is_over": is_over,
+            "weights": net.module_.state_dict(),
+        }
+        if self.stopping is not None:
+            names = ("misses_", "dynamic_threshold_", "best_epoch_", "best_model_weights_")
+            state["stopping"] = {name: getattr(self.stopping, name) for name in names}
+            state["stopping"]["dynamic_threshold_"] = float(self.stopping.dynamic_threshold_)
+            if is_over:  # The best ones are those that stay.
+                state["weights"] = state["stopping"]["best_model_weights_"]
+                state["stopping"]["best_model_weights_"] = None
+        if not is_over:
+            state |= {name: getattr(net, name).state_dict() for name in _PARTS}
+            state["rng"] = json.dumps(net.sampler_.rng.bit_generator.state)
+            # Of all processes.
+            state["torch_rng"] = [net.ranks_.stack(part) for part in generator_states(net.device)]
+        return state

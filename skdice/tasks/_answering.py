@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._inputs import check_rows, list_rows
+from .._inputs import check_rows, count_of, list_rows
 from .._parameters import check_number
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
 from ..metrics import RowCounts, count_rows, read_answers, score_rows
@@ -129,8 +129,8 @@ class Answering(Task):
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
             warnings.warn(
-                f"The answers of {len(encoded.uncovered)} questions are longer than what "
-                f"neighbouring windows share and lie in no window as a whole, so they are not "
+                f"The answers of {count_of(len(encoded.uncovered), 'question')} are longer than "
+                f"what neighbouring windows share and lie in no window as a whole, so they are not "
                 f"learned; a larger stride or max_length helps: {uncovered}.",
                 stacklevel=4,
             )

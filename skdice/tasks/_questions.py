@@ -13,6 +13,7 @@ from .._inputs import (
     check_rows,
     check_y,
     column_names,
+    count_of,
     describe,
     describe_with_length,
     is_pair,
@@ -21,7 +22,7 @@ from .._inputs import (
     list_rows,
 )
 from ..metrics import read_answers
-from ..text import Span
+from ..text import Span, find_word
 from ._rows import take
 
 _FIELDS = ("question", "context")
@@ -98,12 +99,16 @@ class GoldAnswers:
 def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswers:
     """Find the answers, which are SQuAD dicts, str or lists of str, in their contexts.
 
-    Where the context has another text at an ``answer_start``, "repair" takes the nearest place that
-    has it, "raise" raises, and "skip" leaves the answer out.
+    An answer without an ``answer_start`` is learned where it first stands as words of its context,
+    or inside of others if it does so only there. Where the context has another text at an
+    ``answer_start``, "repair" takes the nearest such place, "raise" raises, and "skip" leaves the
+    answer out.
     """
     rows = check_y(y, len(contexts), "answers (SQuAD dicts or str)")
     first: list[Span | None] = []
     kept, misaligned, n_left_out = [], [], 0
+    repeated: dict[int, int] = {}
+    inside_words: list[int] = []
     for i, (row, context) in enumerate(zip(rows, contexts)):
         answers = _read_gold(row, i)
         found = [_find(answer, context, i, on_misaligned) for answer in answers]
@@ -114,6 +119,13 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
                 f"The answer of row {i} must be in its context; {shown} is nowhere in it. "
                 f"on_misaligned='skip' leaves it out."
             )
+        learned = next((a for a, span in zip(answers, found) if span is not None), None)
+        if learned is not None and learned.start is None:
+            places, are_words = find_word(learned.text, context)
+            if not are_words:
+                inside_words.append(i)
+            elif len(places) > 1:
+                repeated[i] = len(places)
         first.append(spans[0] if spans else None)
         if spans or not answers:
             kept.append(i)
@@ -123,19 +135,33 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
                 n_left_out += span is None
     if misaligned:
         warnings.warn(
-            f"{len(misaligned)} answers do not lie at their answer_start: "
-            f"{len(misaligned) - n_left_out} were moved to the nearest place that has their "
-            f"text, {n_left_out} were left out, {len(rows) - len(kept)} questions without "
+            f"{count_of(len(misaligned), 'answer')} not at the answer_start: "
+            f"{len(misaligned) - n_left_out} moved to the nearest place that has their text, "
+            f"{n_left_out} left out, {count_of(len(rows) - len(kept), 'question')} without "
             f"another answer with them (on_misaligned={on_misaligned!r}). They are in "
             f"{list_rows(list(dict.fromkeys(misaligned)))}.",
             stacklevel=4,
         )
-    return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), len(misaligned))
+    for answered, what in (
+        (
+            [*repeated],
+            f"several places ({sum(repeated.values())} in all) in the context, "
+            "the first is learned",
+        ),
+        (inside_words, "inside of other words of the context only, and learned there"),
+    ):
+        if answered:
+            warnings.warn(
+                f"{count_of(len(answered), 'answer')} without an answer_start: {what}. An "
+                f"answer_start says which place is meant ({list_rows(answered)}).",
+                stacklevel=4,
+            )
+    n_misaligned = len(misaligned) + len(inside_words)
+    return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), n_misaligned)
 
 
 def _find(answer: "_Answer", context: str, i: int, on_misaligned: str) -> Span | None:
     text, start = answer
-    place: int | None = start
     if not answer.is_at_start(context):
         if on_misaligned == "raise":
             raise ValueError(
@@ -144,11 +170,14 @@ def _find(answer: "_Answer", context: str, i: int, on_misaligned: str) -> Span |
                 f"there. on_misaligned='repair' takes the nearest place that has it, 'skip' "
                 f"leaves it out."
             )
-        place = None if on_misaligned == "skip" else _nearest(text, start or 0, context)
-    elif start is None:
-        place = context.find(text)
-        place = place if place >= 0 else None
-    return None if place is None else (place, place + len(text))
+        if on_misaligned == "skip":
+            return None
+    elif start is not None:
+        return start, start + len(text)
+    places, _ = find_word(text, context)
+    # Of equally near places, and without a start, the first one.
+    nearest = min(places, key=lambda place: abs(place - (start or 0)), default=None)
+    return None if nearest is None else (nearest, nearest + len(text))
 
 
 class _Answer(NamedTuple):
@@ -177,14 +206,6 @@ def _read_gold(row: Any, i: int) -> list[_Answer]:
         if not isinstance(start, numbers.Integral) or isinstance(start, bool):
             raise ValueError(f"Each answer_start of {where} must be an int; got {describe(start)}.")
     return [_Answer(text, int(start)) for text, start in zip(texts, starts) if text]
-
-
-def _nearest(text: str, start: int, context: str) -> int | None:
-    """Return where the text occurs nearest to a place; of two the earlier one."""
-    after = context.find(text, max(start, 0))
-    before = context.rfind(text, 0, max(start, 0) + len(text))
-    places = [place for place in (before, after) if place >= 0]
-    return min(places, key=lambda place: abs(place - start), default=None)
 
 
 def _shorten(text: str, most: int = 60) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import as_python, check_rows, check_sample_weight, describe, indexable_rows
+from .._inputs import check_rows, check_sample_weight, describe, indexable_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def read_fit_rows(
         return X, y, sample_weight, groups, validation
     n_rows = _num_samples(X)
     try:
-        valid = np.asarray(as_python(validation))
+        valid = np.asarray(indexable_rows(validation))
     except ValueError:  # Rows of different lengths.
         valid = np.empty(0, dtype=object)
     if valid.shape == (n_rows,) and valid.dtype == bool:

@@ -24,6 +24,7 @@ from ._splitting import (
     check_spaced,
     checked_split,
     find_splitter,
+    find_word,
     often_cut,
 )
 from ._tags import allowed_transitions, are_chunk_tags, infer_scheme, spelled_roles, write_tags

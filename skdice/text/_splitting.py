@@ -86,6 +86,27 @@ def checked_split(splitter: Splitter, text: str, row: int) -> list[tuple[int, in
     return [(int(start), int(end)) for start, end in spans]
 
 
+def find_word(text: str, context: str) -> tuple[list[int], bool]:
+    """Return where a text occurs in a context as words of it, else wherever it occurs.
+
+    The bool says which. Between two letters or digits there is no border of a word, except where a
+    script without spaces has one of them.
+    """
+    anywhere = [match.start() for match in re.finditer(f"(?={re.escape(text)})", context)]
+    as_words = [
+        start
+        for start in anywhere
+        if _is_border(context, start) and _is_border(context, start + len(text))
+    ]
+    return as_words or anywhere, bool(as_words)
+
+
+def _is_border(text: str, place: int) -> bool:
+    around = text[max(place - 1, 0) : place + 1]
+    is_inside = len(around) == 2 and all(unicodedata.category(char)[0] in "LMN" for char in around)
+    return not 0 < place < len(text) or not is_inside or bool(_UNSPACED.search(around))
+
+
 def are_characters(sentences: Sequence[Sequence[str]]) -> bool:
     """Whether the words of sentences are single characters, nearly all of them."""
     n_words = n_single = 0

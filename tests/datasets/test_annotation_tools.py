@@ -10,14 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdice.datasets import (
-    read_brat,
     read_doccano,
     read_label_studio,
-    read_spacy_json,
-    write_brat,
     write_doccano,
     write_label_studio,
-    write_spacy_json,
 )
 from skdice.text import Entity
 
@@ -39,8 +35,6 @@ NESTED = [[(0, 4, "PER"), (0, 12, "S"), (2, 6, "ODD")], [], [], [], []]
 TOOLS = {
     "label_studio": (read_label_studio, write_label_studio, "tasks.json.gz"),
     "doccano": (read_doccano, write_doccano, "all.jsonl.xz"),
-    "spacy": (read_spacy_json, write_spacy_json, "docs.jsonl"),
-    "brat": (read_brat, write_brat, "new"),
 }
 TEXT = "Anna met Bo.\nBo smiles."
 
@@ -61,20 +55,6 @@ def task(*annotations, data=None, **fields):
     return {"id": 7, "data": data or {"text": TEXT}, "annotations": annotations} | fields
 
 
-def entity(start=0, end=4, label="PER", **fields):
-    return {"start": start, "end": end, "label": label} | fields
-
-
-def document(*entities, text=TEXT, **fields):
-    return {"text": text, "ents": list(entities)} | fields
-
-
-def record(data, output, annotation_id=1, **fields):
-    """Make a row of JSON-MIN, in the order of Label Studio's own converter."""
-    end = {"annotator": 1, "annotation_id": annotation_id, "updated_at": "2024", "lead_time": 1.5}
-    return data | {"id": 5} | output | end | fields
-
-
 def read_warned(reader, path, **parameters):
     """Return X, y and what the only warning says was left out, in the name of its caller."""
     with pytest.warns(UserWarning, match="left out") as caught:
@@ -84,7 +64,7 @@ def read_warned(reader, path, **parameters):
 
 
 @st.composite
-def annotated_texts(draw, overlap=True):
+def annotated_texts(draw):
     """Draw texts of any characters that UTF-8 has, and spans of them."""
     text = st.text(st.characters(codec="utf-8"), max_size=20)
     odd = st.sampled_from(
@@ -95,12 +75,7 @@ def annotated_texts(draw, overlap=True):
     for row in X:
         edges = st.lists(st.integers(0, len(row)), min_size=2, max_size=2, unique=True).map(sorted)
         pairs = draw(st.lists(edges, max_size=4)) if row else []
-        spans = sorted((a, b, draw(st.sampled_from(["PER", "é😀"]))) for a, b in pairs)
-        if not overlap:
-            spans = [
-                span for i, span in enumerate(spans) if all(b <= span[0] for _, b, _ in spans[:i])
-            ]
-        y.append(spans)
+        y.append(sorted((a, b, draw(st.sampled_from(["PER", "é😀"]))) for a, b in pairs))
     return X, y
 
 
@@ -109,10 +84,6 @@ class TestRoundTrips:
     @pytest.mark.parametrize("spans", [SPANS, NESTED])
     def test_texts(self, tmp_path, tool, spans):
         read, write, name = TOOLS[tool]
-        if tool == "spacy" and spans is NESTED:
-            with pytest.raises(ValueError, match=r"row 0 has \(0, 4, 'PER'\) and \(0, 12, 'S'\)"):
-                write(tmp_path / name, TEXTS, spans)
-            return
         write(tmp_path / name, TEXTS, spans)
         assert read(tmp_path / name) == (TEXTS, spans)
 
@@ -121,7 +92,7 @@ class TestRoundTrips:
     @given(data=st.data())
     def test_any_text(self, tmp_path_factory, tool, data):
         read, write, name = TOOLS[tool]
-        rows = data.draw(annotated_texts(overlap=tool != "spacy"))
+        rows = data.draw(annotated_texts())
         path = tmp_path_factory.mktemp("any") / name
         write(path, *rows)
         assert read(path) == rows
@@ -160,7 +131,6 @@ class TestSpans:
                 {"text": "a b", "entities": [{"label": "A", "start_offset": 0, "end_offset": 1}]},
                 "a",
             ),
-            (read_spacy_json, document(entity(9, 11), entity(), tokens=[{"id": 0}]), "Anna Bo"),
             (read_label_studio, task([]), ""),
             (read_label_studio, task([region(9, 11, "Bo"), region()]), "Anna Bo"),
             (read_label_studio, task([region(labels=["B", "A"])]), "Anna Anna"),
@@ -173,18 +143,7 @@ class TestSpans:
             # What the browser shows: a line end is a backslash and an n, white space is merged.
             (read_label_studio, task([region(9, 15, "Bo.\\nBo")]), "Bo.\nBo"),
             (read_label_studio, task([region(9, 15, "Bo. Bo ")]), "Bo.\nBo"),
-            # Label Studio counts characters, in versions of 2021 and before UTF-16 code units:
-            # https://github.com/HumanSignal/label-studio/issues/1347
             (read_label_studio, task([region(1, 3, "is")], data={"text": "💩is"}), "is"),
-            (read_label_studio, task([region(2, 4, "is")], data={"text": "💩is"}), "is"),
-            # Those of an annotation are of one kind: the first would fit as characters, too.
-            (
-                read_label_studio,
-                task([region(3, 4, "a"), region(6, 7, "b")], data={"text": "😀aaa b"}),
-                "a b",
-            ),
-            (read_label_studio, record({"text": TEXT}, {"label": [region()["value"]]}), "Anna"),
-            (read_label_studio, {"label": [region()["value"]], "text": TEXT}, "Anna"),
         ],
     )
     def test_json(self, write, reader, content, expected):
@@ -224,42 +183,6 @@ class TestSpans:
         assert (X, y) == ([TEXT], [[(0, 4, "PER")]])
         assert left_out == "annotations besides the one read of their task: 1 (row 0)"
 
-    @pytest.mark.parametrize(
-        "annotations, expected",
-        [
-            ("", []),
-            ("T1\tPER 0 4\tAnna\r\n\r\n", [(0, 4, "PER")]),
-            ("T1\tPER 0 4", [(0, 4, "PER")]),
-            ("T9\tLOC 9 11\tBo\nT1\tPER 0 4\tAnna\n", [(0, 4, "PER"), (9, 11, "LOC")]),
-            ("T1\tA-b_c 9 15\tBo. Bo\n", [(9, 15, "A-b_c")]),
-            ("T1\tX 9 12;13 15\tBo. Bo\n", [(9, 15, "X")]),
-            ("T1\tX 0 4;5 8;9 11\tAnna met Bo\n", [(0, 11, "X")]),
-        ],
-    )
-    def test_brat(self, write, annotations, expected):
-        write(TEXT, "a.txt")
-        assert read_brat(write(annotations, "a.ann")) == ([TEXT], [expected])
-
-    # Characters, UTF-16 code units; to brat a byte order mark is a character.
-    @pytest.mark.parametrize(
-        "text, line, expected",
-        [
-            ("😀Bo met", "T1\tX 3 7\t met", (3, 7, "X")),
-            ("😀Bo met", "T1\tX 4 8\t met", (3, 7, "X")),
-            ("\ufeffBo", "T1\tX 1 3\tBo", (1, 3, "X")),
-        ],
-    )
-    def test_brat_offsets(self, write, text, line, expected):
-        write(text, "a.txt")
-        assert read_brat(write(line, "a.ann")) == ([text], [[expected]])
-
-    def test_brat_folders_in_order(self, write, tmp_path):
-        for folder in ("b", "a"):
-            (tmp_path / folder).mkdir()
-            write(folder, f"{folder}/x.txt")
-            write("T1\tPER 0 1", f"{folder}/x.ann")
-        assert read_brat(tmp_path)[0] == ["a", "b"]
-
 
 class TestLabelStudioLabels:
     @pytest.mark.parametrize("results", [[choices("a", "b")], [choices("a"), choices("b")]])
@@ -287,22 +210,6 @@ class TestLabelStudioLabels:
             read_label_studio(path, task="pairs")
         path = write([task([choices("1")], data={"n": 1, "b": "B", "a": "A"})])
         assert read_label_studio(path, task="pairs")[0] == [("B", "A")]
-
-    @pytest.mark.parametrize(
-        "value, multilabel, expected",
-        [
-            ("pos", False, ["pos"]),
-            ({"choices": ["a", "b"]}, True, [["a", "b"]]),
-            ([{"choices": ["a"]}, {"choices": ["b"]}], True, [["a", "b"]]),
-        ],
-    )
-    def test_json_min(self, write, value, multilabel, expected):
-        path = write([record({"text": TEXT, "title": "x"}, {"mood": value})])
-        X, y = read_label_studio(path, task="labels", multilabel=multilabel)
-        assert (X, list(y)) == ([TEXT], expected)
-        path = write([{"one": "A", "two": "B", "same": "1"}])
-        X, y = read_label_studio(path, task="pairs", from_name="same")
-        assert (X, y.tolist()) == ([("A", "B")], [1])
 
 
 CANCELLED = {"result": [region()], "was_cancelled": True}
@@ -334,31 +241,11 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
         ),
         (
             read_label_studio,
-            [{"id": 1, "data": {"text": TEXT}, "completions": [{"result": []}, CANCELLED]}],
-            {},
-            1,
-            "cancelled annotations: 1 (row 0)",
-        ),
-        (
-            read_label_studio,
             [task([choices("pos"), OF_REGION, region()]), task([])],
             {"task": "labels"},
             1,
             "choices for a region: 1 (row 0); results of type 'labels': 1 (row 0); tasks without a "
             "label: 1 (row 1)",
-        ),
-        (
-            read_label_studio,
-            [
-                record({"text": TEXT}, {"label": []}, updated_at="2023"),
-                record({"text": TEXT}, {"label": [region()["value"]], "note": "hm"}),
-                record({"text": "b"}, {}, None, id=6),
-                record({"text": "c"}, {}, id=7),
-            ],
-            {},
-            2,
-            "annotations besides the one read of their task: 1 (row 0); results of type 'choices': "
-            "1 (row 0); tasks without an annotation: 1 (row 2)",
         ),
         (
             read_doccano,
@@ -380,14 +267,6 @@ OF_REGION = choices("neg", value={"start": 0, "end": 4, "choices": ["neg"]})
             1,
             "texts without a label: 1 (row 0); texts without annotations: 1 (row 2)",
         ),
-        (
-            read_spacy_json,
-            [document(cats={"pos": 1.0}), {"text": "x"}, *[document(spans={"sc": [entity()]})] * 2],
-            {},
-            3,
-            "categories: 1 (row 0); documents without entities set: 1 (row 1); spans of the group "
-            "'sc': 2 (rows 2, 3)",
-        ),
     ],
 )
 def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows, expected):
@@ -396,31 +275,16 @@ def test_what_is_left_out_is_counted(write, reader, content, parameters, n_rows,
     assert left_out == expected
 
 
-def test_what_brat_has_besides_is_counted(write, tmp_path):
-    rest = ["T4\tX 0 4;9 11\tAnna Bo", "R1\tK Arg1:T1 Arg2:T2", "*\tEquiv T1 T2", "E1\tMeet:T3"]
-    rest += ["A1\tNegation E1", "M1\tNegation E1", "N1\tReference T1 W:Q1\tA", "#1\tNote T1\tx"]
-    write("\n".join(["T1\tPER 0 4\tAnna", *rest]), "1.ann")
-    write(TEXT, "1.txt")
-    write("No annotations.", "README.txt")
-    X, y, left_out = read_warned(read_brat, tmp_path)
-    assert (X, y) == ([TEXT], [[(0, 4, "PER")]])
-    assert left_out == (
-        "texts without an .ann file: 1; discontinuous entities: 1 (row 0); relations: 1 (row 0); "
-        "equivalences: 1 (row 0); events: 1 (row 0); attributes: 2 (row 0); normalizations: 1 "
-        "(row 0); notes: 1 (row 0)"
-    )
-
-
 GOOD = {
     read_label_studio: task([]),
     read_doccano: {"text": "a", "label": []},
-    read_spacy_json: document(),
 }
 NESTED_LIST = json.loads("[" * 900 + "]" * 900)
 # For each reader a row, after a good one, and what is said of it.
 BAD_ROWS = {
     read_label_studio: [
         ({"id": 9, "data": []}, r"'data': an object .* Got \[\]"),
+        ({"id": 9, "text": TEXT, "label": []}, "'data' is missing"),
         (task([region()], data={"a": "x"}), "the data: 'text' is missing"),
         (task(annotations=None), "'annotations': a list"),
         (task({}), "annotation 0: 'result' is missing"),
@@ -439,13 +303,6 @@ BAD_ROWS = {
         ({"text": "😀a", "label": [[1, 3, "X"]]}, "UTF-16 .* edge of a character .* may count ch"),
         ({"text": "😀a", "label": [[3, 2, "X"]]}, "0 <= start < end <= 2"),
         ({"text": "a", "entities": [{"start_offset": 0}]}, "entity 0: 'end_offset' is missing"),
-    ],
-    read_spacy_json: [
-        ({"ents": []}, "'text' is missing"),
-        (document(entity(), {"start": 1}), "entity 1: 'end' is missing"),
-        (document(entity(start=True)), "'start': an integer is expected. Got true"),
-        (document(entity(-1, 4)), "Got start -1 and end 4"),
-        (document(entity(0, 7), text="😀😀😀"), "<= 3, the length of its text"),
     ],
 }
 
@@ -481,39 +338,12 @@ def test_labels_that_cannot_be_read(write, reader, row, parameters, message):
         reader(write([row]), **{"task": "labels", **parameters})
 
 
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        *(
-            (line, "expected an ID, a TAB")
-            for line in (
-                "T1 PER 0 4 Anna",
-                "T1\tPER 0\tAnna",
-                "T1\tPER -1 4\tAnna",
-                "T1\tPER 0 4;\tAnna",
-                "X1\tPER 0 4\tAnna",
-                f"T1\tPER 0 {'9' * 5000}\t",
-            )
-        ),
-        ("T1\tPER 0 99\tAnna", "0 <= start < end <= 23, .* Got start 0 and end 99"),
-        ("T1\tPER 0 4\tBo", "the text from 0 to 4 is 'Anna', but the file says 'Bo'"),
-        ("T1\tX 0 4;9 99\tAnna Bo", "0 <= start < end <= 23, .* Got start 9 and end 99"),
-    ],
-)
-def test_bad_lines_of_brat(write, line, message):
-    write(TEXT, "a.txt")
-    with pytest.raises(ValueError, match=r"a\.ann, line 2: .*" + message):
-        read_brat(write(f"T1\tPER 0 4\tAnna\n{line}\n", "a.ann"))
-
-
 OTHERS = [None, True, 0, 2.5, -3, 10**30, "", "x", [], [1], ["x"], {}, {"a": []}, [[]], [{}]]
 VALUE = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"], "choices": ["pos"]}
 RESULTS = [{"from_name": "a", "type": kind, "value": VALUE} for kind in ("labels", "choices")]
 WHOLE = {
     "label_studio": task({"result": RESULTS, "updated_at": "1"}, [], data={"text": "Anna 😀."}),
-    "json_min": record({"text": "Anna 😀."}, {"a": [VALUE]}),
     "doccano": {"text": "Anna 😀.", "entities": [[0, 4, "PER"]], "relations": [{}], "cats": ["a"]},
-    "spacy": document(entity(), text="Anna 😀.", spans={"a": []}, cats={"b": 1}),
 }
 
 
@@ -527,17 +357,15 @@ def list_places(value):
 @pytest.mark.parametrize(
     "name, kind",
     [
-        *((name, kind) for name in ("label_studio", "json_min") for kind in ("entities", "labels")),
-        ("label_studio", "pairs"),
+        *(("label_studio", kind) for kind in ("entities", "labels", "pairs")),
         ("doccano", "entities"),
         ("doccano", "labels"),
-        ("spacy", None),
     ],
 )
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name, kind, data):
-    reader = TOOLS["label_studio" if name == "json_min" else name][0]
+    reader = TOOLS[name][0]
     broken = copy.deepcopy(WHOLE[name])
     *above, last = data.draw(st.sampled_from(list(list_places(broken))))
     node = broken
@@ -549,7 +377,7 @@ def test_a_wrong_value_is_read_or_an_error_names_the_row(tmp_path_factory, name,
     message = f"{path}: row 0"
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
-            reader(path, **({} if kind is None else {"task": kind}))
+            reader(path, task=kind)
         except ValueError as error:
             message = str(error)
     assert message.startswith(str(path))
@@ -580,10 +408,6 @@ class TestWriters:
                     ([[None]], "row 0 of y has None"),
                 )
             ),
-            *(
-                (write_brat, ["a", "b"], [[], [(0, 1, label)]], {}, "white space; row 1 of y")
-                for label in ("A B", "A\u00a0B", " A")
-            ),
             (write_doccano, ["a"], [[]], {"task": "spans"}, "'task' parameter"),
             (write_label_studio, ["ab"], [[(0, 2, "X", 0.5), (0, 1, "X")]], {}, "row 0 has one w"),
             (write_label_studio, [("a", "\ud83d")], [1], {"task": "pairs"}, "row 0 of X has half"),
@@ -611,36 +435,6 @@ class TestWriters:
         for span in (Entity(0, 4, "PER", 0.5), {"start": 0, "end": 4, "label": "PER", "score": 1}):
             write_doccano(path, ["Anna"], [[span]])
         assert path.read_text(encoding="utf-8") == '{"text": "Anna", "label": [[0, 4, "PER"]]}\n'
-
-    def test_brat(self, tmp_path):
-        write_brat(tmp_path, ["Anna\r\nBo\u2028x"], [[Entity(0, 6, "PER", 0.5), (0, 10, "ALL")]])
-        lines = b"T1\tPER 0 6\tAnna  \nT2\tALL 0 10\tAnna  Bo x\n"
-        assert (tmp_path / "0.ann").read_bytes() == lines
-        with pytest.raises(FileExistsError, match="is not empty"):
-            write_brat(tmp_path, ["b"], [[]])
-        texts = [f"text {i}" for i in range(11)]
-        write_brat(tmp_path / "more", texts, [[]] * 11)
-        assert read_brat(tmp_path / "more")[0] == texts
-
-    @pytest.mark.parametrize(
-        "text, spans, tokens",
-        [
-            ("", [], []),
-            ("Anna smiles.", [], ["Anna", "smiles."]),
-            ("in Oslo.", [(3, 7, "LOC")], ["in", "Oslo", "."]),
-            ("a  b", [], ["a", " ", "b"]),
-            (" a\n", [], [" ", "a", "\n"]),
-            ("a \n b ", [], ["a", "\n ", "b"]),
-            ("  ", [], ["  "]),
-            ("😀x", [(0, 1, "E")], ["😀", "x"]),
-        ],
-    )
-    def test_tokens_of_spacy(self, tmp_path, text, spans, tokens):
-        path = tmp_path / "docs.jsonl"
-        write_spacy_json(path, [text], [spans])
-        found = json.loads(path.read_text(encoding="utf-8"))["tokens"]
-        assert [text[token["start"] : token["end"]] for token in found] == tokens
-        assert [token["id"] for token in found] == list(range(len(tokens)))
 
     def test_predictions_for_label_studio(self, tmp_path):
         path = tmp_path / "tasks.json"

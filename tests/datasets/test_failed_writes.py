@@ -5,14 +5,7 @@ import threading
 
 import pytest
 
-from skdice.datasets import (
-    read_conll,
-    write_brat,
-    write_conll,
-    write_doccano,
-    write_label_studio,
-    write_spacy_json,
-)
+from skdice.datasets import read_conll, write_conll, write_doccano, write_label_studio
 
 from ..limits import limited_file_size
 
@@ -23,7 +16,6 @@ WRITERS = {
     write_conll: ([text.split() for text in TEXTS], [["X", "O"]] * 100),
     write_doccano: (TEXTS, SPANS),
     write_label_studio: (TEXTS, SPANS),
-    write_spacy_json: (TEXTS, SPANS),
 }
 
 
@@ -44,19 +36,6 @@ def test_files(tmp_path, writer, name, old):
     assert contents(tmp_path) == before
     writer(tmp_path / name, *WRITERS[writer])
     assert list(contents(tmp_path)) == [name]
-
-
-@pytest.mark.parametrize("is_new", [True, False])
-def test_directory(tmp_path, is_new):
-    if not is_new:
-        (tmp_path / "brat").mkdir()
-    before = contents(tmp_path)
-    texts, spans = [*TEXTS, "long " * 100], [*SPANS, []]
-    with limited_file_size(100), pytest.raises(OSError, match="File too large"):
-        write_brat(tmp_path / "brat", texts, spans)
-    assert contents(tmp_path) == before
-    write_brat(tmp_path / "brat", texts, spans)
-    assert len(contents(tmp_path)) == 1 + 2 * len(texts)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are named pipes")

@@ -10,7 +10,6 @@ import pytest
 
 from skdice.datasets import (
     find_format,
-    read_brat,
     read_conll,
     read_conllu,
     read_doccano,
@@ -18,7 +17,6 @@ from skdice.datasets import (
     read_labeled_json,
     read_labeled_text,
     read_pairs,
-    read_spacy_json,
     read_squad,
     read_tagged_json,
 )
@@ -43,7 +41,6 @@ FILES = {
     read_squad: ("a.json", json.dumps(SQUAD, indent=1)),
     read_label_studio: ("tasks.json", json.dumps(TASKS, indent=1)),
     read_doccano: ("all.jsonl", '{"text": "ab", "label": [[0, 1, "X"]]}\n' * 2),
-    read_spacy_json: ("docs.jsonl", '{"text": "a", "ents": []}\n{"text": "b", "ents": []}\n'),
 }
 CSV = 'label,text\nham,"a\rb\r\nc"\nspam,"d, e"\n'
 LINES = [read_conll, read_conllu, read_labeled_text, read_pairs]
@@ -114,24 +111,9 @@ def test_tables_with_quotes(write):
     assert read_all(read_pairs, write(quora)) == ([("a\rb", "c")], [1])
 
 
-def test_brat(write):
-    """Offsets count both characters of CRLF, and texts keep their line ends."""
-    text = "Anna met.\r\nBo\r"
-    write(text, "a.txt")
-    line = "T1\tPER 0 4\tAnna{0}R1\tK Arg1:T1 Arg2:T2{0}T2\tLOC 11 13\tBo{0}"
-    expected = ([text], [[(0, 4, "PER"), (11, 13, "LOC")]])
-    for end in ("\n", "\r\n", "\r"):
-        with pytest.warns(UserWarning, match=r"relations: 1"):
-            assert read_brat(write(line.format(end), "a.ann")) == expected
-    # brat writes only the LF of a CRLF inside of an entity as a space.
-    assert read_brat(write("T1\tX 5 13\tmet.\r Bo\n", "a.ann")) == ([text], [[(5, 13, "X")]])
-    with pytest.raises(ValueError, match=r"a\.ann, line 2: .* carriage return"):
-        read_brat(write("T1\tPER 0 4\tAnna\nR1\tK Arg1:T1 Arg2:T2\rT2\tLOC 11 13\tBo\n", "a.ann"))
-
-
 def test_errors_count_lines_that_end_in_cr(write):
     for reader, content, line in (
-        (read_spacy_json, '{"text": "a", "ents": []}\r{"text": 1}', 2),
+        (read_doccano, '{"text": "a", "label": []}\r{"text": 1}', 2),
         (read_conll, "a X\r\rb\r", 3),
         (read_conll, b"a X\rb\xff X\r", 2),
     ):

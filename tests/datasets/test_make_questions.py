@@ -84,15 +84,15 @@ def get_sentences(context):
 @pytest.mark.parametrize("ratio", [10, 11.5, 20.0, 50, 127.1, 500])
 @pytest.mark.parametrize("n_samples, share", [(300, 0.0), (300, 0.3), (2000, 0.5)])
 def test_ratio(n_samples, share, ratio):
-    # The fewest words that contexts can have, see test_short_contexts_are_an_error.
-    ratio = max(ratio, 11 / (1 - share) - 1)
+    # The fewest words that contexts can have.
+    ratio = max(ratio, (22 + 9 * share) / 2 / (1 - share) - 1)
     if ratio * n_samples > 300_000:
         n_samples //= 10
     X, y = make_questions(n_samples, ratio=ratio, unanswerable_share=share, random_state=3)
     n_negative, n_positive = count_tokens(X, y)
     assert n_positive == 2 * (n_samples - round(share * n_samples))
-    assert abs(n_negative - ratio * n_positive) <= 8
-    assert n_negative / n_positive == pytest.approx(ratio, rel=0.005)
+    assert abs(n_negative - ratio * n_positive) <= 30
+    assert n_negative / n_positive == pytest.approx(ratio, rel=0.01)
 
 
 @settings(max_examples=60, deadline=None)

@@ -252,7 +252,7 @@ def questions_with_answers(draw):
     return X, y
 
 
-@pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start")
+@pytest.mark.filterwarnings("ignore:.*answer_start")
 @pytest.mark.filterwarnings("ignore:.*lie in no window as a whole")
 @cases(0.1)
 @given(rows=questions_with_answers())

@@ -34,7 +34,7 @@ TEXTS, TEXT_LABELS = CASES["texts"][1](12)
 PAIRS, PAIR_LABELS = CASES["pairs"][1](12)
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*do not lie at their answer_start"),
+    pytest.mark.filterwarnings("ignore:.*answer_start"),
     pytest.mark.filterwarnings("ignore:.*are longer than max_length"),
     pytest.mark.filterwarnings("ignore:A column-vector y was passed"),
 ]

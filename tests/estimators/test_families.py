@@ -25,9 +25,9 @@ from skdice import (
 )
 from skdice._pretrained import loading
 from skdice.nn import Batcher
+from skdice.nn._freezing import find_layers
 from skdice.nn._loading import size_of_network
 from skdice.nn._modules import TokenModule
-from skdice.nn._probe import find_layers
 from skdice.text._tokenizer import WordTokenizer
 
 from ..corpora import easy_corpus, easy_texts
@@ -443,40 +443,27 @@ def test_sentencepiece_file_alone_needs_more_packages(tiny_models, name, tmp_pat
         WordTokenizer(str(tmp_path))
 
 
-class TestTryingOut:
-    """A model is tried out before the fit: on texts that are padded, and on several at once."""
+def test_a_loaded_model_that_does_not_mask_padding(models, tmp_path):
+    tagger, _ = fit(models("FNet"))
+    tagger.save_pretrained(tmp_path)
+    loaded = DiceTokenTagger.from_pretrained(tmp_path)
+    for words, p in zip(X, loaded.predict_proba(X)):
+        np.testing.assert_allclose(loaded.predict_proba([words])[0], p, atol=1e-5)
+    batches = list(batcher_of(loaded, X).by_length())
+    assert sorted(i for windows, _ in batches for i in windows) == list(range(len(X)))
+    assert all(batch["attention_mask"].all() for _, batch in batches)
 
-    def test_does_not_change_the_fit(self, models, monkeypatch):
-        expected, _ = fit(models("bert"), 1)
-        monkeypatch.setattr("skdice.fitting._network.padding_is_masked", lambda *_: True)
-        tagger, _ = fit(models("bert"), 1)
-        for p, q in zip(expected.net_.module_.parameters(), tagger.net_.module_.parameters()):
-            assert torch.equal(p, q)
 
-    def test_leaves_the_parts_of_a_model_alone(self, models):
-        """BigBird changes to full attention for good when it meets a short text."""
-        module = TokenModule(models("BigBird"), 3, 1)
-        assert module.transformer.bert.attention_type == "block_sparse"
-        assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
-
-    def test_a_loaded_model_that_does_not_mask_padding(self, models, tmp_path):
-        tagger, _ = fit(models("FNet"))
-        tagger.save_pretrained(tmp_path)
-        loaded = DiceTokenTagger.from_pretrained(tmp_path)
-        for words, p in zip(X, loaded.predict_proba(X)):
-            np.testing.assert_allclose(loaded.predict_proba([words])[0], p, atol=1e-5)
-        batches = list(batcher_of(loaded, X).by_length())
-        assert sorted(i for windows, _ in batches for i in windows) == list(range(len(X)))
-        assert all(batch["attention_mask"].all() for _, batch in batches)
+class TestHeadsThatLookForAPiece:
+    """Those of GPT-2 and BART do; without it, a fit says what is missing."""
 
     def classifier(self, config, path, tokenizer):
         auto_class = tr.AutoModelForSequenceClassification
         return DiceTextClassifier(save_model(config, auto_class, path, tokenizer), **FAST)
 
-    def test_gpt2_without_padding_scores_one_text_at_a_time_only(self, tmp_path, tokenizer):
-        """Its head looks for the last piece that is no padding."""
+    def test_gpt2_needs_padding(self, tmp_path, tokenizer):
         config = tr.GPT2Config(**{**GPT, "pad_token_id": None})
-        with pytest.raises(ValueError, match=r"GPT2.* cannot score two short texts at once"):
+        with pytest.raises(ValueError, match="no padding token is defined"):
             self.classifier(config, tmp_path, tokenizer).fit(*easy_texts(8))
 
     @pytest.mark.parametrize("eos, is_taken", [("sep_token", True), ("mask_token", False)])
@@ -489,24 +476,12 @@ class TestTryingOut:
         X, y = easy_texts(8)
         classifier = self.classifier(config, tmp_path, tokenizer)
         if not is_taken:
-            with pytest.raises(ValueError, match="cannot score two short texts at once"):
+            with pytest.raises(ValueError, match="must contain at least one <eos> token"):
                 classifier.fit(X, y)
             return
         classifier.fit(X, y)
         one = np.concatenate([classifier.predict_proba([text]) for text in X])
         np.testing.assert_allclose(classifier.predict_proba(X), one, atol=1e-5)
-
-    def test_scores_that_depend_on_more_than_padding_are_refused(self, models, monkeypatch):
-        forward = TokenModule.forward
-
-        def with_neighbours(self, input_ids, *args, **kwargs):
-            return forward(self, input_ids, *args, **kwargs) + input_ids.float().mean()
-
-        monkeypatch.setattr(TokenModule, "forward", with_neighbours)
-        tagger = DiceTokenTagger(models("bert"), **FAST)
-        with pytest.raises(ValueError, match="depends on the other texts of the batch"):
-            tagger.fit(X, Y)
-        assert not hasattr(tagger, "net_")
 
 
 def test_every_tiny_model_is_tested():

@@ -15,7 +15,6 @@ from torch import nn
 
 from skdice import DiceTokenTagger
 from skdice.estimators import load_pretrained
-from skdice.inspection import compare_runtimes
 from skdice.io import _onnx, onnx_network
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
@@ -288,26 +287,3 @@ class TestRefused:
         monkeypatch.setattr(_onnx, "compare", compare)
         with pytest.raises(RuntimeError, match=r"'logits' .* differs by 0\.0003"):
             one.set_params(runtime="onnx").predict([["a"]])
-
-
-class TestCompareRuntimes:
-    def test_table(self, estimator):
-        one, X, y = estimator(runtime="torch")
-        table = compare_runtimes(one, X, y)
-        assert one.runtime == "torch"
-        assert table.columns.tolist() == ["runtime", "score", "words/s", "megabytes"]
-        assert table["runtime"].tolist() == ["torch", "onnx", "onnx-int8"]
-        assert table["score"][0] == table["score"][1] == one.score(X, y)
-        assert (table["words/s"] > 0).all()
-        assert table["megabytes"][2] < table["megabytes"][1]
-
-    def test_words_of_texts(self, estimator, monkeypatch):
-        ticks = iter(range(100))
-        monkeypatch.setattr("skdice.inspection._runtimes.time.perf_counter", lambda: next(ticks))
-        one, X, y = estimator("texts", "distilbert")
-        n_words = sum(len(text.split()) for text in X)
-        assert (compare_runtimes(one, X, y)["words/s"] == n_words).all()
-
-    def test_no_words(self, estimator):
-        with pytest.raises(ValueError, match="X has no word to predict on"):
-            compare_runtimes(estimator()[0], [[]], [[]])

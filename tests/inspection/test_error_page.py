@@ -139,6 +139,8 @@ def test_max_sentences_takes_those_with_errors_first(n, expected, tmp_path):
     assert page.rows == expected
     assert ("This page has" in page.prose) == (n < 4)
     assert "4 gold and 4 predicted entities in 4 sentences" in page.prose
+    with pytest.raises(ValueError, match="'max_sentences'"):
+        compare(MIXED).to_html(max_sentences=0)
 
 
 @pytest.mark.parametrize(

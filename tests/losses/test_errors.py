@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 import torch
 
@@ -30,45 +29,33 @@ BAD_PARAMETERS = [
         ["'reduction'", "CrossEntropyLoss", "'mean'", "'none'", "'sum'"],
     ),
     (CrossEntropyLoss(ignore_index=1.5), ["'ignore_index'", "an int", "1.5"]),
-    (CrossEntropyLoss(ignore_index=None), ["'ignore_index'", "None"]),
     (CrossEntropyLoss(class_weight=[1, 2]), ["'class_weight'", "(3,)", "(2,)"]),
-    (CrossEntropyLoss(class_weight=[[1, 2, 3]]), ["'class_weight'", "(3,)", "(1, 3)"]),
     (
         CrossEntropyLoss(class_weight=[1, -2, 3]),
         ["'class_weight'", "not negative", "-2.0", "class 1"],
     ),
     (CrossEntropyLoss(class_weight=[1, 2, nan]), ["'class_weight'", "finite", "nan", "class 2"]),
-    (CrossEntropyLoss(class_weight=[inf, 2, 1]), ["'class_weight'", "finite", "inf", "class 0"]),
     (
         DiceLoss(class_weight="balanced"),
         ["'class_weight'", "DiceLoss", "None or an array", "'balanced'"],
     ),
-    (DiceLoss(class_weight={0: 1.0}), ["'class_weight'", "None or an array", "{0: 1.0}"]),
-    (DiceLoss(class_weight=[1, 2, "x"]), ["'class_weight'", "None or an array", "'x'"]),
     (
         WeightedCrossEntropyLoss(class_weight=None),
         ["'class_weight'", "(n_classes,)", "None", "log_class_weight"],
     ),
     (FocalLoss(gamma=-0.1), ["'gamma'", "FocalLoss", "[0, inf)", "-0.1"]),
-    (FocalLoss(gamma="2"), ["'gamma'", "a float", "'2'"]),
     (FocalLoss(gamma=True), ["'gamma'", "True"]),
     (DiceLoss(gamma=nan), ["'gamma'", "DiceLoss", "[0, inf)", "nan"]),
-    (DiceLoss(gamma=inf), ["'gamma'", "[0, inf)", "inf"]),
     (DiceLoss(square_denominator=1), ["'square_denominator'", "True", "False", "Got 1 "]),
     (DiceLoss(level="item"), ["'level'", "'batch'", "'example'", "'item'"]),
-    (DiceLoss(level=np.array(["batch"])), ["'level'", "'batch'", "array"]),
     (DiceLoss(average="weighted"), ["'average'", "'micro'", "'macro'", "'sum'", "'weighted'"]),
-    (DiceLoss(average=None), ["'average'", "None"]),
     (DiceLoss(ohem_ratio=-1), ["'ohem_ratio'", "[0, inf)", "-1"]),
     (
         DiceLoss(ohem_ratio=1, level="example"),
         ["'ohem_ratio'", "level='example'", "within a batch", "1"],
     ),
     (DiceLoss(ce_weight=1.1), ["'ce_weight'", "[0, 1]", "1.1"]),
-    (DiceLoss(ce_weight=-0.1), ["'ce_weight'", "[0, 1]", "-0.1"]),
     (DiceLoss(background="O"), ["'background'", "'auto'", "'O'"]),
-    (DiceLoss(background=1.0), ["'background'", "an int", "1.0"]),
-    (DiceLoss(background=-1), ["'background'", "an int", "-1"]),
     (DiceLoss(background=3), ["'background'", "None, 'auto' or a class index in 0..2", "3"]),
     (
         DiceLoss(reduction="none"),
@@ -88,20 +75,13 @@ BAD_INPUTS = [
     (LOGITS[None], TARGET[None], None, ["(1, 4, 3)", "logits.flatten(0, 1)", "target.flatten()"]),
     (torch.tensor(0.5), torch.tensor(1), None, ["logits of shape ()", "targets of shape ()"]),
     (FLAT, BINARY[:, None], None, ["(n_items, 1)", "(4,)", "(4, 1)"]),
-    (FLAT[:, None], BINARY[:3], None, ["(n_items, 1)", "(3,)"]),
     (LOGITS, torch.tensor([0, 1, 3, 5]), None, ["target 3", "item 2", "0..2", "ignore_index=-100"]),
-    (LOGITS, torch.tensor([0, -1, 0, 0]), None, ["target -1", "item 1", "0..2"]),
     (FLAT, torch.tensor([0, 1, 2, 0]), None, ["target 2", "item 2", "0..1"]),
     (FLAT, torch.tensor([0.0, 0.5, 1.0, 0.0]), None, ["target 0.5", "item 1", "0..1"]),
-    (FLAT, torch.tensor([0.0, 1.0, 1.0, nan]), None, ["target nan", "item 3"]),
     (LOGITS, torch.zeros(4, 2), None, ["(4, 3)", "(4, 2)", "multi-label"]),
     (LOGITS, torch.tensor([[0, 1, 2]] * 4), None, ["target 2", "item 0, column 2", "0..1"]),
-    (LOGITS, torch.full((4, 3), 0.5), None, ["target 0.5", "item 0, column 0"]),
     (LOGITS, torch.zeros(4, 3), torch.ones(4, 2), ["sample_weight", "(4,)", "(4, 2)"]),
-    (LOGITS, TARGET, torch.ones(4, 3), ["sample_weight", "(4,)", "(4, 3)"]),
     (LOGITS, TARGET, torch.ones(3), ["sample_weight", "(4,)", "(3,)"]),
-    (LOGITS, TARGET, torch.ones(4, 1), ["sample_weight", "(4,)", "(4, 1)"]),
-    (LOGITS, TARGET, torch.tensor(1.0), ["sample_weight", "(4,)", "()"]),
     (LOGITS, TARGET, torch.tensor([1.0, -1.0, 1.0, 1.0]), ["sample_weight", "-1.0 for item 1"]),
     (LOGITS, TARGET, torch.tensor([1.0, 1.0, 1.0, torch.nan]), ["sample_weight", "nan for item 3"]),
 ]
@@ -141,27 +121,14 @@ def test_parameters_for_columns(loss, logits, target, parts):
         loss(logits, target)
 
 
-def test_sums_check_what_forward_checks():
-    with raises(["'gamma'"]):
-        DiceLoss(gamma=-1).sums(LOGITS, TARGET)
-    with raises(["target 3", "item 0"]):
-        DiceLoss().sums(LOGITS, TARGET + 3)
-
-
 @pytest.mark.parametrize(
     "counts, K, parts",
     [
         ([10, 0, 5], 3, ["class 1", "count is 0", "greater than 0"]),
         ({"O": 10, "PER": 0}, 3, ["class 'PER'", "count is 0"]),
-        ([10, -2], 3, ["class 1", "count is -2"]),
-        ([10, nan], 3, ["class 1", "nan"]),
         ([10], 3, ["at least two classes", "(1,)"]),
-        ({"O": 10}, 3, ["at least two classes", "(1,)"]),
-        ([], 3, ["at least two classes", "(0,)"]),
-        (10, 3, ["at least two classes", "()"]),
         ([[1, 2], [3, 4]], 3, ["at least two classes", "(2, 2)"]),
         ([10, 2], nan, ["'K'", "log_class_weight", "nan"]),
-        ([10, 2], "3", ["'K'", "a float", "'3'"]),
         # The weight of a class with 900 of 1000 items: log10(1/9 + K).
         ([900, 100], 0.5, ["class 0", "negative", "K=0.5", "900 of 1000", "K >= 0.888889", "K=1"]),
         ({"O": 900, "X": 100}, 0.0, ["class 'O'", "negative", "K=0.0"]),

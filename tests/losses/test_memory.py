@@ -141,19 +141,6 @@ def test_it_keeps_no_graph_and_no_sums_of_others():
     assert memory.mean.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("name", SET_LOSSES)
-def test_a_loss_of_one_batch_is_of_that_batch(name):
-    """Whatever was called before: the memory is no part of a loss."""
-    loss = SET_LOSSES[name]
-    logits, target = corpus("classes")
-    first = loss(logits[0], target[0])
-    for step in zip(logits, target):
-        loss(*step)
-    assert torch.equal(loss(logits[0], target[0]), first)
-    alone = clone(loss).set_params(memory=0)
-    assert torch.equal(alone(logits[0], target[0]), first)
-
-
 def test_means_have_nothing_to_remember():
     for loss in (CrossEntropyLoss(), FocalLoss()):
         assert loss.memory == 0

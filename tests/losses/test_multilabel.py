@@ -53,17 +53,6 @@ def test_set_losses_are_the_formula(name, level, average, options):
     assert_plain(cls(level=level, average=average, **own, **options))
 
 
-def test_losses_of_cells():
-    logits, target = batch("labels", n_items=7)
-    each = CrossEntropyLoss(reduction="none")(logits, target, WEIGHT)
-    assert each.shape == target.shape
-    assert (each[target == IGNORED] == 0).all()
-    divisor = (WEIGHT.unsqueeze(1) * (target != IGNORED)).sum()
-    for same in (target, target.double()):
-        found = CrossEntropyLoss()(logits, same, WEIGHT)
-        torch.testing.assert_close(found, each.sum() / divisor)
-
-
 @pytest.mark.parametrize("loss", [CrossEntropyLoss(), FocalLoss()])
 def test_weights_of_cells(loss):
     logits, target = batch("labels", n_items=7)

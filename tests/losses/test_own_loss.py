@@ -9,10 +9,9 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from skdice import DiceSpanExtractor, DiceTextClassifier
+from skdice import DiceTextClassifier
 from skdice.estimators import load_pretrained
-from skdice.losses import CrossEntropyLoss, Loss, SetLoss
-from skdice.losses._combined import is_over_positions
+from skdice.losses import Loss, SetLoss
 
 from ..corpora import easy_texts
 
@@ -67,15 +66,3 @@ def test_life_of_an_own_loss(name, tiny_bert, tmp_path):
     loaded = load_pretrained(tmp_path / "saved")
     assert repr(loaded.loss_) == repr(best.loss_)
     np.testing.assert_array_equal(loaded.decision_function(X), best.decision_function(X))
-
-
-def test_a_subclass_of_cross_entropy_is_not_over_positions():
-    """Its formula would not be what an extractor computes for plain cross-entropy."""
-
-    class Own(CrossEntropyLoss):
-        pass
-
-    assert is_over_positions(CrossEntropyLoss())
-    assert not is_over_positions(Own())
-    with pytest.raises(ValueError, match="cross-entropy"):
-        DiceSpanExtractor(loss=CrossEntropyLoss(), class_weight="balanced").check_parameters()

@@ -115,23 +115,6 @@ def test_random_candidates_are_about_one_in_a_hundred():
 
 
 @each_loss
-def test_no_candidate_pairs(name):
-    """Starts and ends are learned still, matches get no gradient."""
-    logits, target = make_windows(n_spans=1)
-    target = without_spans(target)
-    loss = QueryLoss(LOSSES[name], match_candidates="gold")
-    value, gradient = value_and_gradient(loss, logits, target)
-    assert value.isfinite()
-    assert (gradient[:, 2:] == 0).all()
-    assert (gradient[:, :2] != 0).any()
-    only_matches = QueryLoss(LOSSES[name], (0, 0, 1), "gold")
-    # Scaled, as a gradient scaler does for float16.
-    value, gradient = value_and_gradient(lambda *a: 65_536 * only_matches(*a), logits, target)
-    assert value == 0
-    assert (gradient == 0).all()
-
-
-@each_loss
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_batches_differ_from_one_large_batch_by_the_random_candidates_alone(
     name, share, monkeypatch

@@ -1,13 +1,12 @@
 """Level, average, background, weights, additive sums, and other forms of the same batch."""
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skdice.losses import CrossEntropyLoss, DiceLoss, FocalLoss, SelfAdjustingDiceLoss, TverskyLoss
+from skdice.losses import DiceLoss, SelfAdjustingDiceLoss, TverskyLoss
 
 from .catalogue import CASES, IDS, IGNORED, LEVELS_AND_AVERAGES, batch, value_and_gradient
 
@@ -148,20 +147,6 @@ def test_weights_are_repetitions(case):
 
 
 @pytest.mark.parametrize(
-    "class_weight",
-    [[0.5, 2, 1], (0.5, 2, 1), np.array([0.5, 2, 1]), torch.tensor([0.5, 2, 1])],
-    ids=lambda weight: type(weight).__name__,
-)
-def test_class_weight_is_any_array(class_weight):
-    logits, target = batch("classes")
-    for loss in (CrossEntropyLoss, DiceLoss, TverskyLoss, FocalLoss):
-        torch.testing.assert_close(
-            loss(class_weight=class_weight)(logits, target),
-            loss(class_weight=[0.5, 2.0, 1.0])(logits, target),
-        )
-
-
-@pytest.mark.parametrize(
     "case", [case for case in CASES if case.kind == "flat"], ids=lambda c: c.id
 )
 def test_shapes_and_types_of_a_binary_column(case):
@@ -182,9 +167,3 @@ def test_any_ignore_index(case):
         loss = clone(case.loss).set_params(ignore_index=ignore_index)
         renamed = torch.where(target == IGNORED, ignore_index, target)
         torch.testing.assert_close(value_and_gradient(loss, logits, renamed), expected)
-
-
-def test_a_class_may_be_ignored():
-    logits, target = batch("classes", ignored=False)
-    expected = DiceLoss()(logits[target != 0], target[target != 0])
-    torch.testing.assert_close(DiceLoss(ignore_index=0)(logits, target), expected)

@@ -112,10 +112,7 @@ def test_containers(container):
     "tags, error, message",
     [
         ("B-PER", TypeError, "tags must be .* got 'B-PER'"),
-        (None, TypeError, "tags must be .* got None"),
-        (np.array("O"), TypeError, "tags must be .* ndarray"),
         (["O", np.nan], TypeError, "tag 1 .* got nan"),
-        ([["O"]], TypeError, "tag 0"),
         ([1, 2], TypeError, "tag 0 .* got 1"),
         (["O", ""], ValueError, "tag 1 .* empty"),
     ],

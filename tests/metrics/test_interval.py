@@ -103,8 +103,3 @@ class TestReport:
         assert lines[0].endswith("f1-score 90 % interval   support")
         assert lines[3].split() == ["PER", "1.00", "1.00", "1.00", "1.00-1.00", "20"]
         assert len({len(line) for line in lines if line}) == 1
-
-    @pytest.mark.parametrize("level", [0, 1, 95, "high", True])
-    def test_errors(self, level):
-        with pytest.raises(ValueError, match="'confidence_level'"):
-            entity_classification_report([["O"]], [["O"]], confidence_level=level)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from skdice.metrics import (
-    RowCounts,
     count_rows,
     entity_precision_recall_fscore_support,
     squad_exact_match,
@@ -78,22 +77,6 @@ def test_labels(classes, has_pos_label, data):
 
 @few
 @drawn
-def test_several_labels(rows, seed):
-    y_true, y_pred = np.random.default_rng(seed).integers(2, size=(2, N_ROWS, 3))
-    expected = {
-        "accuracy": accuracy_score(y_true[rows], y_pred[rows]),
-        "f1": f1_score(y_true[rows], y_pred[rows], average="micro", zero_division=0.0),
-    }
-    assert_scores(count_rows("texts", y_true, y_pred), rows, expected)
-
-
-def test_more_labels_in_a_row_than_a_byte_counts():
-    y = np.ones((2, 300), dtype=np.int64)
-    assert count_rows("texts", y, y).counts.sum(axis=0).tolist() == [2, 2, 600, 600, 600]
-
-
-@few
-@drawn
 def test_questions(rows, seed):
     rng = np.random.default_rng(seed)
     y_true = [{"text": rng.choice(ANSWERS, rng.integers(3)).tolist()} for _ in range(N_ROWS)]
@@ -104,9 +87,3 @@ def test_questions(rows, seed):
         "f1": squad_f1_score(true_rows, pred_rows),
     }
     assert_scores(count_rows("questions", y_true, y_pred), rows, expected)
-
-
-def test_nothing_to_divide_by_is_zero():
-    assert_scores(
-        RowCounts("entities", np.zeros((3, 3))), [0, 1], {"precision": 0, "recall": 0, "f1": 0}
-    )

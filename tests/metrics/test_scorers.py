@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import KFold, cross_validate
 
 from skdice.metrics import (
     entity_f1_scorer,
@@ -52,9 +52,3 @@ def test_cross_validation(container, estimator, X, y, scoring, expected):
     scores = cross_validate(estimator, container(X), container(y), cv=KFold(3), scoring=scoring)
     found = [scores[f"test_{name}"] for name in scoring]
     np.testing.assert_allclose(found, np.repeat([expected], 3, axis=0).T)
-
-
-def test_search():
-    search = GridSearchCV(Guess(), {"tag": ["O", "B-LOC"]}, scoring=entity_f1_scorer, cv=3)
-    assert search.fit(SENTENCES, TAGS).best_params_ == {"tag": "B-LOC"}
-    assert search.score(SENTENCES, TAGS) == 1 / 2

@@ -57,7 +57,6 @@ def assert_scores_equal(got, expected):
 
 @pytest.fixture(scope="module")
 def default_corpora():
-    # Few types in half of the corpora, so that they also meet in longer entities.
     random = Random(0)
     few = list(random_corpora(random, [*tag_set("BIES", ["X", "Y"]), "O-X"], 1_500))
     many = list(random_corpora(random, [*tag_set("BIES", TYPES), *"BIES"], 1_500))

@@ -194,12 +194,7 @@ def test_best_threshold(rows, random, lowest):
             id="one threshold for each score",
         ),
         pytest.param(["", "x"], ["b", "y"], [1, 2], (1 / 2, 0), (1 / 2, 0), id="no answer"),
-        pytest.param(
-            ["", "x"], ["b", "y"], [1, -2], (1 / 2, -math.inf), (1 / 2, -math.inf), id="negative"
-        ),
         pytest.param(["x", ""], ["x", "b"], [1, 1], (1, 1), (1, 1), id="tie, the gain comes first"),
-        pytest.param(["", "x"], ["b", "x"], [1, 1], (1 / 2, 0), (1 / 2, 0), id="tie, it does not"),
-        pytest.param(["", "x"], ["the", "x"], [1, 2], (1 / 2, 0), (1 / 2, 0), id="an article"),
     ],
 )
 def test_best_threshold_by_hand(y_true, y_pred, no_answer_score, exact_match, f1):
@@ -220,14 +215,9 @@ def test_best_threshold_by_hand(y_true, y_pred, no_answer_score, exact_match, f1
         (["a"], ["a", "b"], "2.0", ValueError, "got 1 and 2"),
         ([], [], "2.0", ValueError, "got none"),
         (["a"], ["a"], "1.0", ValueError, "'version'.*'1.0'"),
-        (["a"], ["a"], 2.0, ValueError, "'version'.*2.0"),
         ("a", ["a"], "2.0", TypeError, "y_true"),
         (answer("a"), ["a"], "2.0", TypeError, "y_true .*dict"),
-        (["a"], {"id": "a"}, "2.0", TypeError, "y_pred .*dict"),
         (["a", 1], ["a", "b"], "2.0", TypeError, "row 1 of y_true .* got 1"),
-        (["a", None], ["a", "b"], "2.0", TypeError, "row 1 of y_true .* got None"),
-        (["a", ["b", 1]], ["a", "b"], "2.0", TypeError, "row 1 of y_true"),
-        ([{"text": "a"}], ["a"], "2.0", TypeError, "row 0 of y_true"),
         ([{"answer_start": [1]}], ["a"], "2.0", ValueError, "row 0 .*'answer_start'"),
         (["a", "b"], ["a", ["b"]], "2.0", TypeError, "row 1 of y_pred"),
         (["a", answer()], ["a", "b"], "1.1", ValueError, "row 1"),
@@ -242,10 +232,8 @@ def test_errors(score, y_true, y_pred, version, error, message):
     "no_answer_score, version, error, message",
     [
         ([0.1], "2.0", ValueError, "got 1 numbers and 2 rows"),
-        (0.1, "2.0", TypeError, "no_answer_score"),
         ([0.1, "b"], "2.0", ValueError, "row 1 .*'b'"),
         ([0.1, math.nan], "2.0", ValueError, "row 1 .*nan"),
-        ([math.inf, 1], "2.0", ValueError, "row 0 .*inf"),
         ([0.1, 0.2], "1.1", ValueError, "version='1.1'"),
     ],
 )

@@ -8,10 +8,11 @@ import traceback
 
 import numpy as np
 import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skdice.model_selection import DiceSearchCV
-from skdice.model_selection._storage import open_storage
 
 X = np.arange(12.0).reshape(-1, 1)
 Y = np.arange(12) % 2
@@ -87,7 +88,9 @@ def make_search(storage=None, **parameters):
 
 
 def trials_of(storage, name="skdice"):
-    return optuna.load_study(study_name=name, storage=open_storage(storage)).trials
+    if "://" not in str(storage):
+        storage = JournalStorage(JournalFileBackend(str(storage)))
+    return optuna.load_study(study_name=name, storage=storage).trials
 
 
 def start_search(conduct, storage, **parameters):

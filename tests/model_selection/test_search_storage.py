@@ -15,13 +15,12 @@ import numpy as np
 import optuna
 import pytest
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
+from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
 
-from skdice.model_selection import _storage
-from skdice.model_selection._storage import open_storage
+from skdice.model_selection import _study
 
 from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search, trials_of
 
@@ -83,7 +82,7 @@ def wait_for_fit(lines):
 @pytest.mark.parametrize("storage", STORAGES, indirect=True)
 def test_a_process_that_is_killed_in_mid_trial(storage, monkeypatch):
     """The study gets its trials all the same, and the lost one is run again."""
-    monkeypatch.setattr(_storage, "_STALE_SECONDS", 1)
+    monkeypatch.setattr(_study, "_STALE_SECONDS", 1)
     hanging, lines = start_search("hang", storage, n_trials=5)
     try:
         wait_for_fit(lines)
@@ -100,7 +99,8 @@ def test_a_process_that_is_killed_in_mid_trial(storage, monkeypatch):
     assert [trial.state.name for trial in trials] == [lost] + ["COMPLETE"] * 5
     assert other.cv_results_["trial_number"].tolist() == [1, 2, 3, 4, 5]
     again = [trial.number for trial in trials[1:] if trial.params == trials[0].params]
-    assert len(again) == 1
+    # Nobody can tell from a journal that a process is dead.
+    assert len(again) == (lost == "FAIL")
 
     restarted = make_search(storage, n_trials=8).fit(X, Y)
     assert len(trials_of(storage)) == 9
@@ -160,24 +160,24 @@ class TestResuming:
         assert len(trials_of(storage)) == 7
 
     @pytest.mark.parametrize(
-        "change, different",
+        "change",
         [
-            ({"X": X + 1}, "X"),
-            ({"y": 1 - Y}, "y"),
-            ({"sample_weight": np.ones(12)}, "sample_weight"),
-            ({"cv": KFold(3, shuffle=True, random_state=0)}, "cv"),
-            ({"cv": 4}, "cv"),
-            ({"scoring": "accuracy"}, "scoring"),
-            ({"estimator": Peak(kind="other", x=0.5)}, "'kind', .*'x'"),
-            ({"estimator": Summit()}, "class"),
+            {"X": X + 1},
+            {"y": 1 - Y},
+            {"sample_weight": np.ones(12)},
+            {"cv": KFold(3, shuffle=True, random_state=0)},
+            {"cv": 4},
+            {"scoring": "accuracy"},
+            {"estimator": Peak(kind="other", x=0.5)},
+            {"estimator": Summit()},
         ],
     )
-    def test_another_search(self, tmp_path, change, different):
+    def test_another_search(self, tmp_path, change):
         storage = tmp_path / "study.journal"
         make_search(storage, n_trials=1).fit(X, Y)
         given = {"X": X, "y": Y, "sample_weight": None} | change
         rows = {name: given.pop(name) for name in ("X", "y", "sample_weight")}
-        with pytest.raises(ValueError, match=f"study 'skdice' .*{different}"):
+        with pytest.raises(ValueError, match="study 'skdice' belongs to another search"):
             make_search(storage, **given).fit(**rows)
         assert len(trials_of(storage)) == 1
         make_search(storage, study_name="other", n_trials=1, **given).fit(**rows)
@@ -192,51 +192,24 @@ class TestResuming:
         url = f"sqlite:///{tmp_path}/study.db"
         study = optuna.create_study(storage=url, study_name="mine", direction="maximize")
         study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
-        with pytest.raises(ValueError, match=r"'mine' .* trials that are not of DiceSearchCV"):
+        with pytest.raises(ValueError, match="'mine' belongs to another search"):
             make_search(url, study_name="mine").fit(X, Y)
         optuna.create_study(storage=url, study_name="least")
-        with pytest.raises(ValueError, match="does not maximise"):
+        with pytest.raises(ValueError, match="belongs to another search"):
             make_search(url, study_name="least").fit(X, Y)
 
 
 class TestStorages:
     def test_objects(self, tmp_path):
-        path = tmp_path / "study.journal"
-        for storage in (optuna.storages.InMemoryStorage(), open_storage(path)):
+        journal = JournalStorage(JournalFileBackend(str(tmp_path / "study.journal")))
+        for storage in (optuna.storages.InMemoryStorage(), journal):
             make_search(storage, n_trials=2).fit(X, Y)
             assert len(make_search(storage, n_trials=3).fit(X, Y).study_.trials) == 3
-
-    def test_files_of_another_kind_are_left_alone(self, tmp_path):
-        for content in (b"hello\nworld\n", b'{"a": 1}\n', b"a note without a line end"):
-            path = tmp_path / "note"
-            path.write_bytes(content)
-            with pytest.raises(ValueError, match="no journal"):
-                make_search(path).fit(X, Y)
-            assert path.read_bytes() == content
-            assert [file.name for file in tmp_path.iterdir()] == ["note"]
 
     def test_processes_need_a_storage_that_they_can_share(self):
         memory = optuna.storages.InMemoryStorage()
         with pytest.raises(ValueError, match="n_jobs=2"):
             make_search(memory, n_jobs=2).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    "torn", [b'{"op_code":6,"worker_id":"ab', b'{"op_code":1}', bytes(100), None], ids=repr
-)
-def test_a_torn_last_line_is_dropped(torn, tmp_path):
-    """What a process that was killed wrote of a line, also one that lacks only its line end."""
-    path = tmp_path / "study.journal"
-    make_search(path, n_trials=2).fit(X, Y)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-10] if torn is None else whole + torn)
-    with pytest.warns(UserWarning, match="was dropped"):
-        again = make_search(path, n_trials=3).fit(X, Y)
-    # Without its last record a trial may be unfinished: another one takes its place.
-    assert len(again.cv_results_["params"]) == 3
-    kept = whole[: whole[:-10].rfind(b"\n") + 1] if torn is None else whole
-    assert path.read_bytes().startswith(kept)
-    assert len(make_search(path, n_trials=4).fit(X, Y).cv_results_["params"]) == 4
 
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from skdice import DiceTokenTagger
-from skdice.nn import _train
+from skdice.nn import _net
 from skdice.nn._speedups import compact_embedding
 
 from ..corpora import easy_corpus
@@ -151,7 +151,7 @@ def test_fits_are_the_same(family, tiny_models, monkeypatch):
         sizes.append((len(np.unique(pieces)), module.get_input_embeddings().num_embeddings))
         return compact_embedding(module, np.arange(sizes[-1][1]))
 
-    monkeypatch.setattr(_train, "compact_embedding", whole)
+    monkeypatch.setattr(_net, "compact_embedding", whole)
     plain = tagger.fit(X, y).predict_proba(X)
     assert sizes[0][0] < 0.9 * sizes[0][1], "nothing was left out, so nothing is shown"
     np.testing.assert_allclose(np.concatenate(compact), np.concatenate(plain), rtol=0, atol=1e-5)

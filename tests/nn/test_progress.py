@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from skdice.losses import CrossEntropyLoss
-from skdice.nn import _progress
+from skdice.nn import _progress, train
 from skdice.nn._batching import StepSampler
 from skdice.nn._net import TextNet
 from skdice.nn._progress import FitProgress
-from skdice.nn._train import train
 
 from .toy import N_CLASSES, ToyModule, make_batcher, make_dataset
 

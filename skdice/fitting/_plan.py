@@ -1,0 +1,321 @@
+"""What a fit is planned from: rows read and split, and a choice for all that was left open."""
+
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from sklearn.base import clone
+
+from .._inputs import list_some
+from ..losses import Loss, log_class_weight, make_loss
+from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision
+from ..tasks import ClassifyingPairs, Lesson, Rows, Task
+from ..text import Reader, load_tokenizer
+from . import auto
+from ._draw import sample
+from ._network import Pace, Plan, begin_pairs, ranks_of, sampler_of
+from ._settings import Settings, loss_values
+from ._start import Start
+from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
+
+_DEFAULT_K = 3.0
+_IGNORED = -100
+# Where neither the model nor its tokenizer says how long a text may be.
+_DEFAULT_MAX_LENGTH = 512
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared:
+    """A fit whose rows are read and split."""
+
+    task: Task  # with its classes; none of its parameters is open
+    settings: Settings
+    reader: Reader
+    rows: Rows  # to learn from
+    valid: Rows  # scored after every epoch; may be empty
+    facts: RowFacts  # of the rows with labels that are learned from
+    has_trained_head: bool  # whether the checkpoint brings a head of this task
+    start: Start | None  # where the comparison of two texts begins
+    seed: int
+    rng: np.random.Generator  # draws the order of the texts
+    choices: Mapping[str, Choice]
+
+
+def prepare(
+    task: Task,
+    settings: Settings,
+    rows: Rows,
+    valid: Rows | None,
+    *,
+    n_unlabeled: int,
+    seed: int,
+    choices: Mapping[str, Choice],
+) -> Prepared:
+    """Read the model, choose what the task has left open, learn its classes and split the rows."""
+    rng, made = np.random.default_rng(seed), dict(choices)
+    reader, encoder = read_model(task, settings)
+    has_weights = settings.class_weight is not None or settings.K is not None
+    facts = RowFacts(
+        task=task.info.name,
+        labels=task.facts(rows),
+        encoder=encoder,
+        n_rows=len(rows),
+        n_unlabeled=n_unlabeled,
+        trains_embeddings=not settings.n_frozen_layers and settings.peft_config is None,
+        has_adapters=settings.peft_config is not None,
+        is_plain=settings.loss in ("auto", "ce") and not has_weights,
+    )
+    made |= {name: TASK_RULES[name](facts) for name in task.open}
+    task = replace(task, **{name: made[name].value for name in task.open}).learn(rows, reader)
+
+    training, held_out = rows.split(settings.validation_fraction, rng)
+    start = None
+    if task.head.compares_texts(reader):
+        pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
+        start = begin_pairs(pairs, settings, reader, training, seed)
+        # A task that has learned already, as those of folds, has similarities of other rows.
+        pairs = replace(pairs, similarities=start.similarities if start else None)
+        if start is not None:
+            made["similarities"] = start.choice
+            if "threshold" in made:
+                # More is known now than when the others were chosen.
+                made["threshold"] = auto.choose_threshold(facts, start.best_f1)
+                pairs = replace(pairs, threshold=made["threshold"].value).learn(rows, reader)
+        task = pairs
+    return Prepared(
+        task=task,
+        settings=settings,
+        reader=reader,
+        rows=training,
+        valid=held_out if valid is None else valid,
+        # Of what is left open the rows with labels decide, whatever else is learned from.
+        facts=replace(facts, n_rows=len(training), labels=task.facts(training)),
+        has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
+        start=start,
+        seed=seed,
+        rng=rng,
+        choices=made,
+    )
+
+
+def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
+    """Return how texts are read for a model, and what is known of its encoder."""
+    model = os.fspath(settings.model)
+    tokenizer = load_tokenizer(model)
+    encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
+    frame = tokenizer.pair_frame if task.info.n_texts == 2 else tokenizer.frame
+    limits = (encoder.n_positions, tokenizer.tokenizer.model_max_length)
+    known = [n for n in limits if n and n < 10**9]
+    longest, wanted = min(known, default=_DEFAULT_MAX_LENGTH), settings.max_length
+    if wanted is None:
+        return Reader(tokenizer, longest), encoder
+    if frame.n_special < wanted <= min(known, default=wanted):
+        return Reader(tokenizer, int(wanted)), encoder
+    raise ValueError(
+        f"The 'max_length' parameter of {task.owner} must be None or an int in the range "
+        f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {wanted!r} instead."
+    )
+
+
+def shared_seed(settings: Settings) -> int:
+    """Return the seed of a fit: in all processes of a job, that of the first."""
+    state = settings.random_state
+    if isinstance(state, np.random.RandomState):  # It is advanced, as a generator is.
+        drawn = int(state.randint(2**31 - 1))
+    elif state is None or isinstance(state, np.random.Generator):
+        drawn = int(np.random.default_rng(state).integers(2**31))
+    else:
+        drawn = int(state)
+    seed = torch.tensor(drawn)
+    ranks_of(settings).copy_first([seed])
+    return int(seed)
+
+
+def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
+    """Return how many positives the set has or, of the sets of each class, the smallest.
+
+    Infinite where every item is one, so that no step has few.
+    """
+    if counts.ndim == 1 and background is None and average == "micro":
+        return math.inf
+    if counts.ndim == 2:
+        of_class = counts[:, 1]
+    else:
+        of_class = counts if background is None else np.delete(counts, background)
+    of_class = of_class[of_class > 0]
+    if average == "micro" or not len(of_class):
+        return float(of_class.sum())
+    return float(of_class.min())
+
+
+def choose(prepared: Prepared, kind: str) -> Plan:
+    """Return all that a training depends on, with a choice for each parameter that was left open.
+
+    ``kind`` is what the progress bar calls one of several networks.
+    """
+    task, settings, reader = prepared.task, prepared.settings, prepared.reader
+    choices = dict(prepared.choices)
+    lesson = task.lesson(prepared.rows, reader, settings.negative_ratio is not None)
+    if not lesson.dataset.n_items:
+        raise ValueError("Found no word to train on: the training sentences have no words.")
+    ratio = settings.negative_ratio
+    if isinstance(ratio, str):
+        n_texts, n_positive = lesson.n_texts, lesson.n_positive
+        choice = auto.choose_negative_ratio(prepared.facts, n_texts, n_positive)
+        ratio, choices["negative_ratio"] = choice.value, choice
+    sampled = sample(lesson, ratio)
+    sampler = sampler_of(sampled, settings, reader, np.random.default_rng(), ranks_of(settings))
+    facts = EpochFacts(
+        rows=prepared.facts,
+        n_texts=lesson.n_texts,
+        n_positive=lesson.n_positive,
+        ratio=sampled.ratio,
+        n_steps=len(sampler),
+        compares=prepared.start is not None and prepared.start.slope is not None,
+        has_trained_head=prepared.has_trained_head,
+    )
+    loss, of_loss = _choose_loss(settings, facts, lesson)
+    pace, of_pace = _choose_pace(settings, facts, loss)
+    device = resolve_device(settings.device)
+    precision = resolve_precision(settings.precision, device)
+    choices |= of_loss | of_pace
+    if settings.device == "auto":
+        choices["device"] = auto.choose_device(device)
+    if settings.precision == "auto":
+        choices["precision"] = auto.choose_precision(torch.device(device).type, precision)
+
+    name = settings.loss if isinstance(settings.loss, str) else type(loss).__name__
+    shown = f"{choices['loss'].value if 'loss' in choices else name}"
+    if sampled.draw is not None:
+        n_drawn = int(sampled.draw.n_drawn.sum())
+        shown = f"{shown}, {n_drawn} of {len(sampled.draw.group)} texts in each epoch"
+    return Plan(
+        task=task,
+        settings=settings,
+        reader=reader,
+        sampled=sampled.corrected(task, loss),
+        loss=loss,
+        pace=pace,
+        precision=precision,
+        valid=prepared.valid,
+        look_at=auto.choose_first_look(facts, pace.max_epochs, settings.lr == "auto"),
+        description=f"{shown}, lr {pace.lr:g}" if settings.lr == "auto" else shown,
+        kind=kind,
+        start=prepared.start,
+        choices=choices,
+    )
+
+
+def _choose_loss(
+    settings: Settings, facts: EpochFacts, lesson: Lesson
+) -> tuple[Loss, dict[str, Choice]]:
+    """Return the loss of one fit, on a private copy, and what was chosen of it."""
+    choices: dict[str, Choice] = {}
+    name, kind, weights = settings.loss, settings.class_weight, None
+    if isinstance(name, str) and name == "auto":
+        choices["loss"] = auto.choose_loss(facts)
+        name = choices["loss"].value
+    if kind is None and (settings.K is not None or name == "wce"):
+        kind = "log"
+    if kind is not None:
+        weights = _class_weights(kind, settings.K, lesson.labels, lesson.counts)
+    loss: Loss
+    if isinstance(name, Loss):
+        # What counts in training is the task's to say, and it marks the rest by -100.
+        loss = clone(name).set_params(ignore_index=_IGNORED)
+        if weights is not None:
+            loss.set_params(class_weight=weights)
+    else:
+        loss = make_loss(name, **loss_values(settings), binary=lesson.binary, class_weight=weights)
+    if isinstance(getattr(loss, "background", None), str):
+        loss.set_params(background=lesson.background)
+    if isinstance(loss.memory, str):
+        if not loss.separable:
+            positives = _fewest_positives(lesson.counts, lesson.background, str(loss.average))
+            choices["memory"] = auto.choose_memory(facts, positives)
+        loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
+    if reason := loss.known_collapse():
+        warnings.warn(f"loss={settings.loss!r}: {reason}", stacklevel=4)
+    return loss, choices
+
+
+def _choose_pace(
+    settings: Settings, facts: EpochFacts, loss: Loss
+) -> tuple[Pace, dict[str, Choice]]:
+    """Return how long and how fast a fit learns, and what was chosen of it."""
+    choices: dict[str, Choice] = {}
+    encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
+    lr = None if settings.lr == "auto" else float(settings.lr)
+    if settings.max_epochs == "auto":
+        choices["max_epochs"] = auto.choose_max_epochs(facts, is_mean=loss.separable)
+    if lr is None:
+        choices["lr"] = auto.choose_lr(encoder, has_adapters)
+    if settings.head_lr is None:
+        choices["head_lr"] = auto.choose_head_lr(encoder, has_adapters, lr, facts.has_trained_head)
+    given = {"max_epochs": settings.max_epochs, "lr": lr, "head_lr": settings.head_lr}
+    taken = given | {name: choice.value for name, choice in choices.items()}
+    return Pace(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
+
+
+def choose_again(plan: Plan, problem: BaseException) -> Plan:
+    """Return the plan with a third of an open rate, with which a fit learned nothing."""
+    choices, pace = dict(plan.choices), plan.pace
+    choices["lr"] = auto.choose_lr_again(pace.lr, problem)
+    third = replace(pace, lr=choices["lr"].value)
+    if plan.settings.head_lr is None:
+        choices["head_lr"] = auto.choose_head_lr_again(pace.head_lr)
+        third = replace(third, head_lr=choices["head_lr"].value)
+    warnings.warn(
+        f"With the learning rate {pace.lr:g} the fit learned nothing, so it started again with "
+        f"{third.lr:.2g}. {problem}",
+        stacklevel=5,
+    )
+    return replace(plan, pace=third, look_at=None, choices=choices)
+
+
+def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:
+    """Return the learning rates of the encoder and of a new head that are taken for "auto"."""
+    head = auto.choose_head_lr(encoder, has_adapters, lr=None, has_trained_head=False)
+    return auto.choose_lr(encoder, has_adapters).value, head.value
+
+
+def _class_weights(
+    kind: str | Mapping[Any, float], K: float | None, labels: list[Any], counts: np.ndarray
+) -> np.ndarray:
+    """Return weights of the shape of the counts, 1 where there are no training items."""
+    weights = np.ones(counts.shape)
+    if isinstance(kind, Mapping):
+        # A fold may lack a rare label, so only weights that are all for others are a mistake.
+        if kind and not any(label in labels for label in kind):
+            raise ValueError(
+                f"class_weight has no label of y: it has {list_some(list(kind))}; y has "
+                f"{list_some(labels)}."
+            )
+        for label, value in kind.items():
+            if label in labels:
+                weights[labels.index(label)] = [1, value] if counts.ndim == 2 else value
+        return weights
+    K = None if kind == "balanced" else _DEFAULT_K if K is None else K
+    if counts.ndim == 1:
+        return _weights_from_counts(labels, counts, K)
+    for row, label in enumerate(labels):
+        names = [f"without {label!r}", f"with {label!r}"]
+        weights[row] = _weights_from_counts(names, counts[row], K)
+    return weights
+
+
+def _weights_from_counts(labels: Sequence[Any], counts: np.ndarray, K: float | None) -> np.ndarray:
+    """Return the "log" weight of each class, or with K None the "balanced" one."""
+    weights = np.ones(len(counts))
+    present = counts > 0
+    if K is None:
+        weights[present] = counts.sum() / (present.sum() * counts[present])
+    elif present.sum() > 1:
+        by_label = {labels[i]: float(counts[i]) for i in np.flatnonzero(present).tolist()}
+        weights[present] = log_class_weight(by_label, K)
+    return weights
