@@ -151,9 +151,9 @@ class TextEstimator(SavedEstimator, Generic[T]):
         groups : array-like of shape (n_rows,), optional
             Rows of one group, such as a document, are kept together when rows are split for
             validation or folds.
-        validation : tuple (X, y), or array of int or bool, optional
+        validation : tuple (X, y) or (X, y, sample_weight), or array of int or bool, optional
             What is scored after every epoch, instead of ``validation_fraction``: other rows, or the
-            indices or a mask of rows of X.
+            indices or a mask of rows of X, which keep their weights.
         unlabeled : rows as those of X, or a function that returns them, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
             these rows; then the estimator learns from both. Each of these rows has as its weight

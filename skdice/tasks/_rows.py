@@ -138,8 +138,8 @@ def split_rows(
 
 def read_fit_rows(
     X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
-) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any] | None]:
-    """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was given."""
+) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any, np.ndarray | None] | None]:
+    """Return X, y, weights and groups to train on, and X, y and weights to validate on, if any."""
     if groups is not None:
         groups = check_rows(groups, "groups", "group names")
         if len(groups) != _num_samples(X):
@@ -149,10 +149,12 @@ def read_fit_rows(
             )
     if validation is None:
         return X, y, sample_weight, groups, None
-    if isinstance(validation, tuple) and len(validation) == 2:
-        if not _num_samples(validation[0]):
+    if isinstance(validation, tuple) and len(validation) in (2, 3):
+        X_valid, y_valid, valid_weight = (*validation, None)[:3]
+        if not _num_samples(X_valid):
             raise ValueError("validation must have a row to validate on; got none.")
-        return X, y, sample_weight, groups, validation
+        valid_weight = _check_validation_weight(valid_weight, _num_samples(X_valid))
+        return X, y, sample_weight, groups, (X_valid, y_valid, valid_weight)
     n_rows = _num_samples(X)
     try:
         valid = np.asarray(indexable_rows(validation))
@@ -162,8 +164,8 @@ def read_fit_rows(
         valid = np.flatnonzero(valid)
     if valid.ndim != 1 or valid.dtype.kind not in "iu" or isinstance(validation, tuple):
         raise ValueError(
-            f"validation must be a tuple (X, y), the numbers of the rows of X to validate on, or a "
-            f"mask of {n_rows} rows (bool); got {describe(validation)}."
+            f"validation must be a tuple (X, y) or (X, y, sample_weight), the numbers of the rows "
+            f"of X to validate on, or a mask of {n_rows} rows (bool); got {describe(validation)}."
         )
     outside = valid[(valid < 0) | (valid >= n_rows)]
     if len(outside) or not len(valid):
@@ -172,10 +174,18 @@ def read_fit_rows(
     train = np.setdiff1d(np.arange(n_rows), valid)
     weight = check_sample_weight(sample_weight, n_rows)
     X, y = indexable_rows(X), indexable_rows(y)
+    valid_weight = _check_validation_weight(None if weight is None else weight[valid], len(valid))
     return (
         _safe_indexing(X, train),
         _safe_indexing(y, train),
         None if weight is None else weight[train],
         None if groups is None else [groups[i] for i in train],
-        (_safe_indexing(X, valid), _safe_indexing(y, valid)),
+        (_safe_indexing(X, valid), _safe_indexing(y, valid), valid_weight),
     )
+
+
+def _check_validation_weight(weight: Any, n_rows: int) -> np.ndarray | None:
+    try:
+        return check_sample_weight(weight, n_rows)
+    except ValueError as error:
+        raise ValueError(f"Of the rows to validate on: {error}") from error
