@@ -298,6 +298,7 @@ def begin_pairs(
             list(rows.X),
             task.targets(rows),
             weight,
+            rows.group_numbers,
             len(task.class_names),
             task.positive if task.is_binary else 0,
         )

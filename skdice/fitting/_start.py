@@ -1,8 +1,9 @@
 """What is known of pairs before training: a regression on states, and one on similarities."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -10,7 +11,11 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_curve
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -24,6 +29,8 @@ from .auto import Choice, PairFacts, choose_similarities
 _C, _MOST_ROWS, _C_SIMILAR = 0.003, 2000, 0.1
 # The folds in which both are compared, and the shares of the network that are weighed.
 _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
+# The rows to train on and those to test on, of each fold.
+_Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +74,7 @@ def start_pairs(
     pairs: list[tuple[str, str]],
     target: np.ndarray,
     weight: np.ndarray,
+    groups: np.ndarray | None,
     n_classes: int,
     positive: int,
 ) -> Start | None:
@@ -87,6 +95,8 @@ def start_pairs(
     weight : ndarray of shape (n_pairs,)
         Pairs with weight 0 count for nothing. Weights whose mean is less than 1 are scaled: else
         all pairs together would say less than a few do.
+    groups : ndarray of shape (n_pairs,), or None
+        Pairs of one group are in one fold.
     n_classes : int
     positive : int
         The index of the positive one of two classes.
@@ -100,8 +110,7 @@ def start_pairs(
     order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
     by_class = [order[target[order] == c][:_MOST_ROWS] for c in range(n_classes)]
     rows = np.sort(np.concatenate(by_class))
-    fewest = min(map(len, by_class))
-    if not fewest:
+    if not min(map(len, by_class)):
         return None
     states = _compared(net, batcher, rows)
     if not np.isfinite(states).all():
@@ -115,19 +124,18 @@ def start_pairs(
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
-    facts = PairFacts(n_folds=fewest, gain=0.0, shares=_SHARES, likelihood=np.zeros(len(_SHARES)))
-    of_states = of_similar = np.empty((0, n_classes))
-    if fewest >= 2:
-        folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
+    folds = _folds(known, n_classes, None if groups is None else groups[rows])
+    of_states = of_similar = np.log(np.broadcast_to(share, (len(rows), n_classes)))
+    if folds:
         of_states, of_similar = _out_of_folds(
             states, similar[rows], known, weights, balanced, folds
         )
-        facts = _judge(of_states, of_similar, known, weights, folds.n_splits)
+    facts = _judge(of_states, of_similar, known, weights, len(folds), groups is not None)
     choice = choose_similarities(facts)
     network = round(1 - choice.value, 2)
     similarities = similarities._replace(share=network)
     best_f1 = math.nan
-    if fewest >= 2 and n_classes == 2:
+    if folds and n_classes == 2:
         # Rows of the larger class may have been left out.
         of_class = np.bincount(target[order], weight[order]) / np.bincount(known, weights)
         both = (1 - network) * of_similar + network * of_states
@@ -138,13 +146,32 @@ def start_pairs(
     return Start(slope, bias, similarities, choice, best_f1)
 
 
+def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:
+    """Return up to five folds, by groups if there are; none unless all are trained on all classes.
+
+    A class of one pair, or of pairs in one group, would be missing where it is held out.
+    """
+    by_class = [np.flatnonzero(target == c) for c in range(n_classes)]
+    if groups is None:
+        kind, most = StratifiedKFold, min(map(len, by_class))
+    else:
+        kind = StratifiedGroupKFold
+        most = min(len(np.unique(groups[rows])) for rows in by_class)
+    if most < 2:
+        return []
+    cv = kind(min(_N_FOLDS, most), shuffle=True, random_state=0)
+    folds = [(train, test) for train, test in cv.split(target, target, groups) if len(test)]
+    is_whole = all(len(np.unique(target[train])) == n_classes for train, _ in folds)
+    return folds if is_whole else []
+
+
 def _out_of_folds(
     states: np.ndarray,
     similar: np.ndarray,
     target: np.ndarray,
     weight: np.ndarray,
     balanced: np.ndarray,
-    folds: StratifiedKFold,
+    folds: _Splits,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the log-probabilities of both regressions in folds that they have not seen."""
     of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
@@ -162,12 +189,14 @@ def _judge(
     target: np.ndarray,
     weight: np.ndarray,
     n_folds: int,
+    has_groups: bool,
 ) -> PairFacts:
     """Return how well each mixture of both regressions tells the labels."""
     shares_of_classes = np.bincount(target, weight) / weight.sum()
     of_nothing = float(weight @ np.log(shares_of_classes[target]))
     return PairFacts(
         n_folds=n_folds,
+        has_groups=has_groups,
         gain=_likelihood(of_states, target, weight) - of_nothing,
         shares=_SHARES,
         likelihood=np.array(
@@ -204,7 +233,7 @@ def _out_of_fold(
     features: np.ndarray,
     target: np.ndarray,
     weight: np.ndarray,
-    folds: StratifiedKFold,
+    folds: _Splits,
 ) -> np.ndarray:
     """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
     logits: np.ndarray = cross_val_predict(

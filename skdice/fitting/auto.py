@@ -100,7 +100,8 @@ class EpochFacts:
 class PairFacts:
     """What regressions say of training pairs, each of folds that it has not seen."""
 
-    n_folds: int  # less than two if a class has a single pair
+    n_folds: int  # 0 if a class would be missing where a fold is held out
+    has_groups: bool  # whether the pairs of a group are in one fold
     gain: float  # by how much states of the encoder raise the log-likelihood of the labels
     shares: np.ndarray  # of the network, those that were tried
     likelihood: np.ndarray  # of the labels with each of these shares
@@ -109,7 +110,7 @@ class PairFacts:
     def is_informed(self) -> bool:
         """Whether the states of the encoder say something of the pairs before training."""
         # The two parameters that scale their scores gain one by chance.
-        return self.n_folds < 2 or self.gain >= constant("least_gain")
+        return not self.n_folds or self.gain >= constant("least_gain")
 
 
 class Choice(NamedTuple):
@@ -321,16 +322,19 @@ def choose_head_lr_again(head_lr: float) -> Choice:
 
 def choose_similarities(facts: PairFacts) -> Choice:
     """Give similarities of pairs what is best for the training pairs, out of folds."""
-    if facts.n_folds < 2:
-        why = "A class has a single training pair, so no fold shows what similarities are worth."
-        return Choice(0.0, why)
+    if not facts.n_folds:
+        lack, folds = "A class has a single training pair", "folds"
+        if facts.has_groups:
+            lack, folds = "A class is in too few groups", "folds that keep groups together"
+        return Choice(0.0, f"{lack}, so {folds} cannot show how much similarities are worth.")
     if not facts.is_informed:
-        why = "The encoder says nothing of the pairs before training, so both have the same share."
+        why = "The encoder tells nothing of the pairs before training, so both count equally."
         return Choice(0.5, why)
     # The mean over all shares, each weighted by the likelihood of the labels with it.
     network = round(float(softmax(facts.likelihood) @ facts.shares), 2)
-    why = "It is the best share of the log-odds for the training pairs, out of five folds."
-    return Choice(round(1 - network, 2), why)
+    together = " that keep groups together" if facts.has_groups else ""
+    why = f"This share of the log-odds predicts training pairs best, in {facts.n_folds} folds"
+    return Choice(round(1 - network, 2), f"{why}{together}.")
 
 
 def choose_device(found: str) -> Choice:

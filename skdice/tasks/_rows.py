@@ -56,6 +56,11 @@ class Rows:
         number: np.ndarray = np.unique(self.y.values, return_inverse=True)[1]
         return number
 
+    @property
+    def group_numbers(self) -> np.ndarray | None:
+        """The group of each row as a number, if there are groups."""
+        return None if self.groups is None else _number_groups(self.groups)
+
     def take(self, index: np.ndarray) -> "Rows":
         return Rows(
             take(self.X, index),
@@ -93,6 +98,11 @@ def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
     return [rows[i] for i in index]
 
 
+def _number_groups(groups: Sequence[Any]) -> np.ndarray:
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+    return np.array([numbers[name] for name in groups])
+
+
 def split_rows(
     n_rows: int,
     fraction: float | None,
@@ -107,9 +117,8 @@ def split_rows(
     not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
     if fraction is not None and groups is not None and len(set(groups)) > 1:
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
-        group = np.array([numbers[name] for name in groups])
-        train, valid = split_rows(len(numbers), fraction, rng)
+        group = _number_groups(groups)
+        train, valid = split_rows(group.max() + 1, fraction, rng)
         return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
     rows = np.arange(n_rows)
     if fraction is None:

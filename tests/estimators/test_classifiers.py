@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.losses import DiceLoss
@@ -378,14 +378,41 @@ class TestSimilarities:
     @pytest.mark.parametrize(
         "X, y, why",
         [
-            (*same_or_other(60), "best share"),
-            ([("same", "same")] * 60, y, "says nothing"),
+            (*same_or_other(60), "best, in 5 folds."),
+            ([("same", "same")] * 60, y, "tells nothing"),
             (X, [0] * 59 + [1], "single training pair"),
         ],
     )
     def test_choices_say_what_decided_their_share(self, X, y, why, tiny_bert):
         choices = make_pairs(tiny_bert, **STILL).fit(X, y).choices_.set_index("parameter")
         assert why in choices.loc["similarities", "why"]
+
+    def test_a_group_is_in_one_fold(self, tiny_bert, monkeypatch):
+        splits = []
+
+        def record(*args, cv, **how):
+            splits.extend(cv)
+            return cross_val_predict(*args, cv=cv, **how)
+
+        monkeypatch.setattr("skdice.fitting._start.cross_val_predict", record)
+        groups = [("article", i // 4) for i in range(60)]
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, groups=groups)
+        assert len(splits) >= 4
+        for train, test in splits:
+            assert not {groups[i] for i in train} & {groups[i] for i in test}
+        why = pairs.choices_.set_index("parameter").loc["similarities", "why"]
+        assert "keep groups together" in why or "both count equally" in why
+
+    @pytest.mark.parametrize(
+        "y, n_folds", [(np.arange(60) % 20, 3), (np.arange(60), 0)], ids=["three", "one"]
+    )
+    def test_a_class_may_be_in_few_groups(self, y, n_folds, tiny_bert):
+        """The one of y = 0."""
+        groups = np.arange(60) // 20
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, y > 0, groups=groups)
+        assert np.isfinite(pairs.decision_function(self.X)).all()
+        why = pairs.choices_.set_index("parameter").loc["similarities", "why"]
+        assert ("A class is in too few groups" in why) == (n_folds == 0)
 
     def test_a_fold_has_none_of_the_fit_of_all_rows(self, tiny_bert):
         """Here a fold trains on one of three groups, and has none of its own."""
