@@ -17,7 +17,6 @@ from ..tasks import Lesson, Logits, Rows, Task
 from ..text import Reader
 from ._network import (
     Plan,
-    Stopped,
     history_of,
     join_members,
     logits_of,
@@ -179,11 +178,10 @@ def train(prepared: Prepared, plan: Plan) -> Trained:
 
 def _train_once(plan: Plan, members: Sequence[Any]) -> Trained:
     try:
-        return Trained(plan=plan, nets=train_members(plan, members))
-    except Stopped as stopped:
-        return Trained(plan=plan, nets=[stopped.net], error=stopped.error)
-    except (NotLearningError, NotFiniteError) as error:  # In another process.
-        return Trained(plan=plan, nets=[], error=error)
+        nets, error = train_members(plan, members)
+    except (NotLearningError, NotFiniteError) as raised:  # In another process.
+        return Trained(plan=plan, nets=[], error=raised)
+    return Trained(plan=plan, nets=nets, error=error)
 
 
 def decide(

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,55 +79,23 @@ class Member(NamedTuple):
     rng: np.random.Generator
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """All that the training of a network depends on, but for its seed.
+    """All that the training of a network depends on, but for its seed."""
 
-    Attributes
-    ----------
-    task : Task
-        With what the rows say, and the decision as it is before it is tuned.
-    settings : Settings
-    reader : Reader
-    sampled : Sampled
-    loss : Loss
-    pace : Pace
-    precision : {"fp32", "bf16", "fp16"}
-    valid : Rows
-        Scored after every epoch; may be empty.
-    look_at : int or None
-        The epoch at whose end the training loss must have fallen.
-    description : str
-        What the progress bar calls the fit.
-    kind : str
-        What it calls one of several networks.
-    start : Start or None
-        Where the comparison of two texts begins.
-    choices : mapping of str to Choice
-        What was taken for each parameter that was left open.
-    """
-
-    task: Task
+    task: Task  # with what the rows say, and the decision as it is before it is tuned
     settings: Settings
     reader: Reader
     sampled: Sampled
     loss: Loss
     pace: Pace
-    precision: str
-    valid: Rows
-    look_at: int | None = None
-    description: str = ""
-    kind: str = "member"
-    start: Start | None = None
-    choices: Mapping[str, Choice] = field(default_factory=dict)
-
-
-class Stopped(Exception):
-    """Training ended by an error; ``net`` has the weights that it came to."""
-
-    def __init__(self, net: TextNet, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.net, self.error = net, error
+    precision: str  # "fp32", "bf16" or "fp16"
+    valid: Rows  # scored after every epoch; may be empty
+    look_at: int | None  # the epoch at whose end the training loss must have fallen
+    description: str  # what the progress bar calls the fit
+    kind: str  # what it calls one of several networks
+    start: Start | None  # where the comparison of two texts begins
+    choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
 
 
 def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
@@ -137,35 +105,35 @@ def members_of(seed: int, rng: np.random.Generator, n: int) -> list[Member]:
     return [Member(i, own, own_rng) for i, (own, own_rng) in enumerate(zip([seed, *others], rngs))]
 
 
-def train_members(plan: Plan, members: Sequence[Member]) -> list[TextNet]:
+def train_members(
+    plan: Plan, members: Sequence[Member]
+) -> tuple[list[TextNet], BaseException | None]:
     """Train the networks of an ensemble, in processes if joblib was told to.
 
-    If one is interrupted, :class:`Stopped` has the members that were finished, as one network; or
-    the one that was interrupted, if it was the first.
+    If an error ends one, it is returned with the members that were finished; or with the one that
+    was interrupted, if it was the first. An error in another process is raised.
     """
     # Processes that train together have to do the same things in the same order.
     has_threads = getattr(get_active_backend()[0], "supports_sharedmem", False)
     in_processes = effective_n_jobs(None) > 1 and not has_threads
     if ranks_of(plan.settings).count == 1 and in_processes and len(members) > 1:
         fit = delayed(_train_elsewhere)
-        return list(Parallel()(fit(plan, member) for member in members))
+        return list(Parallel()(fit(plan, member) for member in members)), None
     nets: list[TextNet] = []
     for member in members:
-        try:
-            nets.append(train_member(plan, member))
-        except Stopped as stopped:
-            if nets:
-                raise Stopped(join_members(nets), stopped.error) from stopped.error
-            raise
-    return nets
+        net, error = train_member(plan, member)
+        if error is not None:
+            return nets or [net], error
+        nets.append(net)
+    return nets, None
 
 
 def _train_elsewhere(plan: Plan, member: Member) -> TextNet:
     """Train one network in another process, of which nothing is left if it is interrupted."""
-    try:
-        return train_member(plan, member)
-    except Stopped as stopped:
-        raise stopped.error from None
+    net, error = train_member(plan, member)
+    if error is not None:
+        raise error
+    return net
 
 
 def join_members(nets: Sequence[TextNet]) -> TextNet:
@@ -174,9 +142,9 @@ def join_members(nets: Sequence[TextNet]) -> TextNet:
     return nets[0]
 
 
-def train_member(plan: Plan, member: Member) -> TextNet:
-    """Train one network."""
-    task, settings = plan.task, plan.settings
+def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | None]:
+    """Train one network; return it as it came to be, and the error that ended its training."""
+    task, settings, error = plan.task, plan.settings, None
     ranks = ranks_of(settings)
     is_shown = bool(settings.verbose and ranks.is_first)
     callbacks = list(settings.callbacks or [])
@@ -224,11 +192,11 @@ def train_member(plan: Plan, member: Member) -> TextNet:
                 checkpoint=checkpoint,
                 state=state,
             )
-        except BaseException as error:
-            raise Stopped(net, error) from error
+        except BaseException as caught:
+            error = caught
         finally:
             net.module_.merge_adapters()
-    return net
+    return net, error
 
 
 def make_net(

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,11 +58,12 @@ def singles(estimator):
     module = estimator.net_.module_
     found = []
     for i in range(N_MEMBERS):
-        one = copy.copy(estimator)
-        one.net_ = copy.copy(estimator.net_)
+        net = copy.copy(estimator.net_)
         part = copy.deepcopy(module.members[i - 1] if i else module)
         part.members = torch.nn.ModuleList()
-        one.net_.module_ = part
+        net.module_ = part
+        one = copy.copy(estimator)
+        one._fitted = replace(estimator.fitted, net=net)
         found.append(one)
     return found
 

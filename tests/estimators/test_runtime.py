@@ -144,7 +144,7 @@ def test_windows_and_decisions(estimator):
     task = replace(torch_one.task, stride=2, threshold=0.2)
     torch_one, onnx_one = (one.with_task(task) for one in (torch_one, onnx_one))
     for one in (torch_one, onnx_one):
-        one.max_length_ = 9
+        one._fitted = replace(one.fitted, reader=replace(one.fitted.reader, max_length=9))
     X = [[word for words in X[:3] for word in words], *X, []]
     encoded = encoded_rows(onnx_one, X)
     assert encoded.n_texts < len(encoded)
