@@ -313,18 +313,44 @@ def _compare_losses(
     unlabeled: Rows | None,
     splits: Splits,
 ) -> Choice:
-    """Return the loss that has the better mean score in the folds."""
-    means, metric = {}, task.metric_name
+    """Return the loss with the better mean score in the folds, each weighted by its test rows.
+
+    Folds whose training rows no network can learn from are left out for both.
+    """
+    problems = _problems_of_folds(task, rows, splits)
+    used = [split for i, split in enumerate(splits, 1) if i not in problems]
+    if not used:
+        raise ValueError(
+            f"loss='cv' compares losses in {len(splits)} folds, and none has training rows that a "
+            f"network can learn from. Fold 1: {problems[1]}"
+        )
+    means, metric = {}, ""
     for name in _CV_LOSSES:
         tried = replace(settings, loss=name, checkpoint_dir=None)
-        scores = []
-        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, splits):
-            scores.append(part.task.validator(rows.take(test), part.reader)(logits))
-            metric = part.task.metric_name
-        means[name] = float(np.mean(scores))
+        scores, weights = [], []
+        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, used):
+            tested, metric = rows.take(test), part.task.metric_name
+            scores.append(part.task.validator(tested, part.reader)(logits))
+            weights.append(len(tested) if tested.weight is None else tested.weight.sum())
+        means[name] = float(np.average(scores, weights=weights))
     best = max(means, key=lambda name: means[name])
-    shown = " and ".join(f"{name} has {mean:.3f}" for name, mean in means.items())
-    return Choice(best, f"In {len(splits)} folds of the rows {shown} ({metric}).")
+    shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
+    why = [f"The mean {metric} of {len(used)} folds of the training rows is {shown}."]
+    why += [f"Fold {i} is left out of both: {problem}" for i, problem in problems.items()]
+    return Choice(best, " ".join(why))
+
+
+def _problems_of_folds(task: Task, rows: Rows, splits: Splits) -> dict[int, str]:
+    """Return why the training rows of some folds cannot be learned from, by number from 1."""
+    problems = {}
+    for i, (train, _) in enumerate(splits, 1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                task.check_learnable(rows.take(train), _CV_LOSSES[0])
+        except ValueError as error:
+            problems[i] = str(error)
+    return problems
 
 
 def split_folds(

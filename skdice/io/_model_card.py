@@ -105,7 +105,7 @@ def _header(run: Run, name: str) -> str:
             dataset_type="held-out",
             dataset_name="Rows held out of the training data",
             dataset_split="validation",
-            metric_type=run.metric.lower(),
+            metric_type=run.metric.lower().split()[-1],  # "f1", also of "micro F1"
             metric_name=run.metric,
             metric_value=score,
         )

@@ -356,8 +356,6 @@ class ClassifyingTexts(Classifying):
         ),
     )
 
-    metric_name: str = "accuracy"
-
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
@@ -369,9 +367,9 @@ class ClassifyingTexts(Classifying):
     def measure(self, y: Any) -> str:
         return "texts"
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
-        task = super().learn(rows, reader)
-        return replace(task, metric_name="F1") if task.is_multilabel else task
+    @property
+    def metric_name(self) -> str:
+        return "micro F1" if self.is_multilabel else "accuracy"
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
@@ -434,6 +432,10 @@ class ClassifyingPairs(Classifying):
     @property
     def head(self) -> HeadSpec:
         return replace(super().head, kind="pair", compares=True)
+
+    @property
+    def metric_name(self) -> str:
+        return "F1" if self.is_binary else "macro F1"
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None

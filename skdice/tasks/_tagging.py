@@ -232,6 +232,10 @@ class Tagging(WordTask):
             )
         return sorted({tag[2:] for tag in self.class_names if tag != "O"})
 
+    @property
+    def metric_name(self) -> str:
+        return "accuracy" if self.scheme is None else "F1"
+
     def score(
         self,
         y_true: Sequence[Sequence[str]],

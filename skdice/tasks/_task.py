@@ -226,7 +226,6 @@ class Task(ABC):
     owner: str = ""  # name of the estimator, for errors
     # The rows that the decision is tuned on: those held out, or the training rows, out of fold.
     tuning: Tuning = None
-    metric_name: str = "F1"  # what the progress bar calls the validation score
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -321,6 +320,11 @@ class Task(ABC):
     @abstractmethod
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
         """Return the task with the decision that is best on rows with these scores."""
+
+    @property
+    def metric_name(self) -> str:
+        """What is scored: the name of what ``score`` is, once the task has learned its classes."""
+        return "F1"
 
     @property
     def is_tuned(self) -> bool:

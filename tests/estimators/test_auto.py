@@ -1,5 +1,6 @@
 """What "auto" makes of the loss, its memory, the learning rate and the epochs."""
 
+import re
 import warnings
 from dataclasses import fields
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
 from skdice import (
     DicePairClassifier,
@@ -444,7 +445,8 @@ class TestLossOutOfFold:
         assert mean["ce"] != mean["dice"]
         assert tagger.choices_.set_index("parameter")["value"]["loss"] == best
         why = why_of(tagger, "loss")
-        assert f"ce has {mean['ce']:.3f} and dice has {mean['dice']:.3f} (F1)" in why
+        shown = f"{mean['ce']:.3f} with ce and {mean['dice']:.3f} with dice"
+        assert why == f"The mean F1 of 5 folds of the training rows is {shown}."
         same = clone(tagger).set_params(loss=best).fit(X, y)
         assert list(map(list, same.predict(X))) == list(map(list, tagger.predict(X)))
         assert tagger.get_params()["loss"] == "cv"
@@ -456,6 +458,54 @@ class TestLossOutOfFold:
         assert isinstance(estimator.loss_, CrossEntropyLoss | DiceLoss)
         estimator.save_pretrained(tmp_path)
         assert type(estimator).from_pretrained(tmp_path).get_params()["loss"] == "cv"
+
+    def test_folds_count_as_their_rows_and_those_without_a_class_are_left_out(self, tiny_models):
+        X, y = easy_corpus(36)
+        groups = np.array([0] * 8 + [1] * 4 + [2] * 4 + [3] * 4 + [4] * 16)
+        # Only the first group has an entity: without it, all training words are outside.
+        y = [row if group == 0 else ["O"] * len(row) for row, group in zip(y, groups)]
+        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **FAST)
+        why = why_of(tagger.fit(X, y, groups=groups), "loss")
+        assert "The mean F1 of 4 folds" in why
+        assert re.search(r"Fold \d is left out of both: .* got one class, 'O'\.$", why)
+        X, y = easy_texts(36)
+        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
+        why = why_of(texts.fit(X, y, groups=groups), "loss")
+        folds = list(GroupKFold(5, shuffle=True, random_state=0).split(X, y, groups))
+        sizes = [len(test) for _, test in folds]
+        for loss in ("ce", "dice"):
+            scores = cross_val_score(clone(texts).set_params(loss=loss), X, y, cv=folds)
+            assert f"{np.average(scores, weights=sizes):.3f} with {loss}" in why
+
+    def test_it_needs_a_fold_with_all_that_is_learned(self, tiny_models):
+        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
+        y = np.repeat(["a", "b"], 8)
+        with pytest.raises(
+            ValueError, match=r"none has training rows.* Fold 1: .*got one class, 'a'"
+        ):
+            texts.fit(easy_texts(16)[0], y, groups=y)
+
+    @pytest.mark.parametrize(
+        "case, name",
+        [
+            ("tagger", "F1"),
+            ("texts", "accuracy"),
+            ("labels", "micro F1"),
+            ("pairs", "F1"),
+            ("three kinds of pairs", "macro F1"),
+            ("parts of speech", "accuracy"),
+        ],
+    )
+    def test_the_metric_has_its_name(self, tiny_models, case, name):
+        if case == "three kinds of pairs":
+            estimator, X, _ = make("pairs", tiny_models("bert"), loss="cv")
+            y = np.arange(len(X)) % 3
+        elif case == "parts of speech":
+            estimator, X, y = make("tagger", tiny_models("bert"), loss="cv")
+            y = [["ADJ" if tag == "O" else tag[2:] for tag in row] for row in y]
+        else:
+            estimator, X, y = make(case, tiny_models("bert"), loss="cv")
+        assert f"The mean {name} of " in why_of(estimator.fit(X, y), "loss")
 
     def test_values_of_a_loss_are_not_for_it(self, tiny_models):
         tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", gamma=2.0, **FAST)
