@@ -322,7 +322,16 @@ class Classifying(Task):
 
     def with_threshold(self, threshold: Any) -> Self:
         """Return the task with another decision, as probabilities."""
-        for value in [threshold] if self.is_binary else np.ravel(threshold).tolist():
+        given = np.asarray(threshold, dtype=object)
+        n, kind = len(self.classes), "labels" if self.is_multilabel else "classes"
+        if given.ndim and (self.is_binary or given.shape != (n,)):
+            each = "" if self.is_binary else f", or an array of {n}, one for each of the {kind}"
+            got = f"{len(given)} of them" if given.ndim == 1 else f"an array of shape {given.shape}"
+            raise ValueError(
+                f"The 'threshold_' of this {self.owner} must be one float in the range [0, 1]"
+                f"{each}. Got {got} instead."
+            )
+        for value in given.ravel().tolist():
             check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         with np.errstate(divide="ignore"):
             if self.is_binary:

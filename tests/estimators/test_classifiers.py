@@ -447,6 +447,20 @@ class TestSimilarities:
         np.testing.assert_allclose(pairs.decision_function(self.X) + offset, both, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def fit_once(tiny_bert):
+    """Return a function that gives an estimator that was fitted once, by the kind of its y."""
+
+    @cache
+    def fit(kind):
+        if kind == "pairs":
+            return make_pairs(tiny_bert, **STILL).fit(*easy_pairs(16))
+        rows = easy_labels(16) if kind == "labels" else easy_texts(16, n_classes=3)
+        return make_texts(tiny_bert, **STILL).fit(*rows)
+
+    return fit
+
+
 class TestThreshold:
     X, y = same_or_other(40, positive_share=0.1)
     texts = tuple(f"{first} {second}" for first, second in X)
@@ -516,6 +530,34 @@ class TestThreshold:
         assert self.fitted(tiny_bert, **params).threshold_ == pytest.approx(threshold)
         X, y = easy_texts(16)
         assert make_texts(tiny_bert, **STILL).fit(X, y).threshold_ == 0.5
+
+    @pytest.mark.parametrize(
+        "kind, threshold, message",
+        [
+            ("pairs", [0.5, 0.5], r"one float in the range \[0, 1\]. Got 2 of them"),
+            ("pairs", [0.5], "Got 1 of them"),
+            ("pairs", np.nan, "Got nan"),
+            ("pairs", 1.5, "Got 1.5"),
+            ("labels", [0.5] * 3, "an array of 2, one for each of the labels. Got 3 of them"),
+            ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"),
+            ("labels", [0.5, np.nan], "Got nan"),
+            ("labels", [0.5, None], "Got None"),
+            ("classes", [0.5, 0.5], "an array of 3, one for each of the classes. Got 2 of them"),
+            ("classes", [0.5, [0.1], 0.2], r"Got \[0.1\]"),
+        ],
+    )
+    def test_what_it_cannot_be_is_refused(self, fit_once, kind, threshold, message):
+        one = fit_once(kind)
+        before = one.threshold_
+        with pytest.raises(ValueError, match=message):
+            one.threshold_ = threshold
+        np.testing.assert_array_equal(one.threshold_, before)
+
+    def test_it_may_be_set(self, fit_once):
+        for kind, threshold in (("pairs", 0.25), ("labels", [0.25, 1]), ("labels", np.array(0.5))):
+            one = fit_once(kind)
+            one.threshold_ = threshold
+            np.testing.assert_allclose(one.threshold_, threshold)
 
     def test_of_labels_each_has_it(self, tiny_bert):
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))
