@@ -244,7 +244,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         return replace(rows, groups=check_rows(groups, "groups", "group names"))
 
     def decision_scores(self, rows: Sequence[Any]) -> list[Any]:
-        """Return what the decision is made on, for each checked row."""
+        """Return the scores of each checked row that the decision is made on."""
         return self.task.scores(rows, self.fitted.reader, self.logits)
 
     def out_of_fold_scores(
@@ -255,7 +255,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         groups: Any = None,
         **how: Any,
     ) -> list[Any]:
-        """Return what the decision is made on, for each row, by a fit that has not seen it."""
+        """Return the scores of each row by a fit that has not seen it."""
         if n_unlabeled := self.fitted.n_unlabeled:
             raise ValueError(
                 f"This {type(self).__name__} has learned from {n_unlabeled:,} rows "

@@ -110,7 +110,7 @@ class TextClassifier(ClassifierMixin, TextEstimator[Classifying]):
         return self.predict_scored(X)[1]
 
     def predict_scored(self, X: TextRows) -> tuple[np.ndarray, np.ndarray]:
-        """Return what ``predict`` and ``predict_proba`` do, at the cost of one."""
+        """Return labels and probabilities, at the cost of one."""
         logits = self._row_logits(self._known_rows(X))
         scores = expit(logits) if self.task.is_multilabel else softmax(logits, axis=1)
         return self.task.decide(logits), scores

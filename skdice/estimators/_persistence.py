@@ -19,7 +19,7 @@ from torch import Tensor
 from .._configuration import MODEL_CONFIG
 from .._files import read_one_version
 from .._parameters import parameters_of
-from ..fitting import MODULES, Fitted, Pace, make_net, settings_of
+from ..fitting import MODULES, Fitted, Schedule, make_net, settings_of
 from ..io import (
     Manifest,
     Run,
@@ -50,7 +50,7 @@ from ..nn import (
     size_of_network,
 )
 from ..tasks import Querying, Tagging, Task
-from ..text import SHAPES, Reader, WordTokenizer
+from ..text import SHAPES, TextReader, WordTokenizer
 
 _TASK, _NAMES = "_learned_task", "feature_names_in_"
 _MEMBERS = "members."
@@ -177,7 +177,7 @@ def load_estimator(
         state = manifest.state
         estimator._fitted = Fitted(
             task=task,
-            reader=Reader(tokenizer, state["max_length_"]),
+            reader=TextReader(tokenizer, state["max_length_"]),
             net=net,
             loss=loss_of(net.criterion_),
             choices=state["choices_"],
@@ -276,10 +276,10 @@ def _read_net(
     net = make_net(
         task,
         replace(settings, model=model),
-        Reader(tokenizer, manifest.state["max_length_"]),
+        TextReader(tokenizer, manifest.state["max_length_"]),
         criterion=network["criterion"],
         precision=network["precision"],
-        pace=Pace(manifest.state["max_epochs_"], manifest.state["lr_"], head_lr=1.0),
+        schedule=Schedule(manifest.state["max_epochs_"], manifest.state["lr_"], head_lr=1.0),
     )
     with seeded(0, device):  # New layers are drawn before their weights are read.
         if manifest.has_adapters:

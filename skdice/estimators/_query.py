@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from .._parameters import Parameter, check_number, not_allowed, number, option, parametrised
-from ..losses import Candidates
+from ..losses import MatchCandidates
 from ..tasks import Querying, check_queries
 from ..text import Entity
 from ._base import FittedAttribute
@@ -107,7 +107,7 @@ class DiceQueryTagger(WordTagger[Querying]):
             _check_span_weights,
         ),
     ] = (1, 1, 0.1)
-    match_candidates: Annotated[Candidates, option(_CANDIDATES)] = "pred_gold_random"
+    match_candidates: Annotated[MatchCandidates, option(_CANDIDATES)] = "pred_gold_random"
     decode: Annotated[Literal["flat", "nested"], option(_DECODE)] = "flat"
 
     labels_ = FittedAttribute[list[str]]("task.labels")

@@ -47,7 +47,7 @@ class WordTagger(TextEstimator[T]):
         raise NotImplementedError
 
     def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        """Return what ``score`` is."""
+        """Return the metric of ``score``."""
         raise NotImplementedError
 
     def predict(self, X: TokenLists) -> ObjectArray[list[str]]:

@@ -1,8 +1,8 @@
 """Fits as functions, and the rules of "auto"; private to the library."""
 
-from ._draw import Sampled, sample
+from ._draw import SampledTrainingSet, sample
 from ._fit import FitResult, Fitted, fit, in_columns, out_of_fold_scores, warn_of_collapse
-from ._network import MODULES, Pace, logits_of, make_net
+from ._network import MODULES, Schedule, logits_of, make_net
 from ._plan import open_rates
 from ._settings import Settings, check_settings, settings_of
 from .auto import CONSTANTS, TASK_RULES, Choice, Constant, EpochFacts, RowFacts

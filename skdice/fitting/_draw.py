@@ -7,15 +7,15 @@ import numpy as np
 
 from ..losses import Loss
 from ..nn import Draw
-from ..tasks import Lesson, Task
+from ..tasks import Task, TrainingSet
 from .auto import capped
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
-    """A lesson, and the texts that an epoch draws from it."""
+class SampledTrainingSet:
+    """A training set, and the texts that an epoch draws from it."""
 
-    lesson: Lesson
+    training_set: TrainingSet
     ratio: float | None = None  # what was taken for negative_ratio; None if an epoch has all texts
     draw: Draw | None = None
     # What is added to the logits in training because of the draw, (n_outputs,) or (n_items,
@@ -25,7 +25,7 @@ class Sampled:
     # of the targets, with a third column for the matches of queries.
     weight: np.ndarray | None = None
 
-    def corrected(self, task: Task, loss: Loss) -> "Sampled":
+    def corrected(self, task: Task, loss: Loss) -> "SampledTrainingSet":
         """Return the same with a correction of what the draw changes.
 
         A set loss weighs each drawn text for all texts that it represents, which a ratio forgives.
@@ -35,21 +35,25 @@ class Sampled:
         """
         if self.draw is None:
             return self
-        dataset = self.lesson.dataset
+        dataset = self.training_set.dataset
         if loss.separable:
             counts = np.diff(dataset.item_offsets)
             weight = np.repeat(dataset.text_weight, counts)
             share = np.repeat(self.draw.share, counts)
-            shift, each = task.correct(self.lesson, loss, weight, share)
+            shift, each = task.correct(self.training_set, loss, weight, share)
             return replace(self, shift=shift, weight=None if (each == 1).all() else each)
         weight = (dataset.text_weight / self.draw.share).astype(np.float32)
-        return replace(self, lesson=replace(self.lesson, dataset=replace(dataset, weight=weight)))
+        return replace(
+            self, training_set=replace(self.training_set, dataset=replace(dataset, weight=weight))
+        )
 
 
-def sample(lesson: Lesson, ratio: Any) -> Sampled:
-    """Return the lesson with a draw, unless the ratio leaves no text out."""
-    n_texts = lesson.n_texts
+def sample(training_set: TrainingSet, ratio: Any) -> SampledTrainingSet:
+    """Return the training set with a draw, unless the ratio leaves no text out."""
+    n_texts = training_set.n_texts
     if ratio is None or n_texts is None or (capped(n_texts, ratio) == n_texts).all():
-        return Sampled(lesson)
-    assert lesson.group is not None
-    return Sampled(lesson, float(ratio), Draw(lesson.group, n_texts, capped(n_texts, ratio)))
+        return SampledTrainingSet(training_set)
+    assert training_set.group is not None
+    return SampledTrainingSet(
+        training_set, float(ratio), Draw(training_set.group, n_texts, capped(n_texts, ratio))
+    )

@@ -13,8 +13,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Lesson, Logits, Rows, Task
-from ..text import Reader
+from ..tasks import Logits, Rows, Task, TrainingSet
+from ..text import TextReader
 from ._network import (
     Plan,
     history_of,
@@ -50,7 +50,7 @@ class Fitted:
     """
 
     task: Task  # with its classes and the decision
-    reader: Reader
+    reader: TextReader
     net: TextNet  # all members in one; it predicts in net.predict_precision
     loss: Loss  # with all parameters set
     choices: pd.DataFrame  # parameter, value and why, for each parameter that was left open
@@ -78,7 +78,7 @@ class FitResult:
     error: BaseException | None = None
 
     def complete(self) -> Fitted:
-        """Return what was learned; the error is raised if there is one."""
+        """Return the fitted value; the error is raised if there is one."""
         if self.error is not None:
             raise self.error
         return self.fitted
@@ -208,21 +208,21 @@ def decide(
                 if name != "scheme_":
                     choices[name.removesuffix("_")] = Choice(value, f"It was tuned on {where}.")
             fitted = replace(fitted, task=tuned, choices=table_of(choices))
-        if missed := _missed(fitted, plan.settings, plan.sampled.lesson):
-            pace = plan.pace
-            warn_of_collapse(plan.settings, plan.loss, pace.lr, pace.max_epochs, missed)
+        if missed := _missed(fitted, plan.settings, plan.sampled.training_set):
+            schedule = plan.schedule
+            warn_of_collapse(plan.settings, plan.loss, schedule.lr, schedule.max_epochs, missed)
     except BaseException as error:
         return FitResult(fitted=replace(fitted, interrupted=True), error=error)
     return FitResult(fitted=fitted)
 
 
-def _missed(trained: Fitted, settings: Settings, lesson: Lesson) -> str | None:
+def _missed(trained: Fitted, settings: Settings, training_set: TrainingSet) -> str | None:
     """Say what the fitted network misses in all training texts."""
-    dataset, missed = lesson.dataset, None
+    dataset, missed = training_set.dataset, None
     task, logits = trained.task, trained.logits(settings)
     assert dataset.target is not None
     found = np.zeros(1, dtype=bool)
-    order = lesson.in_turn
+    order = training_set.in_turn
     for start in range(0, len(order), _CHUNK_TEXTS):
         part = dataset.take(order[start : start + _CHUNK_TEXTS])
         found = found | task.found(logits(part), part)
@@ -244,7 +244,8 @@ def warn_of_collapse(settings: Settings, loss: Loss, lr: float, max_epochs: int,
     fit = {"loss": settings.loss, **loss_values(settings), "K": settings.K, "lr": lr}
     if fit["K"] is None:
         del fit["K"]
-    named = ", ".join(f"{name}={value!r}" for name, value in fit.items())
+    shown = {n: f"{v:g}" if isinstance(v, float) else repr(v) for n, v in fit.items()}
+    named = ", ".join(f"{name}={value}" for name, value in shown.items())
     warnings.warn(
         f"This fit {what} in its training rows ({named}, {max_epochs} epochs). What "
         f"helps: {', '.join(helps)}.",
@@ -262,7 +263,7 @@ def out_of_fold_scores(
     n_folds: int = N_FOLDS,
     splits: Splits | None = None,
 ) -> list[Any]:
-    """Return what the decision is made on, for each row, by a network that has not seen it.
+    """Return the scores of each row by a network that has not seen it.
 
     The task has learned from all rows. Logits have its classes; those that a fold's network does
     not know get the lowest logit there is. There are ``n_folds``, fewer if there are not so many

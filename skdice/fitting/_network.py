@@ -45,10 +45,10 @@ from ..nn import (
     train,
 )
 from ..tasks import ClassifyingPairs, Logits, Rows, Task
-from ..text import EncodedDataset, Reader
-from ._draw import Sampled
+from ..text import EncodedDataset, TextReader
+from ._draw import SampledTrainingSet
+from ._initial_weights import InitialWeights, regress_pairs
 from ._settings import Settings, learned_with
-from ._start import Start, start_pairs
 from .auto import Choice
 
 _SAVED_STATE = "saved state (checkpoint_dir must be one directory that all see)"
@@ -63,7 +63,7 @@ MODULES: dict[str, type[TextModule]] = {
 
 
 @dataclass(frozen=True)
-class Pace:
+class Schedule:
     """How long and how fast a fit learns."""
 
     max_epochs: int
@@ -85,16 +85,16 @@ class Plan:
 
     task: Task  # with what the rows say, and the decision as it is before it is tuned
     settings: Settings
-    reader: Reader
-    sampled: Sampled
+    reader: TextReader
+    sampled: SampledTrainingSet
     loss: Loss
-    pace: Pace
+    schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
     look_at: int | None  # the epoch at whose end the training loss must have fallen
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
-    start: Start | None  # where the comparison of two texts begins
+    initial: InitialWeights | None  # where the comparison of two texts begins
     choices: Mapping[str, Choice]  # what was taken for each parameter that was left open
 
 
@@ -159,7 +159,7 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
         plan.reader,
         criterion=task.criterion(plan.loss),
         precision=plan.precision,
-        pace=plan.pace,
+        schedule=plan.schedule,
         callbacks=callbacks,
         verbose=is_shown,  # Whether callbacks of skorch print.
     )
@@ -177,8 +177,8 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
                     f"the scores are those of each text by itself.",
                     stacklevel=5,
                 )
-            if state is None and plan.start is not None:
-                plan.start.apply(net.module_)
+            if state is None and plan.initial is not None:
+                plan.initial.apply(net.module_)
         if ranks.count > 1:
             ranks.copy_first(net.module_.state_dict().values())
             seed_generators(ranks.seed(member.seed), net.device)
@@ -202,11 +202,11 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
 def make_net(
     task: Task,
     settings: Settings,
-    reader: Reader,
+    reader: TextReader,
     *,
     criterion: Any,
     precision: str,
-    pace: Pace,
+    schedule: Schedule,
     **more: Any,
 ) -> TextNet:
     """Return a network that is not initialised yet."""
@@ -229,9 +229,9 @@ def make_net(
         module__peft_config=settings.peft_config,
         module__config=None,
         **module,
-        lr=pace.lr,
-        head_lr=pace.head_lr,
-        max_epochs=pace.max_epochs,
+        lr=schedule.lr,
+        head_lr=schedule.head_lr,
+        max_epochs=schedule.max_epochs,
         batch_size=settings.batch_size,
         weight_decay=settings.weight_decay,
         warmup=settings.warmup,
@@ -244,8 +244,8 @@ def make_net(
 
 
 def begin_pairs(
-    task: ClassifyingPairs, settings: Settings, reader: Reader, rows: Rows, seed: int
-) -> Start | None:
+    task: ClassifyingPairs, settings: Settings, reader: TextReader, rows: Rows, seed: int
+) -> InitialWeights | None:
     """Return where the comparison of two texts begins; in all processes of a job, the same."""
     net = make_net(
         task,
@@ -253,14 +253,14 @@ def begin_pairs(
         reader,
         criterion=CrossEntropyLoss(),
         precision=resolve_precision(settings.precision, resolve_device(settings.device)),
-        pace=Pace(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
+        schedule=Schedule(max_epochs=1, lr=1.0, head_lr=1.0),  # It is not trained.
     )
     with seeded(seed, net.device), denormals_flushed(), quiet_transformers():
         net.initialize()
         net.pads = net.module_.masks_padding
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
-        start = start_pairs(
+        initial = regress_pairs(
             net,
             batcher,
             list(rows.X),
@@ -270,13 +270,13 @@ def begin_pairs(
             len(task.class_names),
             task.positive if task.is_binary else 0,
         )
-    if start is None:
+    if initial is None:
         return None
-    first = torch.tensor([start.similarities.share, start.best_f1], dtype=torch.float64)
+    first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)
     ranks_of(settings).copy_first([first])
     share, best_f1 = first.tolist()
-    similarities = start.similarities._replace(share=share)
-    return replace(start, similarities=similarities, best_f1=best_f1)
+    similarities = initial.similarities._replace(share=share)
+    return replace(initial, similarities=similarities, best_f1=best_f1)
 
 
 def ranks_of(settings: Settings) -> Ranks:
@@ -286,12 +286,12 @@ def ranks_of(settings: Settings) -> Ranks:
 
 def make_batcher(
     dataset: EncodedDataset,
-    reader: Reader,
+    reader: TextReader,
     batch_size: int,
     net: TextNet | None = None,
     windows_per_text: int = 1,
 ) -> Batcher:
-    """Return what makes batches for a network, or for one that masks padding."""
+    """Return the batcher of a network, or of one that masks padding."""
     pads = net is None or net.pads
     tokenizer, n_windows = reader.tokenizer, batch_size * windows_per_text
     if net is not None and not pads and net.module is PairModule:
@@ -302,24 +302,24 @@ def make_batcher(
 def make_sampler(
     plan: Plan, rng: np.random.Generator, ranks: Ranks, net: TextNet | None = None
 ) -> StepSampler:
-    """Return what draws the steps of an epoch."""
-    more = {"chain": _chain(plan.task, plan.sampled.lesson.dataset), "shift": _shift(plan)}
+    """Return the sampler of the steps of an epoch."""
+    more = {"chain": _chain(plan.task, plan.sampled.training_set.dataset), "shift": _shift(plan)}
     return sampler_of(plan.sampled, plan.settings, plan.reader, rng, ranks, net, **more)
 
 
 def sampler_of(
-    sampled: Sampled,
+    sampled: SampledTrainingSet,
     settings: Settings,
-    reader: Reader,
+    reader: TextReader,
     rng: np.random.Generator,
     ranks: Ranks,
     net: TextNet | None = None,
     **more: Any,
 ) -> StepSampler:
-    """Return what draws the steps of an epoch."""
-    lesson, n_windows = sampled.lesson, sampled.lesson.windows_per_text
+    """Return the sampler of the steps of an epoch."""
+    training_set, n_windows = sampled.training_set, sampled.training_set.windows_per_text
     return StepSampler(
-        make_batcher(lesson.dataset, reader, settings.batch_size, net, n_windows),
+        make_batcher(training_set.dataset, reader, settings.batch_size, net, n_windows),
         settings.batch_size * settings.accumulate,
         rng,
         ranks,
@@ -331,7 +331,7 @@ def sampler_of(
 
 
 def logits_of(
-    task: Task, net: TextNet, reader: Reader, settings: Settings, runtime: str = "torch"
+    task: Task, net: TextNet, reader: TextReader, settings: Settings, runtime: str = "torch"
 ) -> Logits:
     """Return a network as a task sees it: a function from encoded texts to logits."""
 
@@ -370,8 +370,8 @@ def mean_history(histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _shift(plan: Plan) -> np.ndarray | None:
-    """Return what is added to the logits in training."""
-    shift, offset = plan.sampled.shift, plan.sampled.lesson.dataset.offset
+    """Return the shift of the logits in training."""
+    shift, offset = plan.sampled.shift, plan.sampled.training_set.dataset.offset
     if offset is None:
         return shift
     return offset if shift is None else offset + shift
@@ -415,12 +415,14 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
     parameters = learned_with(settings, without)
     if not isinstance(parameters["random_state"], int | np.integer):
         del parameters["random_state"]  # The seed that was drawn from it counts.
-    lesson = plan.sampled.lesson
+    training_set = plan.sampled.training_set
     return {
-        "parameters": digest([parameters, plan.pace, plan.precision, device, member.seed]),
+        "parameters": digest([parameters, plan.schedule, plan.precision, device, member.seed]),
         "base model": digest(base_model_digest(settings.model)),
         "package versions": digest(installed_versions()),
-        "training data": digest([plan.task, lesson.dataset.fingerprint, plan.loss, member.rng]),
+        "training data": digest(
+            [plan.task, training_set.dataset.fingerprint, plan.loss, member.rng]
+        ),
         "held-out data": digest(plan.valid),
     }
 

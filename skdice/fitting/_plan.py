@@ -14,13 +14,13 @@ from sklearn.base import clone
 from .._inputs import list_some
 from ..losses import Loss, log_class_weight, make_loss
 from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision
-from ..tasks import ClassifyingPairs, Lesson, Rows, Task
-from ..text import Reader, load_tokenizer
+from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
+from ..text import TextReader, load_tokenizer
 from . import auto
 from ._draw import sample
-from ._network import Pace, Plan, begin_pairs, ranks_of, sampler_of
+from ._initial_weights import InitialWeights
+from ._network import Plan, Schedule, begin_pairs, ranks_of, sampler_of
 from ._settings import Settings, loss_values
-from ._start import Start
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
 _DEFAULT_K = 3.0
@@ -35,12 +35,12 @@ class Prepared:
 
     task: Task  # with its classes; none of its parameters is open
     settings: Settings
-    reader: Reader
+    reader: TextReader
     rows: Rows  # to learn from
     valid: Rows  # scored after every epoch; may be empty
     facts: RowFacts  # of the rows with labels that are learned from
     has_trained_head: bool  # whether the checkpoint brings a head of this task
-    start: Start | None  # where the comparison of two texts begins
+    initial: InitialWeights | None  # where the comparison of two texts begins
     seed: int
     rng: np.random.Generator  # draws the order of the texts
     choices: Mapping[str, Choice]
@@ -74,17 +74,17 @@ def prepare(
     task = replace(task, **{name: made[name].value for name in task.open}).learn(rows, reader)
 
     training, held_out = rows.split(settings.validation_fraction, rng)
-    start = None
+    initial = None
     if task.head.compares_texts(reader):
         pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
-        start = begin_pairs(pairs, settings, reader, training, seed)
+        initial = begin_pairs(pairs, settings, reader, training, seed)
         # A task that has learned already, as those of folds, has similarities of other rows.
-        pairs = replace(pairs, similarities=start.similarities if start else None)
-        if start is not None:
-            made["similarities"] = start.choice
+        pairs = replace(pairs, similarities=initial.similarities if initial else None)
+        if initial is not None:
+            made["similarities"] = initial.choice
             if "threshold" in made:
                 # More is known now than when the others were chosen.
-                made["threshold"] = auto.choose_threshold(facts, start.best_f1)
+                made["threshold"] = auto.choose_threshold(facts, initial.best_f1)
                 pairs = replace(pairs, threshold=made["threshold"].value).learn(rows, reader)
         task = pairs
     return Prepared(
@@ -96,15 +96,15 @@ def prepare(
         # Of what is left open the rows with labels decide, whatever else is learned from.
         facts=replace(facts, n_rows=len(training), labels=task.facts(training)),
         has_trained_head=task.head.continues(encoder.heads, encoder.n_labels),
-        start=start,
+        initial=initial,
         seed=seed,
         rng=rng,
         choices=made,
     )
 
 
-def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
-    """Return how texts are read for a model, and what is known of its encoder."""
+def read_model(task: Task, settings: Settings) -> tuple[TextReader, Encoder]:
+    """Return the reader of texts of a model, and the description of its encoder."""
     model = os.fspath(settings.model)
     tokenizer = load_tokenizer(model)
     encoder = describe_encoder(model, sees_case=tokenizer.sees_case)
@@ -113,9 +113,9 @@ def read_model(task: Task, settings: Settings) -> tuple[Reader, Encoder]:
     known = [n for n in limits if n and n < 10**9]
     longest, wanted = min(known, default=_DEFAULT_MAX_LENGTH), settings.max_length
     if wanted is None:
-        return Reader(tokenizer, longest), encoder
+        return TextReader(tokenizer, longest), encoder
     if frame.n_special < wanted <= min(known, default=wanted):
-        return Reader(tokenizer, int(wanted)), encoder
+        return TextReader(tokenizer, int(wanted)), encoder
     raise ValueError(
         f"The 'max_length' parameter of {task.owner} must be None or an int in the range "
         f"[{frame.n_special + 1}, {longest}] for {model!r}. Got {wanted!r} instead."
@@ -137,7 +137,7 @@ def shared_seed(settings: Settings) -> int:
 
 
 def _fewest_positives(counts: np.ndarray, background: int | None, average: str) -> float:
-    """Return how many positives the set has or, of the sets of each class, the smallest.
+    """Count the positives of the set or, of the sets of each class, of the smallest.
 
     Infinite where every item is one, so that no step has few.
     """
@@ -160,30 +160,30 @@ def choose(prepared: Prepared, kind: str) -> Plan:
     """
     task, settings, reader = prepared.task, prepared.settings, prepared.reader
     choices = dict(prepared.choices)
-    lesson = task.lesson(prepared.rows, reader, settings.negative_ratio is not None)
-    if not lesson.dataset.n_items:
+    training_set = task.training_set(prepared.rows, reader, settings.negative_ratio is not None)
+    if not training_set.dataset.n_items:
         raise ValueError("Found no word to train on: the training sentences have no words.")
     ratio = settings.negative_ratio
     if isinstance(ratio, str):
-        n_texts, n_positive = lesson.n_texts, lesson.n_positive
+        n_texts, n_positive = training_set.n_texts, training_set.n_positive
         choice = auto.choose_negative_ratio(prepared.facts, n_texts, n_positive)
         ratio, choices["negative_ratio"] = choice.value, choice
-    sampled = sample(lesson, ratio)
+    sampled = sample(training_set, ratio)
     sampler = sampler_of(sampled, settings, reader, np.random.default_rng(), ranks_of(settings))
     facts = EpochFacts(
         rows=prepared.facts,
-        n_texts=lesson.n_texts,
-        n_positive=lesson.n_positive,
+        n_texts=training_set.n_texts,
+        n_positive=training_set.n_positive,
         ratio=sampled.ratio,
         n_steps=len(sampler),
-        compares=prepared.start is not None and prepared.start.slope is not None,
+        compares=prepared.initial is not None and prepared.initial.slope is not None,
         has_trained_head=prepared.has_trained_head,
     )
-    loss, of_loss = _choose_loss(settings, facts, lesson)
-    pace, of_pace = _choose_pace(settings, facts, loss)
+    loss, of_loss = _choose_loss(settings, facts, training_set)
+    schedule, of_schedule = _choose_schedule(settings, facts, loss)
     device = resolve_device(settings.device)
     precision = resolve_precision(settings.precision, device)
-    choices |= of_loss | of_pace
+    choices |= of_loss | of_schedule
     if settings.device == "auto":
         choices["device"] = auto.choose_device(device)
     if settings.precision == "auto":
@@ -200,19 +200,19 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         reader=reader,
         sampled=sampled.corrected(task, loss),
         loss=loss,
-        pace=pace,
+        schedule=schedule,
         precision=precision,
         valid=prepared.valid,
-        look_at=auto.choose_first_look(facts, pace.max_epochs, settings.lr == "auto"),
-        description=f"{shown}, lr {pace.lr:g}" if settings.lr == "auto" else shown,
+        look_at=auto.choose_first_look(facts, schedule.max_epochs, settings.lr == "auto"),
+        description=f"{shown}, lr {schedule.lr:g}" if settings.lr == "auto" else shown,
         kind=kind,
-        start=prepared.start,
+        initial=prepared.initial,
         choices=choices,
     )
 
 
 def _choose_loss(
-    settings: Settings, facts: EpochFacts, lesson: Lesson
+    settings: Settings, facts: EpochFacts, training_set: TrainingSet
 ) -> tuple[Loss, dict[str, Choice]]:
     """Return the loss of one fit, on a private copy, and what was chosen of it."""
     choices: dict[str, Choice] = {}
@@ -223,7 +223,7 @@ def _choose_loss(
     if kind is None and (settings.K is not None or name == "wce"):
         kind = "log"
     if kind is not None:
-        weights = _class_weights(kind, settings.K, lesson.labels, lesson.counts)
+        weights = _class_weights(kind, settings.K, training_set.labels, training_set.counts)
     loss: Loss
     if isinstance(name, Loss):
         # What counts in training is the task's to say, and it marks the rest by -100.
@@ -231,12 +231,16 @@ def _choose_loss(
         if weights is not None:
             loss.set_params(class_weight=weights)
     else:
-        loss = make_loss(name, **loss_values(settings), binary=lesson.binary, class_weight=weights)
+        loss = make_loss(
+            name, **loss_values(settings), binary=training_set.binary, class_weight=weights
+        )
     if isinstance(getattr(loss, "background", None), str):
-        loss.set_params(background=lesson.background)
+        loss.set_params(background=training_set.background)
     if isinstance(loss.memory, str):
         if not loss.separable:
-            positives = _fewest_positives(lesson.counts, lesson.background, str(loss.average))
+            positives = _fewest_positives(
+                training_set.counts, training_set.background, str(loss.average)
+            )
             choices["memory"] = auto.choose_memory(facts, positives)
         loss.set_params(memory=choices["memory"].value if choices.get("memory") else 0.0)
     if reason := loss.known_collapse():
@@ -244,10 +248,10 @@ def _choose_loss(
     return loss, choices
 
 
-def _choose_pace(
+def _choose_schedule(
     settings: Settings, facts: EpochFacts, loss: Loss
-) -> tuple[Pace, dict[str, Choice]]:
-    """Return how long and how fast a fit learns, and what was chosen of it."""
+) -> tuple[Schedule, dict[str, Choice]]:
+    """Return the schedule of a fit, and the choices in it."""
     choices: dict[str, Choice] = {}
     encoder, has_adapters = facts.rows.encoder, facts.rows.has_adapters
     lr = None if settings.lr == "auto" else float(settings.lr)
@@ -259,23 +263,23 @@ def _choose_pace(
         choices["head_lr"] = auto.choose_head_lr(encoder, has_adapters, lr, facts.has_trained_head)
     given = {"max_epochs": settings.max_epochs, "lr": lr, "head_lr": settings.head_lr}
     taken = given | {name: choice.value for name, choice in choices.items()}
-    return Pace(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
+    return Schedule(int(taken["max_epochs"]), float(taken["lr"]), float(taken["head_lr"])), choices
 
 
 def choose_again(plan: Plan, problem: BaseException) -> Plan:
     """Return the plan with a third of an open rate, with which a fit learned nothing."""
-    choices, pace = dict(plan.choices), plan.pace
-    choices["lr"] = auto.choose_lr_again(pace.lr, problem)
-    third = replace(pace, lr=choices["lr"].value)
+    choices, schedule = dict(plan.choices), plan.schedule
+    choices["lr"] = auto.choose_lr_again(schedule.lr, problem)
+    third = replace(schedule, lr=choices["lr"].value)
     if plan.settings.head_lr is None:
-        choices["head_lr"] = auto.choose_head_lr_again(pace.head_lr)
+        choices["head_lr"] = auto.choose_head_lr_again(schedule.head_lr)
         third = replace(third, head_lr=choices["head_lr"].value)
     warnings.warn(
-        f"With the learning rate {pace.lr:g} the fit learned nothing, so it started again with "
+        f"With the learning rate {schedule.lr:g} the fit learned nothing, so it started again with "
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, pace=third, look_at=None, choices=choices)
+    return replace(plan, schedule=third, look_at=None, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

@@ -359,10 +359,14 @@ def _check_loss(settings: Settings) -> None:
         for name, value in given.items():
             if name not in usable:
                 takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+                first = ""
+                if loss in ("auto", "cv"):
+                    first = f"Set loss={takers[0]!r}, or another one that has {name}. "
                 raise ValueError(
-                    f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-                    f"{list_some(takers)}. To search over several losses, give each its own grid: "
-                    f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+                    f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter "
+                    f"of {list_some(takers)}. To search over several losses, give each its own "
+                    f"grid: [{{'loss': [{loss!r}]}}, "
+                    f"{{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
                 )
         check_named(loss, type(settings).__name__, given)
     if settings.K is not None and settings.class_weight not in (None, "log"):

@@ -369,7 +369,7 @@ def table_of(choices: Mapping[str, Choice]) -> pd.DataFrame:
 
 
 def capped(n_texts: np.ndarray, ratio: float) -> np.ndarray:
-    """Return how many texts of each group an epoch has: at most ratio times all before it."""
+    """Count the texts of each group in an epoch: at most ratio times all before it."""
     n_drawn = n_texts.copy()
     for i in range(1, len(n_texts)):
         if before := n_drawn[:i].sum():

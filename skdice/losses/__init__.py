@@ -2,8 +2,8 @@
 
 from ._base import Loss, accumulator
 from ._combined import (
-    Candidates,
     CombinedLoss,
+    MatchCandidates,
     QueryLoss,
     SpanLoss,
     is_over_positions,

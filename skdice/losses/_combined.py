@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ._base import Loss, accumulator
 from ._cross_entropy import CrossEntropyLoss
 
-Candidates = Literal["all", "gold", "pred_and_gold", "pred_gold_random"]
+MatchCandidates = Literal["all", "gold", "pred_and_gold", "pred_gold_random"]
 # The share of words that "pred_gold_random" takes as starts, and as ends, besides.
 _RANDOM_SHARE = 0.01
 

@@ -23,10 +23,10 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     correct_draw,
     positives_first,
 )

@@ -16,8 +16,8 @@ from ..text import (
     Candidates,
     EncodedDataset,
     EncodedQuestions,
-    Reader,
     SpanDecoder,
+    TextReader,
     encode_questions,
     pick_answers,
 )
@@ -30,10 +30,10 @@ from ._task import (
     Correction,
     HeadSpec,
     LabelFacts,
-    Lesson,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     correct_draw,
 )
 
@@ -99,13 +99,13 @@ class Answering(Task):
     def facts(self, rows: Rows) -> LabelFacts:
         return LabelFacts(n_unanswered=sum(span is None for span in rows.y.spans))
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         return replace(self, n_misaligned=rows.y.n_misaligned)
 
     def encode(
         self,
         rows: Sequence[tuple[str, str]],
-        reader: Reader,
+        reader: TextReader,
         answers: Any = None,
         weight: np.ndarray | None = None,
     ) -> EncodedQuestions:
@@ -124,7 +124,7 @@ class Answering(Task):
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         encoded = self.encode(rows.X, reader, rows.y.spans, rows.weight)
         if len(encoded.uncovered):
             uncovered = list_rows(rows.number[encoded.uncovered].tolist())
@@ -136,7 +136,7 @@ class Answering(Task):
             )
         group = np.array([int(span is None) for span in rows.y.spans], dtype=np.int64)
         counts = encoded.count_starts()
-        return Lesson(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
+        return TrainingSet(encoded.dataset, [0, 1], counts, 0, binary=True, group=group)
 
     @property
     def class_names(self) -> list[Any]:
@@ -150,10 +150,10 @@ class Answering(Task):
         return SpanLoss(loss)
 
     def correct(
-        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+        self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
         # The first item of a window stands for "no answer".
-        target, first = lesson.dataset.target, lesson.dataset.items.offsets[:-1]
+        target, first = training_set.dataset.target, training_set.dataset.items.offsets[:-1]
         assert target is not None
         shift = np.zeros(target.shape, dtype=np.float32)
         each = np.ones(target.shape, dtype=np.float32)
@@ -180,7 +180,7 @@ class Answering(Task):
         assert self.null_threshold is not None
         return pick_answers(found, contexts_of(rows), self.null_threshold)
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         encoded = self.encode(rows.X, reader)
 
         def validate(logits: Logits) -> float:
@@ -192,7 +192,7 @@ class Answering(Task):
         return validate
 
     def scores(
-        self, rows: Sequence[tuple[str, str]], reader: Reader, logits: Logits
+        self, rows: Sequence[tuple[str, str]], reader: TextReader, logits: Logits
     ) -> list[Candidates]:
         return self.find(self.encode(rows, reader), logits, n_best=1)
 

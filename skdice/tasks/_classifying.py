@@ -14,9 +14,9 @@ from .._parameters import check_number, not_allowed
 from ..exceptions import TruncationWarning
 from ..losses import check_loss_classes
 from ..metrics import RowCounts, count_rows
-from ..text import EncodedDataset, Reader, Similarities, active_reuse, encode_rows
+from ..text import EncodedDataset, Similarities, TextReader, active_reuse, encode_rows
 from ._goal import F1, Goal, tune_thresholds
-from ._rows import Labels, Rows
+from ._rows import ClassLabels, Rows
 from ._targets import check_indicator, check_known_columns, check_labels, is_indicator
 from ._task import (
     PIPELINE,
@@ -24,10 +24,10 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     positives_first,
 )
 
@@ -50,8 +50,8 @@ class Classifying(Task):
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     is_multilabel: bool = False
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
-        return Labels(check_labels(y, len(rows)), None)
+    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
+        return ClassLabels(check_labels(y, len(rows)), None)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Classifying(Task):
         share = float(np.average(is_positive, weights=rows.weight))
         return LabelFacts(positive_share=share)
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         names = rows.y.names
         task = replace(
             self,
@@ -112,7 +112,7 @@ class Classifying(Task):
     def encode(
         self,
         rows: Sequence[tuple[str, ...]],
-        reader: Reader,
+        reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,
@@ -137,7 +137,7 @@ class Classifying(Task):
         return replace(dataset, target=target, weight=weight)
 
     def windows(
-        self, rows: Sequence[tuple[str, ...]], reader: Reader
+        self, rows: Sequence[tuple[str, ...]], reader: TextReader
     ) -> tuple[EncodedDataset, np.ndarray]:
         """Return rows as windows of pieces, and which rows are cut."""
         frame = reader.frame(self.info.n_texts)
@@ -153,7 +153,7 @@ class Classifying(Task):
         indices: np.ndarray = target.astype(np.int64)
         return indices
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         target = self.targets(rows)
         dataset = self.encode(rows.X, reader, target, rows.weight, rows.number)
         weight, background = dataset.text_weight, None
@@ -165,7 +165,9 @@ class Classifying(Task):
             group = np.argsort(np.argsort(np.bincount(target), kind="stable"))[target]
         if self.is_binary:
             background = 1 - self.positive
-        return Lesson(dataset, self.class_names, counts, background, self.is_binary, group=group)
+        return TrainingSet(
+            dataset, self.class_names, counts, background, self.is_binary, group=group
+        )
 
     def check_learned(self) -> None:
         super().check_learned()
@@ -203,7 +205,7 @@ class Classifying(Task):
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> float:
-        """Return what ``score`` is."""
+        """Return the metric of ``score``."""
         raise NotImplementedError
 
     def decision_values(self, logits: np.ndarray) -> np.ndarray:
@@ -223,11 +225,11 @@ class Classifying(Task):
         """Return labels, or a 0/1 matrix, from logits of shape (n_rows, n_classes)."""
         return self.labels_of(self.decision_values(logits), self.cut)
 
-    def row_logits(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> np.ndarray:
+    def row_logits(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> np.ndarray:
         """Return the float64 logits of rows, of shape (n_rows, n_classes)."""
         return logits(self.encode(rows, reader)).astype(np.float64)
 
-    def known(self, labels: Labels) -> np.ndarray:
+    def known(self, labels: ClassLabels) -> np.ndarray:
         """Return labels to compare predictions with; they must be of the kind of the fit."""
         names = labels.names
         if len(labels.values) and (names is not None) != self.is_multilabel:
@@ -239,7 +241,7 @@ class Classifying(Task):
             check_known_columns(names.tolist(), self.class_names)
         return labels.values
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset, labels = self.encode(rows.X, reader, number=rows.number), self.known(rows.y)
 
         def validate(logits: Logits) -> float:
@@ -248,7 +250,7 @@ class Classifying(Task):
 
         return validate
 
-    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[np.ndarray]:
+    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[np.ndarray]:
         return list(self.row_logits(rows, reader, logits))
 
     def tune(self, rows: Rows, scores: Sequence[np.ndarray], goal: Goal = F1) -> Self:
@@ -261,7 +263,7 @@ class Classifying(Task):
             )
 
         def values(cut: Any) -> np.ndarray:
-            """Return what the goal makes of each label, or of the positive class."""
+            """Return the value of each label, or of the positive class."""
             is_predicted = self.labels_of(decision, cut)
             is_actual = labels
             if not self.is_multilabel:
@@ -296,17 +298,17 @@ class Classifying(Task):
         return f"never predicted {list_some(never)}" if never else None
 
     def label(
-        self, rows: Sequence[Any], reader: Reader, logits: Logits
-    ) -> list[tuple[Labels, np.ndarray]]:
+        self, rows: Sequence[Any], reader: TextReader, logits: Logits
+    ) -> list[tuple[ClassLabels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
         if self.is_multilabel:
             sure = expit(np.abs(found)).min(axis=1)
-            return [(Labels((found > 0).astype(np.int64), self.classes), sure)]
+            return [(ClassLabels((found > 0).astype(np.int64), self.classes), sure)]
         # The likeliest class alone would make a rare class rarer than it is.
         p = softmax(found, axis=1)
         p[p < _UNLIKELY] = 0
         names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
-        return [(Labels(name, None), of_class) for name, of_class in zip(names, p.T)]
+        return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]
 
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         labels = self.known(self.read_y(y_true, y_pred))
@@ -317,7 +319,8 @@ class Classifying(Task):
     def fitted_threshold(self) -> Any:
         """The decision as probabilities, see ``threshold_`` of the estimators."""
         if self.is_binary:
-            return float(expit(self.cut if self.positive else -self.cut))
+            p = float(expit(self.cut if self.positive else -self.cut))
+            return float(f"{p:.15g}")  # The probability that was given, not one next to it.
         return expit(self.cut) if self.is_multilabel else softmax(self.cut)
 
     def with_threshold(self, threshold: Any) -> Self:
@@ -368,9 +371,9 @@ class ClassifyingTexts(Classifying):
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> Labels:
+    def read_y(self, y: Any, rows: Sequence[Any]) -> ClassLabels:
         if is_indicator(y):
-            return Labels(*check_indicator(y, len(rows)))
+            return ClassLabels(*check_indicator(y, len(rows)))
         return super().read_y(y, rows)
 
     def measure(self, y: Any) -> str:
@@ -420,7 +423,7 @@ class ClassifyingPairs(Classifying):
     def encode(
         self,
         rows: Sequence[tuple[str, ...]],
-        reader: Reader,
+        reader: TextReader,
         target: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         number: np.ndarray | None = None,

@@ -52,7 +52,7 @@ _NAMES = {
 
 
 def default_query(label: str) -> str:
-    """Return what to ask for a label: a common type, or else the name of the label itself."""
+    """Return the query of a label: that of a common type, or else the name of the label."""
     name = label.lower()
     return _QUERIES.get(_NAMES.get(name, name), label.replace("_", " "))
 

@@ -60,7 +60,7 @@ class Goal:
         return self.min_precision is not None or self.min_recall is not None
 
     def value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
-        """Return what is maximised, of counts: above 1 where a floor is reached."""
+        """Return the value of counts that is maximised: above 1 where a floor is reached."""
         precision, recall = divide(correct, predicted), divide(correct, actual)
         if self.min_precision is not None:
             return np.where(precision >= self.min_precision, 1 + recall, precision)
@@ -69,7 +69,7 @@ class Goal:
         return divide(2 * np.asarray(correct), np.asarray(predicted) + actual)
 
     def safe_value(self, correct: Any, predicted: Any, actual: Any) -> np.ndarray:
-        """Return what is maximised of entities: above 2 where a floor is reached with a margin.
+        """Return the value of entities that is maximised: above 2 where a floor has a margin.
 
         The margin is a standard error (the lower end of Wilson's interval, 1927, for one): of many
         decisions those that just reach a floor are those that were lucky. What reaches it without
@@ -86,7 +86,7 @@ class Goal:
         return np.where(lower >= floor, 2 + divide(correct, other), reached)
 
     def value_of_labels(self, totals: np.ndarray) -> tuple[float, ...]:
-        """Return what is maximised for all labels together: F1, or the mean of safe values.
+        """Return the value of all labels together: F1, or the mean of safe values.
 
         A label must not take words from another one that is short for more than its floor: what it
         has beyond that is compared last. The totals are of shape (3, n_labels).

@@ -14,7 +14,7 @@ from ..text import (
     EncodedDataset,
     EncodedQueries,
     Entity,
-    Reader,
+    TextReader,
     best_disjoint,
     by_label,
     encode_queries,
@@ -25,14 +25,14 @@ from ._default_queries import choose_queries
 from ._goal import F1, Goal, choose_decision
 from ._rows import Rows
 from ._tagging import WordTask
-from ._targets import EntityRows, check_entities, find_overlap, span_f1_score
+from ._targets import GoldEntities, check_entities, find_overlap, span_f1_score
 from ._task import (
     CardTexts,
     Correction,
     HeadSpec,
-    Lesson,
     Logits,
     TaskInfo,
+    TrainingSet,
     correct_draw,
     positives_first,
 )
@@ -80,7 +80,7 @@ class Querying(WordTask):
     # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
 
-    def read_y(self, y: Any, rows: Sequence[Any]) -> EntityRows:
+    def read_y(self, y: Any, rows: Sequence[Any]) -> GoldEntities:
         return check_entities(y, rows)
 
     def measure(self, y: Any) -> str:
@@ -102,7 +102,7 @@ class Querying(WordTask):
             )
         check_loss_classes(loss, 1)
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         labels = sorted({label for spans in rows.y.spans for _, _, label in spans})
         return replace(
             self.with_splitter(rows.X),
@@ -115,7 +115,7 @@ class Querying(WordTask):
     def encode(
         self,
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
+        reader: TextReader,
         spans: list[list[tuple[int, int, str]]] | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedQueries:
@@ -139,7 +139,7 @@ class Querying(WordTask):
         )
         return replace(encoded, dataset=replace(encoded.dataset, weight=weight))
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         spans = rows.y.spans
         encoded = self.encode(rows.X, reader, spans, rows.weight)
         if encoded.n_uncovered:
@@ -153,12 +153,12 @@ class Querying(WordTask):
         if not sampled:
             n_windows = len(self.labels)
             dataset = encoded.dataset
-            return Lesson(dataset, [0, 1], counts, 0, binary=True, windows_per_text=n_windows)
+            return TrainingSet(dataset, [0, 1], counts, 0, binary=True, windows_per_text=n_windows)
         # Each sentence with each query is a text.
         dataset = encoded.by_query()
         assert dataset.target is not None
         group = positives_first(dataset, dataset.target[:, 0] == 1)
-        return Lesson(dataset, [0, 1], counts, 0, binary=True, group=group)
+        return TrainingSet(dataset, [0, 1], counts, 0, binary=True, group=group)
 
     @property
     def class_names(self) -> list[str]:
@@ -178,10 +178,10 @@ class Querying(WordTask):
         return QueryLoss(loss, tuple(self.span_weights), self.match_candidates)
 
     def correct(
-        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+        self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
-        assert lesson.dataset.target is not None
-        borders = correct_draw(lesson.dataset.target, 2, weight, share)
+        assert training_set.dataset.target is not None
+        borders = correct_draw(training_set.dataset.target, 2, weight, share)
         # A match has no logits of its own to shift: it counts for all that it stands for.
         shift = np.append(borders.shift, np.zeros(2 * _MATCH_SIZE, dtype=np.float32))
         each = np.column_stack([borders.weight, 1 / share]).astype(np.float32)
@@ -197,7 +197,7 @@ class Querying(WordTask):
     def find(
         self,
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
+        reader: TextReader,
         logits: Logits,
         cut: float | Mapping[str, float] | None = None,
     ) -> Found:
@@ -222,22 +222,22 @@ class Querying(WordTask):
             for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
         ]
 
-    def score(self, y_true: EntityRows, y_pred: list[list[Entity]], weight: Any = None) -> float:
+    def score(self, y_true: GoldEntities, y_pred: list[list[Entity]], weight: Any = None) -> float:
         """Return the micro F1 of entities."""
         return span_f1_score(y_true.spans, y_pred, weight)
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         def validate(logits: Logits) -> float:
             found = self.entities(self.find(rows.X, reader, logits))
             return self.score(rows.y, found, rows.weight)
 
         return validate
 
-    def scores(self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits) -> Found:
+    def scores(self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits) -> Found:
         return self.find(rows, reader, logits, min(_THRESHOLDS))
 
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
-        gold: EntityRows = rows.y
+        gold: GoldEntities = rows.y
 
         def above(cut: float | Mapping[str, float]) -> Found:
             lowest = by_label(cut, self.labels)
@@ -290,7 +290,7 @@ def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]
 
 
 def _count(encoded: EncodedQueries, spans: list[list[tuple[int, int, str]]]) -> np.ndarray:
-    """Return how many (word, type) pairs that are asked for start no entity, and how many do.
+    """Count the (word, type) pairs that start no entity, and those that do.
 
     A word in several windows is one, and a weight counts as repetition.
     """

@@ -160,7 +160,7 @@ def align_answers(y: Any, contexts: list[str], on_misaligned: str) -> GoldAnswer
     return GoldAnswers(rows, first, np.array(kept, dtype=np.int64), n_misaligned)
 
 
-def _find(answer: "_Answer", context: str, i: int, on_misaligned: str) -> Span | None:
+def _find(answer: "_GoldAnswer", context: str, i: int, on_misaligned: str) -> Span | None:
     text, start = answer
     if not answer.is_at_start(context):
         if on_misaligned == "raise":
@@ -180,7 +180,7 @@ def _find(answer: "_Answer", context: str, i: int, on_misaligned: str) -> Span |
     return None if nearest is None else (nearest, nearest + len(text))
 
 
-class _Answer(NamedTuple):
+class _GoldAnswer(NamedTuple):
     text: str
     start: int | None  # None: not known, so that any place is right.
 
@@ -188,12 +188,12 @@ class _Answer(NamedTuple):
         return self.start is None or (self.start >= 0 and context.startswith(self.text, self.start))
 
 
-def _read_gold(row: Any, i: int) -> list[_Answer]:
+def _read_gold(row: Any, i: int) -> list[_GoldAnswer]:
     """Return the answers of a row that are not empty, with their places where they are known."""
     where = f"row {i} of y"
     texts = read_answers(row, where)
     if not isinstance(row, Mapping) or "answer_start" not in row:
-        return [_Answer(text, None) for text in texts if text]
+        return [_GoldAnswer(text, None) for text in texts if text]
     starts = list_items(row["answer_start"])
     if starts is None:
         starts = [row["answer_start"]]
@@ -205,7 +205,7 @@ def _read_gold(row: Any, i: int) -> list[_Answer]:
     for start in starts:
         if not isinstance(start, numbers.Integral) or isinstance(start, bool):
             raise ValueError(f"Each answer_start of {where} must be an int; got {describe(start)}.")
-    return [_Answer(text, int(start)) for text, start in zip(texts, starts) if text]
+    return [_GoldAnswer(text, int(start)) for text, start in zip(texts, starts) if text]
 
 
 def _shorten(text: str, most: int = 60) -> str:

@@ -12,17 +12,17 @@ from .._inputs import check_rows, check_sample_weight, describe, indexable_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class ClassLabels:
     """Checked labels of rows: one of each, or a matrix of 0 and 1 with names of its columns."""
 
     values: np.ndarray  # (n_rows,), or (n_rows, n_labels) of 0 and 1
     names: np.ndarray | None  # of the labels of a 0/1 matrix
 
-    def take(self, index: np.ndarray) -> "Labels":
-        return Labels(self.values[index], self.names)
+    def take(self, index: np.ndarray) -> "ClassLabels":
+        return ClassLabels(self.values[index], self.names)
 
-    def join(self, other: "Labels") -> "Labels":
-        return Labels(np.concatenate([self.values, other.values]), self.names)
+    def join(self, other: "ClassLabels") -> "ClassLabels":
+        return ClassLabels(np.concatenate([self.values, other.values]), self.names)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Rows:
     @property
     def strata(self) -> np.ndarray | None:
         """The class of each row as a number, if each has one class."""
-        if not isinstance(self.y, Labels) or self.y.names is not None:
+        if not isinstance(self.y, ClassLabels) or self.y.names is not None:
             return None
         number: np.ndarray = np.unique(self.y.values, return_inverse=True)[1]
         return number

@@ -17,8 +17,8 @@ from ..text import (
     SHAPES,
     EncodedDataset,
     Entity,
-    Reader,
     TagDecoder,
+    TextReader,
     allowed_transitions,
     are_characters,
     are_chunk_tags,
@@ -37,10 +37,10 @@ from ._task import (
     CardTexts,
     HeadSpec,
     LabelFacts,
-    Lesson,
     Logits,
     Task,
     TaskInfo,
+    TrainingSet,
     positives_first,
 )
 
@@ -142,7 +142,7 @@ class Tagging(WordTask):
             share_of_names=names,
         )
 
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         classes = sorted({tag for row in rows.y for tag in row})
         capacity = reader.max_length - reader.frame(1).n_special
         stride = capacity // 4 if self.stride is None else int(self.stride)
@@ -161,7 +161,7 @@ class Tagging(WordTask):
     def encode(
         self,
         sentences: Sequence[Sequence[str]],
-        reader: Reader,
+        reader: TextReader,
         tags: Sequence[Sequence[str]] | None = None,
         weight: np.ndarray | None = None,
     ) -> EncodedDataset:
@@ -179,14 +179,14 @@ class Tagging(WordTask):
         )
         return replace(dataset, target=target, weight=weight)
 
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         dataset = self.encode(rows.X, reader, rows.y, rows.weight)
         target, background = dataset.target, self.background
         assert target is not None
         weight = np.repeat(dataset.text_weight, np.diff(dataset.item_offsets))
         counts = np.bincount(target, weight, minlength=len(self.classes))
         group = None if background is None else positives_first(dataset, target != background)
-        return Lesson(dataset, self.class_names, counts, background, binary=False, group=group)
+        return TrainingSet(dataset, self.class_names, counts, background, binary=False, group=group)
 
     @property
     def class_names(self) -> list[str]:
@@ -246,7 +246,7 @@ class Tagging(WordTask):
         counts = count_rows("tags" if self.scheme is None else "entities", y_true, y_pred)
         return counts.of_all_rows(weight)["f1"]
 
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         dataset = self.encode(rows.X, reader)
 
         def validate(logits: Logits) -> float:
@@ -256,7 +256,7 @@ class Tagging(WordTask):
         return validate
 
     def scores(
-        self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
+        self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[np.ndarray]:
         dataset = self.encode(rows, reader)
         return np.split(logits(dataset), dataset.item_offsets[1:-1])
@@ -311,7 +311,7 @@ class Tagging(WordTask):
         return None if len(only) > 1 else f"gave all words the tag {only[0]!r}"
 
     def label(
-        self, rows: Sequence[Sequence[str]], reader: Reader, logits: Logits
+        self, rows: Sequence[Sequence[str]], reader: TextReader, logits: Logits
     ) -> list[tuple[list[list[str]], np.ndarray]]:
         dataset, decoder = self.encode(rows, reader), self.decoder
         found = logits(dataset)

@@ -167,18 +167,18 @@ def _is_zero_or_one(matrix: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class EntityRows:
+class GoldEntities:
     """The entities of sentences."""
 
     spans: list[list[Span]]  # words, ``end`` exclusive; each span once
     scheme: str | None  # of the tags ("IOB1", "IOB2", "IOBES"), None if y was rows of spans
     roles: dict[str, str]  # how the tags spell I, E and S, where they do it differently
 
-    def take(self, index: np.ndarray) -> "EntityRows":
+    def take(self, index: np.ndarray) -> "GoldEntities":
         return replace(self, spans=take(self.spans, index))
 
 
-def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> EntityRows:
+def check_entities(y: Any, sentences: Sequence[Sequence[str]]) -> GoldEntities:
     """Return the entities of chunk tags, or of rows of (start, end, label), scored or not."""
     rows = check_y(y, len(sentences), "lists of tags or of (start, end, label)")
     if _are_tags(rows, sentences):
@@ -194,7 +194,7 @@ def _are_tags(rows: list[Any], sentences: Sequence[Sequence[str]]) -> bool:
     return 2 * sum(map(_has_strings, filled)) >= len(filled)
 
 
-def _read_tags(tags: list[list[str]]) -> EntityRows:
+def _read_tags(tags: list[list[str]]) -> GoldEntities:
     distinct = {tag for row in tags for tag in row}
     if distinct - {"O"} and not are_chunk_tags(sorted(distinct)):
         stray = {tag for tag in distinct if tag != "O" and not are_chunk_tags([tag])}
@@ -204,10 +204,10 @@ def _read_tags(tags: list[list[str]]) -> EntityRows:
             f"row {i} of y has the tag {tag!r}. For other tags there is DiceTokenTagger."
         )
     spans = [[(start, end, label) for start, end, label in get_entities(row)] for row in tags]
-    return EntityRows(spans, infer_scheme(tags), spelled_roles(distinct))
+    return GoldEntities(spans, infer_scheme(tags), spelled_roles(distinct))
 
 
-def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityRows:
+def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> GoldEntities:
     spans = [
         list(
             dict.fromkeys(
@@ -216,7 +216,7 @@ def _check_spans(rows: list[Any], sentences: Sequence[Sequence[str]]) -> EntityR
         )
         for i, (row, sentence) in enumerate(zip(rows, sentences))
     ]
-    return EntityRows(spans, None, {})
+    return GoldEntities(spans, None, {})
 
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:

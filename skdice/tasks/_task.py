@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..losses import Loss
 from ..metrics import RowCounts
-from ..text import EncodedDataset, Reader
+from ..text import EncodedDataset, TextReader
 from ._goal import F1, Goal
 from ._rows import Rows
 
@@ -96,13 +96,13 @@ class HeadSpec:
     problem_type: str | None = None  # as config.json has it
 
     def continues(self, heads: Sequence[str], n_labels: int) -> bool:
-        """Return whether a checkpoint with these heads and labels brings this one, trained."""
+        """Tell whether a checkpoint with these heads and labels brings this one, trained."""
         if self.classes and len(self.classes) != n_labels:
             return False
         return self.suffix is not None and any(name.endswith(self.suffix) for name in heads)
 
-    def compares_texts(self, reader: Reader) -> bool:
-        """Return whether a network reads each of two texts by itself as well."""
+    def compares_texts(self, reader: TextReader) -> bool:
+        """Tell whether a network reads each of two texts by itself as well."""
         # It must be seen where the second text begins.
         return self.compares and bool(reader.tokenizer.pair_frame.special[1])
 
@@ -120,7 +120,7 @@ class HeadSpec:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """The encoded rows of a fit, and what is counted in them."""
 
     dataset: EncodedDataset  # with targets and weights
@@ -248,7 +248,7 @@ class Task(ABC):
         return Rows(rows, self.read_y(y, rows), weight, None, np.arange(len(rows)))
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
-        """Return what rows have in common that have to be in the same part of a split."""
+        """Return the group of each row; rows of one group are in the same part of a split."""
         column = self.info.group_column
         return None if column is None else [row[column] for row in rows]
 
@@ -259,7 +259,7 @@ class Task(ABC):
         """Raise a ValueError if nothing can be learned from the rows, or not with this loss."""
 
     def facts(self, rows: Rows) -> LabelFacts:
-        """Return what the rules of "auto" go by, of some rows."""
+        """Return the facts of some rows for the rules of "auto"."""
         return LabelFacts()
 
     @property
@@ -268,11 +268,11 @@ class Task(ABC):
         return tuple(name for name in self.info.choosable if getattr(self, name) is None)
 
     @abstractmethod
-    def learn(self, rows: Rows, reader: Reader) -> Self:
+    def learn(self, rows: Rows, reader: TextReader) -> Self:
         """Return the task with what the training rows say; no parameter may be open any more."""
 
     @abstractmethod
-    def lesson(self, rows: Rows, reader: Reader, sampled: bool) -> Lesson:
+    def training_set(self, rows: Rows, reader: TextReader, sampled: bool) -> TrainingSet:
         """Return the encoded training rows and the counts of their classes.
 
         ``sampled`` says whether an epoch may leave texts out.
@@ -289,18 +289,18 @@ class Task(ABC):
         """What a network needs beside the encoder."""
 
     def criterion(self, loss: Loss) -> Any:
-        """Return what a step computes, of the loss that was chosen."""
+        """Return the criterion of a step, which has the chosen loss."""
         return loss
 
     def correct(
-        self, lesson: Lesson, loss: Loss, weight: np.ndarray, share: np.ndarray
+        self, training_set: TrainingSet, loss: Loss, weight: np.ndarray, share: np.ndarray
     ) -> Correction:
-        """Return what makes up for a draw.
+        """Return the correction of a draw.
 
         Each item has a weight, and the share of its group of texts that an epoch has.
         """
-        assert lesson.dataset.target is not None
-        return correct_draw(lesson.dataset.target, self.head.n_outputs, weight, share)
+        assert training_set.dataset.target is not None
+        return correct_draw(training_set.dataset.target, self.head.n_outputs, weight, share)
 
     def check_learned(self) -> None:
         """Raise some error unless :meth:`learn` can have returned this task."""
@@ -310,12 +310,12 @@ class Task(ABC):
     # -- deciding ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def validator(self, rows: Rows, reader: Reader) -> Callable[[Logits], float]:
-        """Return what scores rows with a network as it is then; the rows are encoded once."""
+    def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
+        """Return a function that scores rows with a network; the rows are encoded once."""
 
     @abstractmethod
-    def scores(self, rows: Sequence[Any], reader: Reader, logits: Logits) -> list[Any]:
-        """Return what the decision is made on, for each row."""
+    def scores(self, rows: Sequence[Any], reader: TextReader, logits: Logits) -> list[Any]:
+        """Return the scores of each row that the decision is made on."""
 
     @abstractmethod
     def tune(self, rows: Rows, scores: Sequence[Any], goal: Goal = F1) -> Self:
@@ -332,15 +332,15 @@ class Task(ABC):
         return self.tuning is not None
 
     def found(self, logits: np.ndarray, dataset: EncodedDataset) -> np.ndarray:
-        """Return what is predicted of some texts, as bools: here, which classes."""
+        """Return a bool for each class: whether it is predicted for some of the texts."""
         return np.bincount(logits.argmax(1), minlength=logits.shape[1]) > 0
 
     @abstractmethod
     def missed(self, found: np.ndarray, target: np.ndarray) -> str | None:
-        """Return what is never predicted, in words, or None."""
+        """Name the classes that are never predicted, in a few words, or return None."""
 
     def label(
-        self, rows: Sequence[Any], reader: Reader, logits: Logits
+        self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[Any, np.ndarray]]:
         """Return labels of all rows with the probability of each row's, once or several times.
 

@@ -15,7 +15,7 @@ from ._encoding import SHAPES, EncodedDataset, encode_rows, encode_words, has_ca
 from ._queries import EncodedQueries, encode_queries
 from ._questions import EncodedQuestions, Span, encode_questions
 from ._ragged import Ragged, offsets_from_lengths, ranges
-from ._reuse import Reader, active_reuse, load_tokenizer, reuse_work
+from ._reuse import TextReader, active_reuse, load_tokenizer, reuse_work
 from ._similarity import Similarities
 from ._splitting import (
     SPLITTERS,

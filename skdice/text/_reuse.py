@@ -84,7 +84,7 @@ def load_tokenizer(model: str) -> WordTokenizer:
 
 
 @dataclass(frozen=True)
-class Reader:
+class TextReader:
     """How texts are read: the tokenizer, and how many pieces a window has at most."""
 
     tokenizer: WordTokenizer

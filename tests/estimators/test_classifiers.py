@@ -394,7 +394,7 @@ class TestSimilarities:
             splits.extend(cv)
             return cross_val_predict(*args, cv=cv, **how)
 
-        monkeypatch.setattr("skdice.fitting._start.cross_val_predict", record)
+        monkeypatch.setattr("skdice.fitting._initial_weights.cross_val_predict", record)
         groups = [("article", i // 4) for i in range(60)]
         pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, groups=groups)
         assert len(splits) >= 4
@@ -554,7 +554,12 @@ class TestThreshold:
         np.testing.assert_array_equal(one.threshold_, before)
 
     def test_it_may_be_set(self, fit_once):
-        for kind, threshold in (("pairs", 0.25), ("labels", [0.25, 1]), ("labels", np.array(0.5))):
+        for kind, threshold in (
+            ("pairs", 0.25),
+            ("pairs", 0.1),
+            ("labels", [0.25, 1]),
+            ("labels", np.array(0.5)),
+        ):
             one = fit_once(kind)
             one.threshold_ = threshold
             np.testing.assert_allclose(one.threshold_, threshold)

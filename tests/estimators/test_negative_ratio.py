@@ -18,10 +18,10 @@ from skdice import (
     DiceTextClassifier,
     DiceTokenTagger,
 )
-from skdice.fitting import Sampled, sample
+from skdice.fitting import SampledTrainingSet, sample
 from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.nn import Draw
-from skdice.tasks import Lesson, Tagging, correct_draw
+from skdice.tasks import TrainingSet, Tagging, correct_draw
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make
@@ -82,10 +82,12 @@ class TestWhatAnEpochHas:
 
     def test_classes_are_capped_from_the_rarest_on(self):
         group = np.repeat([0, 1, 2], [10, 300, 900])
-        lesson = Lesson(make_dataset([3] * 1210), [], np.ones(3), None, False, group=group)
-        assert sample(lesson, 2.0).draw.n_drawn.tolist() == [10, 20, 60]
-        assert sample(lesson, 100.0).draw is None
-        assert sample(lesson, None).draw is None
+        training_set = TrainingSet(
+            make_dataset([3] * 1210), [], np.ones(3), None, False, group=group
+        )
+        assert sample(training_set, 2.0).draw.n_drawn.tolist() == [10, 20, 60]
+        assert sample(training_set, 100.0).draw is None
+        assert sample(training_set, None).draw is None
 
     def test_parts_of_speech_and_frequent_entities_stay_as_they_are(self, tiny_bert):
         X, y = easy_corpus(16)
@@ -115,12 +117,14 @@ class TestWhatAnEpochHas:
 class TestSums:
     """Over all draws, sums are those of all texts, and so is the gradient."""
 
-    def lesson(self):
+    def training_set(self):
         dataset = make_dataset([4, 3, 5, 6, 3, 4], weighted=True)
         dataset = replace(dataset, target=np.random.default_rng(1).integers(0, 3, dataset.n_items))
         group = np.array([0, 1, 0, 1, 1, 1])
-        lesson = Lesson(dataset, [0, 1, 2], np.ones(3), 0, False, group=group)
-        return Sampled(lesson, 1.0, Draw(group, np.array([2, 4]), np.array([2, 2])))
+        training_set = TrainingSet(dataset, [0, 1, 2], np.ones(3), 0, False, group=group)
+        return SampledTrainingSet(
+            training_set, 1.0, Draw(group, np.array([2, 4]), np.array([2, 2]))
+        )
 
     @pytest.mark.parametrize("loss", [DiceLoss, TverskyLoss, SelfAdjustingDiceLoss])
     @pytest.mark.parametrize(
@@ -129,9 +133,9 @@ class TestSums:
         ids=str,
     )
     def test_mean_of_all_draws(self, loss, more):
-        loss, sampled = loss(background=0, **more), self.lesson()
-        data = sampled.lesson.dataset
-        weighted = sampled.corrected(Tagging(), loss).lesson.dataset
+        loss, sampled = loss(background=0, **more), self.training_set()
+        data = sampled.training_set.dataset
+        weighted = sampled.corrected(Tagging(), loss).training_set.dataset
         target = torch.from_numpy(data.target)
         logits = torch.randn(len(target), 3, dtype=torch.float64, requires_grad=True)
 

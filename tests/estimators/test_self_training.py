@@ -27,13 +27,13 @@ def seen(monkeypatch):
     """The training rows of every fit, in order."""
     rows = []
     for task in (Tagging, Classifying):
-        lesson = task.lesson
+        training_set = task.training_set
 
-        def record(self, training, *args, lesson=lesson):
+        def record(self, training, *args, training_set=training_set):
             rows.append(training)
-            return lesson(self, training, *args)
+            return training_set(self, training, *args)
 
-        monkeypatch.setattr(task, "lesson", record)
+        monkeypatch.setattr(task, "training_set", record)
     return rows
 
 

@@ -201,13 +201,13 @@ class TestGroups:
         X, y = easy_corpus(12)
         groups = [i // 3 for i in range(12)]
         seen = []
-        lesson = Tagging.lesson
+        training_set = Tagging.training_set
 
         def recorded(self, rows, *args):
             seen.append(rows.groups)
-            return lesson(self, rows, *args)
+            return training_set(self, rows, *args)
 
-        monkeypatch.setattr(Tagging, "lesson", recorded)
+        monkeypatch.setattr(Tagging, "training_set", recorded)
         DiceTokenTagger(tiny_bert, background_bias="cv", **FAST).fit(X, y, groups=groups)
         assert seen[0] == groups
         assert sorted(len(part) for part in seen[1:]) == [9, 9, 9, 9]

@@ -34,7 +34,7 @@ _Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialWeights:
     """Where the comparison of two texts begins.
 
     Attributes
@@ -68,7 +68,7 @@ class Start:
                 module.comparison.bias.copy_(torch.from_numpy(self.bias))
 
 
-def start_pairs(
+def regress_pairs(
     net: TextNet,
     batcher: Batcher,
     pairs: list[tuple[str, str]],
@@ -77,7 +77,7 @@ def start_pairs(
     groups: np.ndarray | None,
     n_classes: int,
     positive: int,
-) -> Start | None:
+) -> InitialWeights | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
     Both are scored on folds that they have not seen. The share of the network is the mean over all
@@ -103,7 +103,7 @@ def start_pairs(
 
     Returns
     -------
-    Start or None
+    InitialWeights or None
         None if a class is missing or the states are not finite: training says so.
     """
     weight = weight / min(1.0, weight[weight > 0].mean())
@@ -142,8 +142,8 @@ def start_pairs(
         log_odds = both[:, positive] - both[:, 1 - positive]
         best_f1 = _best_f1(log_odds, known == positive, weights * of_class[known])
     if not facts.is_informed:
-        return Start(None, None, similarities, choice, best_f1)
-    return Start(slope, bias, similarities, choice, best_f1)
+        return InitialWeights(None, None, similarities, choice, best_f1)
+    return InitialWeights(slope, bias, similarities, choice, best_f1)
 
 
 def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:
@@ -260,7 +260,7 @@ def _best_f1(score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> 
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:
-    """Return what the two texts of some rows have in common, before anything is learned."""
+    """Compare the two texts of some rows, before anything is learned."""
     module = net.module_.eval()
     found: list[Any] = [None] * len(rows)
     place = {row: i for i, row in enumerate(rows.tolist())}
