@@ -197,7 +197,10 @@ def decide(
             scores = out_of_fold_scores(
                 tuned, plan.settings, rows, valid=given, unlabeled=unlabeled
             )
-            tuned, where = tuned.tune(rows, scores), f"the training rows, out of {N_FOLDS} folds"
+            tuned, where = (
+                tuned.tune(rows, scores),
+                "the training rows, as fits without them predict them",
+            )
         elif tuned.is_tuned and len(plan.valid):
             valid, logits = plan.valid, fitted.logits(plan.settings)
             scores = tuned.scores(valid.X, fitted.reader, logits)

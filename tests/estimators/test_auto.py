@@ -101,11 +101,11 @@ def crowded(n):
 @pytest.mark.parametrize(
     "estimator, rows, same, why",
     [
-        (DiceTokenTagger, easy_corpus(16), "dice", "few entities: 16"),
-        (DiceTokenTagger, crowded(800), "dice", "few entities: 800"),
-        (DiceTokenTagger, crowded(801), "ce", "many entities: 801"),
-        (DiceTokenTagger, rare(4), "dice", "few entities: 4"),
-        (DiceTokenTagger, rare(5), "dice", "entities are rare: 4 of 24"),
+        (DiceTokenTagger, easy_corpus(16), "dice", "at most 800 entities, and there are 16."),
+        (DiceTokenTagger, crowded(800), "dice", "there are 800."),
+        (DiceTokenTagger, crowded(801), "ce", "more than 800 entities, and there are 801."),
+        (DiceTokenTagger, rare(4), "dice", "there are 4."),
+        (DiceTokenTagger, rare(5), "dice", "entities are rare, and 4 of 24"),
         (DiceTokenTagger, tagged(16, "B-PER"), "ce", "no other loss"),
         (DiceTokenTagger, tagged(16, "NOUN"), "ce", "no other loss"),
         (DiceQueryTagger, easy_corpus(16), "dice", "few words"),
@@ -347,10 +347,10 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
 @pytest.mark.parametrize(
     "parameter, facts, value, why",
     [
-        ("word_shapes", NAMES, True, "0.90 of the entities is capitalised"),
+        ("word_shapes", NAMES, True, "names, 90% of them capitalised"),
         ("word_shapes", {}, False, "No tag has a B- or I- prefix"),
-        ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names"),
-        ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No entity"),
+        ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names."),
+        ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No sentence"),
         ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
         (
             "word_shapes",
@@ -359,27 +359,42 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
             "no table of token types",
         ),
         ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
-        ("crf", NAMES, False, "Names"),
-        ("crf", NAMES | {"share_of_names": 0.5}, True, "few entities, 100"),
-        ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "many entities: 801"),
+        ("crf", NAMES, False, "A CRF did not raise F1 where entities are names."),
+        (
+            "crf",
+            NAMES | {"share_of_names": 0.5},
+            True,
+            "at most 800 entities that are no names, and there are 100",
+        ),
+        ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "and there are 801"),
         ("crf", {"has_prefixes": True}, False, "Some tags have no B- or I- prefix"),
-        ("threshold", {}, 0.5, "most probable"),
-        ("threshold", {"positive_share": 0.1}, 0.1, "rare: a share of 0.100"),
+        ("threshold", {}, 0.5, "not two classes"),
+        ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
         ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
         ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
         ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
         ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
-        ("loss", SOME, "dice", "few entities: 100"),
-        ("loss", SOME | {"n_entities": 801}, "ce", "many entities: 801"),
+        ("loss", SOME, "dice", "there are 100"),
+        ("loss", SOME | {"n_entities": 801}, "ce", "there are 801"),
         ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
         ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
-        ("loss", SOME | {"n_unlabeled": 100}, "dice", "few entities"),
+        ("loss", SOME | {"n_unlabeled": 100}, "dice", "at most 800 entities"),
         ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
         ("negative_ratio", {}, None, "No text"),
-        ("negative_ratio", {"n_texts": np.array([10, 40])}, None, "10 and 40"),
-        ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 and 41"),
+        (
+            "negative_ratio",
+            {"n_texts": np.array([10, 40])},
+            None,
+            "10 texts with and 40 without one",
+        ),
+        ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 texts with and 41 without one"),
         ("negative_ratio", {"n_texts": np.array([40, 2])}, None, "not rare"),
-        ("negative_ratio", {"n_texts": np.array([10, 10, 81]), "n_positive": 20}, 2, "20 in all"),
+        (
+            "negative_ratio",
+            {"n_texts": np.array([10, 10, 81]), "n_positive": 20},
+            2,
+            "20 texts in all",
+        ),
         ("negative_ratio", {"n_texts": np.array([10, 11]), "task": "querying"}, 1, "rare"),
     ],
 )
@@ -391,9 +406,26 @@ def test_rules(parameter, facts, value, why):
 
 
 @pytest.mark.parametrize(
+    "facts, why",
+    [
+        (
+            {"n_steps": 19, "n_positive": 135, "n_texts": np.array([135, 165])},
+            "11 epochs: 135 texts with positives x 11 = 1,485 presentations, in 19 x 11 = 209 "
+            "steps. The aim is about 1,200 presentations and at least 200 steps, in 3 to 30 epochs",
+        ),
+        ({"n_steps": 2, "n_positive": 20}, "A tiny set takes at least 150 steps."),
+        ({"n_steps": 63, "n_positive": 1000, "has_entities": True}, "Cross-entropy over many"),
+        ({"compares": True}, "4 epochs, because the head starts from a logistic regression."),
+    ],
+)
+def test_epochs_are_explained(facts, why):
+    assert why in choose("max_epochs", **facts, is_mean=True).why
+
+
+@pytest.mark.parametrize(
     "best_f1, threshold, why",
     [
-        (np.nan, 0.1, "rows."),
+        (np.nan, 0.1, "better for F1 than 0.5"),
         (0.1, 0.1, "too low"),  # The scores tell nothing: the share.
         (0.25, 0.1, "too low"),
         (0.5, np.sqrt(0.1 * 0.25), "between"),
