@@ -28,13 +28,12 @@ def as_path(directory: str | os.PathLike[str], name: str = "directory") -> Path:
 
 
 @contextmanager
-def replacing(directory: Path, is_flushed: bool = True) -> Iterator[Path]:
+def replacing(directory: Path) -> Iterator[Path]:
     """Yield an empty directory that takes the place of another one at the end of the block.
 
     It comes in by renaming. If the block raises, or the process is killed in it, everything is as
     before. Those that replace the same directory do it in turn. The path is absolute, and its
-    parent exists. The files are flushed to the disk first, which takes milliseconds for each: if
-    not, a loss of power may lose what was written.
+    parent exists. The files are flushed to the disk first, so that a loss of power loses nothing.
     """
     place = _beside(directory)
     new = place / "new"
@@ -43,7 +42,7 @@ def replacing(directory: Path, is_flushed: bool = True) -> Iterator[Path]:
         try:
             new.mkdir(parents=True)
             yield new
-            for path in (*new.iterdir(), new) if is_flushed else ():
+            for path in (*new.iterdir(), new):
                 flush(path)
             if directory.exists():
                 directory.rename(place / "old")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ._configuration import check_configuration
+from ._configuration import CONFIG, check_configuration
 
 _SECONDS = 10.0  # that the hub may take to answer
 
@@ -30,7 +30,7 @@ def loading(model: str) -> Iterator[None]:
     """
     is_local = os.path.isdir(model)
     if is_local:
-        check_configuration(Path(model))
+        check_configuration(Path(model, CONFIG))
         if Path(model).parent.name == _OFFLINE_PACKAGE:
             _check_offline_weights(Path(model, "model.safetensors"))
     with quiet_transformers():

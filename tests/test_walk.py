@@ -4,7 +4,7 @@ import pytest
 
 from .walk import count, walks_of_a_tagger
 
-MOST = {"fit": (30, 220), "predict": (15, 55)}
+MOST = {"fit": (44, 320), "predict": (18, 81)}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from .._inputs import check_rows, check_sample_weight
 from .._parameters import check_option
@@ -18,6 +18,7 @@ from ..fitting import (
     Fitted,
     check_settings,
     fit,
+    logits_of,
     out_of_fold_scores,
     settings_of,
 )
@@ -108,7 +109,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         """What fit has learned."""
         if self._fitted is None:
             name = type(self).__name__
-            raise NotFittedError(f"This {name} is not fitted yet: call fit, or from_pretrained.")
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call fit, or load one.")
         return self._fitted
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -283,12 +284,14 @@ class TextEstimator(SavedEstimator, Generic[T]):
     @property
     def logits(self) -> Logits:
         """The network as the task sees it, computed as ``runtime`` says."""
-        return self.fitted.logits(settings_of(self), self.used_runtime)
+        fitted = self.fitted
+        return logits_of(fitted.task, fitted.net, fitted.reader, self, self.used_runtime)
 
     @property
     def used_runtime(self) -> Runtime:
         """What computes predictions; after an interrupted fit it is torch."""
-        check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
+        if self.runtime not in RUNTIMES:
+            check_option(type(self).__name__, "runtime", self.runtime, RUNTIMES)
         return "torch" if self.fitted.interrupted else self.runtime
 
     def network_bytes(self) -> int:
@@ -299,7 +302,6 @@ class TextEstimator(SavedEstimator, Generic[T]):
         return sum(weight.nbytes for weight in module.parameters())
 
     def _check_is_fitted(self) -> None:
-        check_is_fitted(self)
         if self.fitted.interrupted:
             warnings.warn(
                 f"The fit of this {type(self).__name__} did not come to its end: it stopped in "

@@ -25,13 +25,12 @@ def load_pretrained(
     *,
     device: str | None = None,
     revision: str | None = None,
-    model: str | os.PathLike[str] | None = None,
 ) -> TextEstimator[Any]:
     """Load the estimator that a directory holds, of whatever class it is.
 
     Parameters
     ----------
-    directory, device, revision, model
+    directory, device, revision
         As of ``from_pretrained`` of an estimator, such as :meth:`DiceTokenTagger.from_pretrained`.
 
     Returns
@@ -51,8 +50,7 @@ def load_pretrained(
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
-
     estimator: TextEstimator[Any] = load_estimator(
-        directory, _ESTIMATORS, device=device, revision=revision, model=model
+        directory, _ESTIMATORS, device=device, revision=revision
     )
     return estimator

@@ -7,37 +7,38 @@ from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..io import upload
+from ..fitting import Fitted
+from ..io import export, upload
 from ..nn import is_first_process
-from ._persistence import export_network, load_estimator, save_estimator
+from ._persistence import load_estimator, save_estimator
 from ._shared import SharedParameters
 
 
 class SavedEstimator(SharedParameters):
     """Base of the estimators that are saved, loaded, uploaded and exported."""
 
-    def save_pretrained(self, directory: str | os.PathLike[str], *, merged: bool = False) -> None:
+    @property
+    def fitted(self) -> Fitted:
+        """What fit has learned."""
+        raise NotImplementedError
+
+    def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Save the fitted estimator as a directory that transformers can load, too.
 
         It has the weights (``model.safetensors``), ``config.json`` with the labels, the tokenizer,
-        ``skdice.json`` (parameters, classes, thresholds, history, versions and the SHA-256 of the
-        other files), a model card (``README.md``) and, unless ``runtime`` is "torch", the network
-        as an ONNX file, so that it is not exported again. There is no pickle in it. ``callbacks``
-        and a ``random_state`` that is no int are not saved.
+        ``skdice.json`` (parameters, what the fit has learned, and the SHA-256 of the other files)
+        and a model card (``README.md``). There is no pickle in it. ``callbacks`` and a
+        ``random_state`` that is no int are not saved. Adapters of ``peft_config`` are merged into
+        the weights.
 
-        Of a fit with ``peft_config`` it has the adapters and the head alone, in the files of
-        ``peft``, and in ``model_config.json`` what is else in ``config.json``; loading it reads the
-        base model from where ``model`` says. In a job of several processes the first one saves, and
-        the call does nothing in the others.
+        Saved are the fit as it was and the parameters as they are set, which the next fit takes. In
+        a job of several processes the first one saves, and the call does nothing in the others.
 
         Parameters
         ----------
         directory : str or PathLike
             New, empty, or saved before: that is replaced as a whole when all files are written, so
             that a crash or a full disk leaves the old model.
-        merged : bool, default=False
-            Whether to merge adapters into the weights and save all of these; the base model is not
-            needed then.
 
         Raises
         ------
@@ -46,8 +47,8 @@ class SavedEstimator(SharedParameters):
         TypeError
             If ``directory`` is no path.
         ValueError
-            If ``directory`` has files of something else, or a parameter or label is of a type that
-            JSON cannot hold, or adapters of a kind that cannot be merged are to be.
+            If a parameter is set to what ``fit`` would refuse, ``directory`` has files of something
+            else, or a parameter or label is of a type that JSON cannot hold.
         OSError
             If the disk is full, or the file system does not let us.
 
@@ -56,9 +57,9 @@ class SavedEstimator(SharedParameters):
         >>> tagger.fit(sentences, tags).save_pretrained("tagger")  # doctest: +SKIP
         >>> transformers.pipeline("token-classification", "tagger")  # doctest: +SKIP
         """
-        check_is_fitted(self, "net_")
+        check_is_fitted(self)
         if is_first_process():
-            save_estimator(self, directory, merged=merged)
+            save_estimator(self, directory)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, revision: str | None = None
@@ -90,7 +91,7 @@ class SavedEstimator(SharedParameters):
         huggingface_hub.errors.HfHubHTTPError
             If the hub refuses.
         """
-        check_is_fitted(self, "net_")
+        check_is_fitted(self)
         if not is_first_process():
             return ""
         with TemporaryDirectory() as folder:
@@ -105,13 +106,12 @@ class SavedEstimator(SharedParameters):
         *,
         device: str | None = None,
         revision: str | None = None,
-        model: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Load an estimator that :meth:`save_pretrained` or :meth:`push_to_hub` saved.
 
-        Everything but the base model of adapters is read from the directory, and no code in it is
-        run. Predictions are those of the saved estimator. ``model`` still names the base model, so
-        that ``clone`` and ``fit`` start afresh from it.
+        Everything is read from the directory, and no code in it is run. Predictions are those of
+        the saved estimator. ``model`` still names the base model, so that ``clone`` and ``fit``
+        start afresh from it.
 
         Parameters
         ----------
@@ -121,8 +121,6 @@ class SavedEstimator(SharedParameters):
             The ``device`` of the estimator; by default the one it was saved with.
         revision : str, optional
             Branch, tag or commit on the hub.
-        model : str or PathLike, optional
-            Where the base model is, if it is not where it was when the estimator was fitted.
 
         Returns
         -------
@@ -136,13 +134,11 @@ class SavedEstimator(SharedParameters):
         TypeError
             If ``directory`` is no path.
         ValueError
-            If it is no directory of skdice, or a file in it is missing or has changed, or it was
-            saved by a newer skdice or by another class, or the hub does not give it, or the base
-            model of adapters is not there or is another one.
+            If it is no directory of skdice, or a file in it is missing, has changed or was not
+            saved with it, or it was saved in another format or by another class, or the hub does
+            not give it.
         """
-        loaded: Self = load_estimator(
-            directory, [cls], device=device, revision=revision, model=model
-        )
+        loaded: Self = load_estimator(directory, [cls], device=device, revision=revision)
         return loaded
 
     def export_onnx(self, path: str | os.PathLike[str]) -> None:
@@ -205,6 +201,6 @@ class SavedEstimator(SharedParameters):
         >>> inputs = tokenizer(["Win!"], return_tensors="np")  # doctest: +SKIP
         >>> (logits,) = session.run(["logits"], dict(inputs))  # doctest: +SKIP
         """
-        check_is_fitted(self, "net_")
+        check_is_fitted(self)
         if is_first_process():
-            export_network(self, path)
+            export(path, type(self).__name__, self.fitted)

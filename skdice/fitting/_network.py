@@ -91,7 +91,7 @@ class Plan:
     schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
-    look_at: int | None  # the epoch at whose end the training loss must have fallen
+    must_learn: bool  # whether it is an error if the training loss does not fall
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
     initial: InitialWeights | None  # where the comparison of two texts begins
@@ -188,7 +188,8 @@ def train_member(plan: Plan, member: Member) -> tuple[TextNet, BaseException | N
                 make_sampler(plan, member.rng, ranks, net),
                 validate=_validator(plan, net),
                 patience=settings.patience,
-                look_at=plan.look_at,
+                must_learn=plan.must_learn,
+                loss_of_constant=loss_of_constant(plan) if plan.must_learn else None,
                 checkpoint=checkpoint,
                 state=state,
             )
@@ -342,7 +343,9 @@ def logits_of(
         n_windows = task.head.windows_per_text
         batcher = make_batcher(dataset, reader, settings.batch_size, net, n_windows)
         if runtime != "torch":
-            network = onnx_network(net.module_, runtime, reader.max_length)
+            network = onnx_network(
+                net.module_, runtime, reader.max_length, verbose=bool(settings.verbose)
+            )
             batcher.batch_pieces = BATCH_TOKENS
         with denormals_flushed():
             found = net.predict_logits(batcher, network, verbose=bool(settings.verbose))
@@ -375,6 +378,39 @@ def _shift(plan: Plan) -> np.ndarray | None:
     if offset is None:
         return shift
     return offset if shift is None else offset + shift
+
+
+def loss_of_constant(plan: Plan) -> float | None:
+    """Return the least loss of a step if logits are the same for all items: of the labels' shares.
+
+    It is None unless the loss is one of items, with one label each, and its sums add up.
+    """
+    sampled, dataset, loss = plan.sampled, plan.sampled.training_set.dataset, plan.loss
+    target, n_items = dataset.target, np.diff(dataset.item_offsets)
+    is_of_items = isinstance(plan.task.criterion(loss), Loss) and loss.additive
+    if target is None or target.ndim > 1 or not is_of_items:
+        return None
+    share = np.ones(len(n_items)) if sampled.draw is None else sampled.draw.share
+    weight = np.repeat(dataset.text_weight * share, n_items)
+    if sampled.weight is not None:
+        weight = weight * sampled.weight
+    counts, n_classes = target != loss.ignore_index, plan.task.head.n_outputs
+    # One item for each class has the weight of all of that class in a step.
+    settings = plan.settings
+    in_step = min(1.0, settings.batch_size * settings.accumulate / share.sum())
+    of_class = torch.from_numpy(np.bincount(target[counts], weight[counts], n_classes) * in_step)
+    logits = (of_class / of_class.sum()).clamp_min(1e-6).log().requires_grad_()
+    optimizer = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
+
+    def least() -> torch.Tensor:
+        optimizer.zero_grad()
+        rows, classes = logits.expand(n_classes, -1), torch.arange(n_classes)
+        value = loss.value(loss.sums(rows, classes, of_class))
+        value.backward()
+        return value.detach()
+
+    optimizer.step(least)
+    return float(least())
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:

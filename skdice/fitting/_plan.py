@@ -203,7 +203,7 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         schedule=schedule,
         precision=precision,
         valid=prepared.valid,
-        look_at=auto.choose_first_look(facts, schedule.max_epochs, settings.lr == "auto"),
+        must_learn=auto.must_learn(facts, schedule.max_epochs, settings.lr == "auto"),
         description=f"{shown}, lr {schedule.lr:g}" if settings.lr == "auto" else shown,
         kind=kind,
         initial=prepared.initial,
@@ -279,7 +279,7 @@ def choose_again(plan: Plan, problem: BaseException) -> Plan:
         f"{third.lr:.2g}. {problem}",
         stacklevel=5,
     )
-    return replace(plan, schedule=third, look_at=None, choices=choices)
+    return replace(plan, schedule=third, must_learn=False, choices=choices)
 
 
 def open_rates(encoder: Encoder, *, has_adapters: bool) -> tuple[float, float]:

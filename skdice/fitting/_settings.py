@@ -170,12 +170,11 @@ its batch.
 _RUNTIME = """
 What computes predictions; it can be set on a fitted estimator, too. "onnx" and "onnx-int8" use ONNX
 Runtime (the extra ``onnx``) on the CPU, in fp32 or int8, whatever ``device`` and ``precision`` are.
-The first prediction exports the network, which takes some seconds, and ``save_pretrained`` keeps
-what was exported; for models that torch cannot export (XLNet) it raises a ValueError. "onnx" gives
-the scores of "torch" within 1e-4. "onnx-int8" is 1.8 to 4.2 times as fast as "torch" on a CPU; its
-scores are less exact, and depend slightly on the other texts in the batch. ``benchmarks`` compares
-the runtimes. ``fit``, with its validation and tuning, always uses torch, and so do predictions
-after an interrupted fit.
+The first prediction exports the network, says so, and takes some seconds for it; for models that
+torch cannot export (XLNet) it raises a ValueError. "onnx" gives the scores of "torch" within
+1e-4. "onnx-int8" is 1.8 to 4.2 times as fast as "torch" on a CPU; its scores are less exact, and
+depend slightly on the other texts in the batch. ``benchmarks`` compares the runtimes. ``fit``, with
+its validation and tuning, always uses torch, and so do predictions after an interrupted fit.
 """
 _VERBOSE = """
 0 shows nothing. Otherwise a fit shows its epochs, and long steps (also ``predict``) show their

@@ -55,7 +55,7 @@ CONSTANTS = {
     "highest_lr": Constant(5e-4, "learning rate at most", RESULTS),
     "new": Constant(5, "times the rate that new weights learn at", RESULTS),
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
-    "first_look": Constant(0.3, "share of the epochs after which the loss has fallen", RESULTS),
+    "judged_epochs": Constant(4, "epochs from which on a fit has to learn something", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
     "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
     "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
@@ -335,14 +335,13 @@ def choose_head_lr(
     return Choice(constant("new") * plain, why)
 
 
-def choose_first_look(facts: EpochFacts, max_epochs: int, is_open: bool) -> int | None:
-    """Look whether the loss has fallen after three tenths of the epochs, if the rate is open.
+def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
+    """Tell whether a fit that learned nothing is begun again: if its rate is open and it is long.
 
-    A head that begins trained has little to learn in its first epochs.
+    A head that begins trained has little to learn.
     """
-    epoch = math.ceil(constant("first_look") * max_epochs)
     begins_trained = facts.compares or facts.has_trained_head
-    return epoch if is_open and epoch > 1 and not begins_trained else None
+    return is_open and max_epochs >= constant("judged_epochs") and not begins_trained
 
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:

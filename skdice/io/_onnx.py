@@ -1,14 +1,17 @@
 """Networks as ONNX files, exported by torch and compared with it; predictions by ONNX Runtime."""
 
+import copy
 import importlib
 import importlib.util
 import json
 import logging
+import math
 import os
-import shutil
+import sys
 import threading
+import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,8 +24,13 @@ from torch import Tensor, nn
 
 from .._extras import not_installed
 from .._files import as_path, flush
+from .._version import __version__
 from ..losses import match_scores
-from ..nn import Batch, QueryModule, SequenceModule, SpanModule, TextModule
+from ..nn import Batch, SequenceModule, TextModule
+from ..tasks import Querying, Tagging
+from ..text import SHAPES
+from ._manifest import Learned
+from ._values import without_numpy
 
 _TOLERANCE = 1e-4
 # The number of rows and the length of the batch that is traced, and of those that are compared.
@@ -35,9 +43,11 @@ _OUTLIER = 150
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
 # What runtimes run: all logits of a piece or row as one output.
 _LOGITS = ("logits",)
-
-# The file of each runtime. Large weights lie beside it, in a file whose name begins the same.
-_FILES = {"onnx": "network.onnx", "onnx-int8": "network-int8.onnx"}
+# What a file has of other heads than those of classes.
+_OUTPUTS = {
+    "spans": ("start_logits", "end_logits"),
+    "queries": ("start_logits", "end_logits", "match_logits"),
+}
 
 # A batch of so many pieces fits the caches of a CPU.
 BATCH_TOKENS = 512
@@ -45,38 +55,47 @@ BATCH_TOKENS = 512
 _MAKING = threading.Lock()
 
 
-def export(
-    path: str | os.PathLike[str],
-    module: TextModule,
-    *,
-    max_length: int,
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says.
-
-    Strings in ``metadata`` are written as they are, other values as JSON.
-    """
+def export(path: str | os.PathLike[str], estimator: str, fitted: Learned) -> None:
+    """Write a network as an ONNX file that replaces an older one, as ``export_onnx`` says."""
     target = as_path(path, "path")
     if target.suffix != ".onnx" or target.is_dir():
         raise ValueError(f"path must end in '.onnx' and be no directory; got {os.fspath(path)!r}.")
     _check_installed("export_onnx", "onnx", "onnxscript")
-    texts = {
-        name: value if isinstance(value, str) else json.dumps(value, default=str)
-        for name, value in metadata.items()
-    }
-    outputs: Sequence[str] = _LOGITS
-    if isinstance(module, SpanModule | QueryModule):
-        outputs = ("start_logits", "end_logits")
-    if isinstance(module, QueryModule):
-        outputs = (*outputs, "match_logits")
+    module, max_length = fitted.net.module_, fitted.reader.max_length
+    outputs = _OUTPUTS.get(fitted.task.head.kind, _LOGITS)
     # Beside its place, so that the files come in by renaming.
     with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as place:
         new = Path(place, target.name)
-        _write(new, module, outputs, max_length, texts)
+        _write(new, module, outputs, max_length, _metadata(estimator, fitted))
         # The file itself comes last: it names the others.
         for written in sorted(Path(place).iterdir(), key=lambda path: path == new):
             flush(written)
             written.replace(target.with_name(written.name))
+
+
+def _metadata(estimator: str, fitted: Learned) -> dict[str, str]:
+    """Return what has to be known to read inputs and outputs, strings as they are, else as JSON."""
+    task = fitted.task
+    decision = {name: without_numpy(value) for name, value in task.decision.items()}
+    said: dict[str, Any] = {
+        "estimator": estimator,
+        "skdice_version": __version__,
+        "max_length": fitted.reader.max_length,
+        # JSON has no infinity.
+        "decision": {k: repr(v) if v in (math.inf, -math.inf) else v for k, v in decision.items()},
+    }
+    if task.class_names:
+        said["classes"] = task.class_names
+    if isinstance(task, Querying):
+        said["queries"] = task.queries
+    if task.head.n_token_types is not None:
+        said["word_shapes"] = SHAPES
+    if isinstance(task, Tagging) and task.crf:
+        said["crf"] = task.scheme
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, default=str)
+        for name, value in said.items()
+    }
 
 
 class _Graph(nn.Module):
@@ -134,11 +153,10 @@ def _write(
 ) -> Any:
     """Write a network as an ONNX file; return its session, None if there is no ONNX Runtime.
 
-    Its outputs are compared with those of torch. The network is copied to the CPU, and its adapters
-    are merged into its weights. The exporter proves that the graph holds for any number of rows and
-    pieces.
+    Its outputs are compared with those of torch. The network is copied to the CPU. The exporter
+    proves that the graph holds for any number of rows and pieces.
     """
-    module = module.merged().cpu()
+    module = copy.deepcopy(module).cpu()
     for member in (module, *module.members):
         # The fused attention of torch becomes more operators than its formula has.
         member.transformer.set_attn_implementation("eager")
@@ -258,54 +276,36 @@ class OnnxNetwork:
 _NETWORKS: WeakKeyDictionary[TextModule, dict[str, OnnxNetwork]] = WeakKeyDictionary()
 
 
-def onnx_network(module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
+def onnx_network(
+    module: TextModule, runtime: str, max_length: int, *, verbose: bool = False
+) -> OnnxNetwork:
     """Return a network whose weights do not change any more on ONNX Runtime; it is made once.
 
-    ``runtime`` is "onnx" or "onnx-int8". An architecture that torch cannot export is a ValueError,
-    other results than torch's are a RuntimeError.
+    ``runtime`` is "onnx" or "onnx-int8". If ``verbose``, stderr says that the network is exported,
+    and how long that took. An architecture that torch cannot export is a ValueError, other results
+    than torch's are a RuntimeError.
     """
     with _MAKING:
         networks = _NETWORKS.setdefault(module, {})
         if runtime not in networks:
+            began = time.perf_counter()
+            _tell(f"exporting the network for runtime={runtime!r}, once", verbose)
             with TemporaryDirectory(prefix="skdice-") as place:
                 networks[runtime] = _make(Path(place), module, runtime, max_length)
+            _tell(f"exported the network in {time.perf_counter() - began:.1f} s", verbose)
         return networks[runtime]
 
 
-def is_exported_file(name: str) -> bool:
-    """Whether a file is one that :func:`save_exported` writes: it can be made again."""
-    return name.startswith(tuple(_FILES.values()))
-
-
-def save_exported(directory: Path, module: TextModule, runtime: str, max_length: int) -> None:
-    """Write what ``runtime`` takes into a directory; a warning says why if that is not possible."""
-    try:
-        with TemporaryDirectory(prefix="skdice-") as place:
-            _make(Path(place), module, runtime, max_length)
-            for file in Path(place).glob(f"{_FILES[runtime]}*"):
-                shutil.copyfile(file, directory / file.name)
-    except (ImportError, ValueError, RuntimeError) as error:
-        warnings.warn(
-            f"The estimator is saved without its network for runtime={runtime!r}, so each process "
-            f"that loads it exports it: {error}",
-            stacklevel=6,
-        )
-
-
-def load_exported(
-    directory: Path, files: Collection[str], module: TextModule, runtime: str
-) -> None:
-    """Predict with the network in a directory, of which these are the files, if it is there."""
-    parts = [name for name in files if name.startswith(_FILES.get(runtime, "/"))]
-    is_whole = parts and all((directory / name).exists() for name in parts)
-    if is_whole and importlib.util.find_spec("onnxruntime"):
-        _NETWORKS.setdefault(module, {})[runtime] = OnnxNetwork(directory / _FILES[runtime])
+def _tell(text: str, verbose: bool) -> None:
+    if verbose:
+        sys.stderr.write(f"predict: {text}\n")
+        sys.stderr.flush()
 
 
 def _make(place: Path, module: TextModule, runtime: str, max_length: int) -> OnnxNetwork:
     """Write the file of a runtime into a directory, and return its network."""
     _check_installed(f"runtime={runtime!r}", "onnx", "onnxruntime", "onnxscript")
-    path = place / _FILES["onnx"]
+    path = place / "network.onnx"
     session = _write(path, module, _LOGITS, max_length, {})
     if runtime == "onnx":
         return OnnxNetwork(path, session)
@@ -340,7 +340,7 @@ def _quantise(path: Path, inputs: Mapping[str, np.ndarray]) -> Path:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    new = path.with_name(_FILES["onnx-int8"])
+    new = path.with_name("network-int8.onnx")
     model = onnx.load(path)
     # Weights are stated there too, which the quantiser transposes.
     del model.graph.value_info[:]

@@ -3,25 +3,31 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from .._files import as_path, current, explained, replacing
-from ._manifest import CARD, MANIFEST, listed_files, write_manifest
-from ._model_card import Run, model_card
-from ._network import SavedNetwork, write_network
+from ._manifest import CARD, FILES, MANIFEST, Learned, write_manifest
+from ._model_card import model_card
+from ._network import write_network
 
+_KNOWN = (*sorted(FILES), MANIFEST, CARD)
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_HIDDEN = ".*"  # Of git and of the hub's own; no part of an estimator.
 
 
-def save(directory: str | os.PathLike[str], network: SavedNetwork, run: Run) -> None:
-    """Write a directory that replaces an older one of skdice as a whole, or not at all."""
+def save(
+    directory: str | os.PathLike[str], kind: type, parameters: dict[str, Any], fitted: Learned
+) -> None:
+    """Write an estimator of some kind as a directory that replaces an older one of skdice.
+
+    It does so as a whole, or not at all.
+    """
     place = check_place(directory)
     with explained(place, "The estimator"), replacing(place) as new:
-        write_network(new, network)
-        card = model_card(run, place.name)
+        write_network(new, fitted)
+        card = model_card(place.name, kind, parameters, fitted)
         # A label may have lone surrogates.
         (new / CARD).write_text(card, encoding="utf-8", errors="backslashreplace")
-        write_manifest(new, run.manifest)
+        write_manifest(new, kind.__name__, parameters, fitted)
 
 
 def check_place(directory: str | os.PathLike[str]) -> Path:
@@ -29,7 +35,11 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
     place = as_path(directory)
     with explained(place, "The estimator"):
         place.parent.mkdir(parents=True, exist_ok=True)
-        foreign = _foreign_files(current(place))
+        found = current(place)
+        if found.exists() and not found.is_dir():
+            raise ValueError(f"{str(place)!r} is a file; pass the path of a directory.")
+        names = {path.name for path in found.iterdir()} if found.exists() else set()
+    foreign = sorted(names.difference(_KNOWN if MANIFEST in names else ()))
     if foreign:
         more = f" and {len(foreign) - 10} more" if len(foreign) > 10 else ""
         raise ValueError(
@@ -38,15 +48,6 @@ def check_place(directory: str | os.PathLike[str]) -> Path:
             f"whole directory. Move them away or pass another directory."
         )
     return place
-
-
-def _foreign_files(directory: Path) -> list[str]:
-    if not directory.exists():
-        return []
-    if not directory.is_dir():
-        raise ValueError(f"{str(directory)!r} is a file; pass the path of a directory.")
-    names = {path.name for path in directory.iterdir()}
-    return sorted(names - (listed_files(directory) if MANIFEST in names else set()))
 
 
 def upload(directory: Path, repo_id: str, *, private: bool | None, revision: str | None) -> str:
@@ -88,7 +89,7 @@ def _download(repo_id: str, revision: str | None) -> Path:
 
     try:
         place = snapshot_download(
-            repo_id, revision=revision, ignore_patterns=_HIDDEN, library_name="skdice"
+            repo_id, revision=revision, allow_patterns=[*_KNOWN], library_name="skdice"
         )
     except Exception as error:  # Each HTTP library has errors of its own.
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Python values as JSON and back, with their types: parameters, classes, thresholds, losses."""
+"""Python values as JSON and back, with their types: parameters, classes, losses, tasks."""
 
 import math
 import os
-from collections.abc import Iterator
+from dataclasses import fields
 from enum import Enum
 from typing import Any
 
@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ..losses import CombinedLoss, Loss
+from ..losses import Loss
 from ..nn import is_of_peft, make_config, set_fields
+from ..tasks import Task
 from ..text import Similarities
-
-# Of arrays; others are dates, records and complex numbers.
-_DTYPE_KINDS = "biufUO"
 
 
 def to_json(value: Any, name: str) -> Any:
@@ -24,7 +22,7 @@ def to_json(value: Any, name: str) -> Any:
     NumPy's scalars become Python's, paths become str, tensors arrays; all else keeps its type. A
     value of a type that cannot be held is a ValueError, which calls it by ``name``.
     """
-    if isinstance(value, np.generic) and value.dtype.kind in _DTYPE_KINDS:
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # No dates.
         value = value.item()
     if isinstance(value, Enum):
         value = value.value
@@ -36,36 +34,16 @@ def to_json(value: Any, name: str) -> Any:
         return value
     if isinstance(value, str | int):  # Of a subclass what it is one of.
         return str(value) if isinstance(value, str) else int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else {"type": "float", "value": repr(value)}
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
-    if isinstance(value, Similarities):
-        return {"type": "similarities", "fields": to_json(value._asdict(), name)}
-    if isinstance(value, tuple):
-        return {"type": "tuple", "values": to_json(list(value), name)}
-    if isinstance(value, set | frozenset):
-        return {"type": "set", "values": to_json(sorted(value, key=repr), name)}
-    if isinstance(value, dict):
-        return {"type": "dict", "items": [to_json(list(item), name) for item in value.items()]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in _DTYPE_KINDS:
-        return {
-            "type": "array",
-            "dtype": value.dtype.str,
-            "shape": list(value.shape),
-            "values": to_json(value.ravel().tolist(), name),
-        }
-    if isinstance(value, pd.DataFrame):
-        return {
-            "type": "table",
-            "index": to_json((value.index.name, value.index.to_numpy()), name),
-            "columns": [to_json([key, value[key].to_numpy()], name) for key in value.columns],
-        }
-    if isinstance(value, Loss | CombinedLoss):
-        loss: Any = value
-        return _parts("loss", _class_name(type(value)), loss.get_params(deep=False), name)
+    for kind, (types, parts, _) in _KINDS.items():
+        if isinstance(value, types):
+            return {"type": kind, "value": to_json(parts(value), name)}
     if is_of_peft(value):
-        return _parts("peft", type(value).__name__, set_fields(value), name)
+        config = [type(value).__name__, list(set_fields(value).items())]
+        return {"type": "peft", "value": to_json(config, name)}
     raise ValueError(
         f"{name} has a value of type {type(value).__module__}.{type(value).__qualname__}, which "
         f"JSON cannot hold: {value!r}. Allowed are str, int, float, bool and None, and lists, "
@@ -79,34 +57,51 @@ def from_json(value: Any) -> Any:
         return [from_json(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kind = value["type"]
-    if kind == "float":
-        return float(value["value"])
-    if kind == "tuple":
-        return tuple(from_json(value["values"]))
-    if kind == "set":
-        return set(from_json(value["values"]))
-    if kind == "dict":
-        return dict(from_json(value["items"]))
-    if kind == "array":
-        return _array(from_json(value["values"]), np.dtype(value["dtype"]), value["shape"])
-    if kind == "table":
-        name, index = from_json(value["index"])
-        columns = dict(from_json(value["columns"]))
-        return pd.DataFrame(columns, index=pd.Index(index, name=name))
-    if kind == "similarities":
-        return Similarities(**from_json(value["fields"]))
-    parameters = {key: from_json(part) for key, part in value["parameters"].items()}
-    if kind == "loss":
-        return _loss_class(value["class"])(**parameters)
-    if kind == "peft":
-        return make_config(value["class"], parameters)
-    raise ValueError(f"{kind!r} is no type of value")
+    parts = from_json(value["value"])
+    if value["type"] == "peft":
+        return make_config(parts[0], dict(parts[1]))
+    return _KINDS[value["type"]][2](parts)
 
 
-def _parts(kind: str, class_name: str, parameters: dict[str, Any], name: str) -> dict[str, Any]:
-    encoded = {key: to_json(part, f"{name}__{key}") for key, part in parameters.items()}
-    return {"type": kind, "class": class_name, "parameters": encoded}
+def without_numpy(value: Any) -> Any:
+    """Return an array as a list, a scalar of NumPy as Python's, and all else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _make_array(parts: list[Any]) -> np.ndarray:
+    dtype, shape, values = parts
+    array = np.empty(len(values), dtype=dtype)
+    for i, item in enumerate(values):  # At once, tuples would become rows.
+        array[i] = item
+    return array.reshape(shape)
+
+
+def _make_table(parts: list[Any]) -> pd.DataFrame:
+    name, index, columns = parts
+    return pd.DataFrame(dict(columns), index=pd.Index(index, name=name))
+
+
+def _parts_of_object(value: Any) -> list[Any]:
+    if isinstance(value, Loss):
+        parts = value.get_params(deep=False)
+    elif isinstance(value, Task):
+        parts = {known.name: getattr(value, known.name) for known in fields(value)}
+    else:
+        parts = value._asdict()
+    return [_class_name(type(value)), list(parts.items())]
+
+
+def _make_object(parts: list[Any]) -> Any:
+    """Return an object of skdice, or a loss of a class that others have imported."""
+    name, waiting = parts[0], [Loss, Task, Similarities]
+    while waiting:
+        kind: Any = waiting.pop()
+        if _class_name(kind) == name:
+            return kind(**dict(parts[1]))
+        waiting += kind.__subclasses__()
+    raise ValueError(
+        f"there is no loss {name!r}; if it is your own, import its class before you load"
+    )
 
 
 def _class_name(kind: type) -> str:
@@ -114,26 +109,17 @@ def _class_name(kind: type) -> str:
     return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _loss_class(name: str) -> Any:
-    """Return a class of losses; those of others are known once they were imported."""
-    known = {_class_name(kind): kind for kind in (*_subclasses(CombinedLoss), *_subclasses(Loss))}
-    if name not in known:
-        raise ValueError(
-            f"there is no loss {name!r}; if it is your own, import its class before you load"
-        )
-    return known[name]
-
-
-def _subclasses(kind: Any) -> Iterator[Any]:
-    for part in kind.__subclasses__():
-        yield part
-        yield from _subclasses(part)
-
-
-def _array(values: list[Any], dtype: np.dtype, shape: list[int]) -> np.ndarray:
-    if dtype.kind not in _DTYPE_KINDS:
-        raise ValueError(f"{dtype} is no dtype of a saved array")
-    array = np.empty(len(values), dtype=dtype)
-    for i, item in enumerate(values):  # At once, tuples would become rows.
-        array[i] = item
-    return array.reshape(shape)
+# Of each type, what takes its values apart and what makes them again; an object may be a tuple.
+_KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "object": (Loss | Task | Similarities, _parts_of_object, _make_object),
+    "float": (float, repr, float),
+    "tuple": (tuple, list, tuple),
+    "set": (set | frozenset, lambda values: sorted(values, key=repr), set),
+    "dict": (dict, lambda values: list(map(list, values.items())), dict),
+    "array": (np.ndarray, lambda a: [a.dtype.str, list(a.shape), a.ravel().tolist()], _make_array),
+    "table": (
+        pd.DataFrame,
+        lambda t: [t.index.name, t.index.to_numpy(), [[key, t[key].to_numpy()] for key in t]],
+        _make_table,
+    ),
+}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,9 +10,6 @@ from torch import Tensor
 
 from ..text import EncodedDataset, Ragged, offsets_from_lengths, ranges
 from ._runtime import ALONE, Ranks
-
-if TYPE_CHECKING:
-    from ._chain import TagChain
 
 Batch = dict[str, Tensor]
 
@@ -170,7 +167,7 @@ class StepSampler:
     loss over the step does not depend on how the step is cut. The texts of each group of a draw are
     spread evenly over the steps.
 
-    The loss is computed of the log-probabilities of a ``chain``, in place of the logits, and of
+    The loss is computed of the log-probabilities of a chain of tags, in place of the logits, and of
     these with a ``shift`` of shape (n_outputs,) or (n_items, n_outputs) added to them. A ``weight``
     of shape (n_items,) or (n_items, n_parts) multiplies that of the items.
 
@@ -188,7 +185,7 @@ class StepSampler:
         *,
         windows_per_text: int = 1,
         draw: Draw | None = None,
-        chain: "TagChain | None" = None,
+        chain: Any = None,
         shift: np.ndarray | None = None,
         weight: np.ndarray | None = None,
     ) -> None:

@@ -34,7 +34,6 @@ from ._accumulation import accumulate_gradient
 from ._batching import Batch, Batcher, StepSampler, to_device
 from ._callbacks import CtrlC, ctrl_c_told_apart, named_callbacks
 from ._guard import FiniteGuard, NotFiniteError
-from ._learning import NotLearningError
 from ._modules import module_inputs
 from ._progress import FitProgress, with_progress
 from ._runtime import ALONE, autocast
@@ -150,7 +149,7 @@ class TextNet(NeuralNet):
         try:
             with (
                 ctrl_c_told_apart(),
-                X.ranks.left_on_error(NotFiniteError, NotLearningError),
+                X.ranks.left_on_error(NotFiniteError),
                 compact_embedding(self.module_, pieces),
                 own_attention(self.module_),
             ):
@@ -177,15 +176,15 @@ class TextNet(NeuralNet):
         """Set up what the steps of a run need and nobody after it."""
         self.is_stopped_ = False
         self.n_rows_before_ = len(self.history)
-        self.sampler_ = X
+        self.sampler_: Any = X
         self.shift_ = None if X.shift is None else torch.from_numpy(X.shift).to(self.device)
         self.initialize_optimizer()  # Of the parameters as they are now.
         kind = torch.device(self.device).type
-        self.scaler_ = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
+        self.scaler_: Any = torch.amp.GradScaler(kind, enabled=self.precision == "fp16")
         self.scaler_.scale(torch.zeros((), device=self.device))  # Sets up its scale.
-        self.guard_ = FiniteGuard(self.optimizer_, kind != "cuda" or self.scaler_.is_enabled())
+        self.guard_: Any = FiniteGuard(self.optimizer_, kind != "cuda" or self.scaler_.is_enabled())
         memory = self.criterion_.memory
-        self.memory_ = SumsMemory(0 if isinstance(memory, str) else memory)
+        self.memory_: Any = SumsMemory(0 if isinstance(memory, str) else memory)
 
     def drop_training_state(self) -> None:
         """Drop what only the next step would need, so that a pickle is as large as the weights."""

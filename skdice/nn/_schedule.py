@@ -26,7 +26,7 @@ class LinearSchedule(LRScheduler):
         for group in net.optimizer_.param_groups:
             group.setdefault("initial_lr", group["lr"])
         n_done = sum(row["train_batch_count"] for row in net.rows_of_run)
-        self.lr_scheduler_ = LambdaLR(net.optimizer_, rate, last_epoch=n_done - 1)
+        self.lr_scheduler_: Any = LambdaLR(net.optimizer_, rate, last_epoch=n_done - 1)
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         self.lr_scheduler_ = None  # It holds the optimizer.

@@ -12,7 +12,7 @@ from ._callbacks import CtrlC
 from ._learning import LearningCheck
 from ._net import TextNet
 from ._runtime import LostProcessError
-from ._training_state import Checkpoint, LoadState, SaveState, State
+from ._training_state import Checkpoint, LoadState, SaveState, State, Watchers
 
 
 def train(
@@ -21,7 +21,8 @@ def train(
     *,
     validate: Callable[[], float] | None = None,
     patience: int | None = None,
-    look_at: int | None = None,
+    must_learn: bool = False,
+    loss_of_constant: float | None = None,
     checkpoint: Checkpoint | None = None,
     state: State | None = None,
 ) -> None:
@@ -30,8 +31,9 @@ def train(
     ``validate`` gives the task metric of the validation part, larger is better, after every epoch;
     with ``patience``, so many epochs without improvement end the run and restore the best weights.
 
-    At the end of the epoch ``look_at`` a NotLearningError is raised if the training loss is about
-    that of the first epoch.
+    If the net ``must_learn``, it is a NotLearningError if it has not when the run comes to its end
+    (:class:`LearningCheck`). ``loss_of_constant`` is the least loss of logits that are the same for
+    all items, as far as it is known.
 
     A ``checkpoint`` gets the state after every epoch, from the first process alone; ``state`` is
     what it had of a run that this one continues, bit for bit.
@@ -39,10 +41,9 @@ def train(
     It is a ValueError if loss or gradient stop being finite (the weights are those before that step
     or, with patience, the best ones), or if the state is of another run.
     """
-    scoring = stopping = None
-    own: list[Any] = []
-    if look_at is not None:
-        own.append(LearningCheck(look_at))
+    check = scoring = stopping = None
+    if must_learn:
+        check = LearningCheck(loss_of_constant)
     if validate is not None:
         scoring = EpochScoring(
             partial(_score, validate),
@@ -51,19 +52,22 @@ def train(
             name="valid_score",
             use_caching=False,
         ).initialize()
-        own.append(scoring)
-    if validate is not None and patience is not None:
-        how = {"lower_is_better": False, "threshold": 0, "load_best": True, "sink": noop}
-        stopping = EarlyStopping("valid_score", patience, **how)
-        own.append(stopping)
+        if patience is not None:
+            how = {"lower_is_better": False, "threshold": 0, "load_best": True, "sink": noop}
+            stopping = EarlyStopping("valid_score", patience, **how)
+    watchers = Watchers(check, scoring, stopping)
+    before = [(type(part).__name__, part) for part in watchers if part is not None]
     if state is not None:
         assert checkpoint is not None  # The state is from there.
-        own.append(LoadState(checkpoint, state, scoring, stopping))
+        before.append(("LoadState", LoadState(checkpoint, state, watchers)))
     callbacks = net.callbacks_
-    before = [(type(callback).__name__, callback) for callback in own]
-    net.callbacks_ = [*before, *callbacks, ("SaveState", SaveState(checkpoint, stopping))]
+    net.callbacks_ = [*before, *callbacks, ("SaveState", SaveState(checkpoint, watchers))]
     try:
         net.partial_fit(sampler)
+        losses = net.history[:, "train_loss"]
+        has_waited = stopping is not None and stopping.misses_ == patience
+        if check is not None and (has_waited or len(losses) == net.max_epochs):
+            check.check(losses[-1])
     except LostProcessError as lost:
         raise LostProcessError(f"{lost} {_how_to_go_on(net, checkpoint)}") from lost
     finally:

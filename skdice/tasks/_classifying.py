@@ -169,12 +169,6 @@ class Classifying(Task):
             dataset, self.class_names, counts, background, self.is_binary, group=group
         )
 
-    def check_learned(self) -> None:
-        super().check_learned()
-        shape = () if self.is_binary else (len(self.classes),)
-        if np.shape(self.cut) != shape or np.isnan(self.cut).any():
-            raise ValueError(f"'cut' of the task is {self.cut!r:.200}")
-
     @property
     def class_names(self) -> list[Any]:
         return list(self.classes.tolist())
@@ -435,11 +429,6 @@ class ClassifyingPairs(Classifying):
 
     def measure(self, y: Any) -> str:
         return "pairs"
-
-    def check_learned(self) -> None:
-        super().check_learned()
-        if self.similarities is not None:
-            self.similarities.check(len(self.classes))
 
     @property
     def head(self) -> HeadSpec:

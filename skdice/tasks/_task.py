@@ -302,11 +302,6 @@ class Task(ABC):
         assert training_set.dataset.target is not None
         return correct_draw(training_set.dataset.target, self.head.n_outputs, weight, share)
 
-    def check_learned(self) -> None:
-        """Raise some error unless :meth:`learn` can have returned this task."""
-        if self.open:
-            raise ValueError(f"{self.open[0]!r} of the task is missing")
-
     # -- deciding ---------------------------------------------------------------------------------
 
     @abstractmethod

@@ -79,25 +79,6 @@ class Similarities(NamedTuple):
         slope = np.zeros((len(SIMILARITIES), n_classes))
         return cls(len(texts), frequencies, slope, np.zeros(n_classes))
 
-    def check(self, n_classes: int) -> None:
-        """Raise some error unless a fit with so many classes can have them."""
-        for numbers, shape in (
-            (self.slope, (len(SIMILARITIES), n_classes)),
-            (self.start, (n_classes,)),
-            (np.array(self.share), ()),
-        ):
-            is_whole = numbers.shape == shape and numbers.dtype == np.float64
-            if not (is_whole and np.isfinite(numbers).all() and 0 <= self.share <= 1):
-                raise ValueError(f"a regression of {n_classes} classes has {numbers!r:.200}")
-        for kind in _TERMS:
-            buckets, counts = self.frequencies[kind]
-            is_whole = buckets.shape == counts.shape == (len(buckets),)
-            if not is_whole or {buckets.dtype, counts.dtype} != {np.dtype(np.int32)}:
-                raise ValueError(f"the frequencies of {kind} are no int32 arrays of one length")
-            is_ascending = (np.diff(buckets, prepend=-1, append=_N_BUCKETS) > 0).all()
-            if not is_ascending or (counts < 2).any() or (counts > self.n_texts).any():
-                raise ValueError(f"the frequencies of {kind} are no counts of {self.n_texts} texts")
-
     def offset(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         """Return what is added to a network's logits, float32 of shape (n_pairs, n_classes)."""
         logits = log_softmax(self.features(pairs) @ self.slope + self.start, axis=1)

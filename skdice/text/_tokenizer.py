@@ -2,17 +2,14 @@
 
 import copy
 import hashlib
-import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._configuration import check_vocabulary
 from .._pretrained import loading
 from ._ragged import Ragged, offsets_from_lengths
 
@@ -239,8 +236,6 @@ def _without_surrogates(word: str) -> str:
 
 
 def _load_tokenizer(model: str) -> "PreTrainedTokenizerFast":
-    if os.path.isdir(model):
-        check_vocabulary(Path(model))
     try:
         with loading(model):
             # What the import pulls in may add warnings filters, which go.

@@ -21,7 +21,7 @@ from skdice import (
 from skdice.fitting import SampledTrainingSet, sample
 from skdice.losses import DiceLoss, FocalLoss, SelfAdjustingDiceLoss, SumsMemory, TverskyLoss
 from skdice.nn import Draw
-from skdice.tasks import TrainingSet, Tagging, correct_draw
+from skdice.tasks import Tagging, TrainingSet, correct_draw
 
 from ..corpora import FILLERS, easy_corpus, easy_pairs, easy_texts
 from ..io.conftest import CASES, make

@@ -137,7 +137,7 @@ class TestParameters:
 class TestSaved:
     @pytest.mark.parametrize("case", CASES)
     def test_round_trip(self, fitted, tmp_path, case):
-        estimator, X, y = fitted(case)
+        estimator, X, _ = fitted(case)
         estimator.save_pretrained(tmp_path / "saved")
         names = {path.name for path in (tmp_path / "saved").iterdir()}
         assert {"config.json", "model.safetensors"} <= names

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import re
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,6 @@ from sklearn.base import clone
 from torch import nn
 
 from skdice import DiceTokenTagger
-from skdice.estimators import load_pretrained
 from skdice.io import _onnx, onnx_network
 
 from ..io.conftest import fitted_shallow, make, without  # noqa: F401
@@ -142,9 +142,9 @@ def test_windows_and_decisions(estimator):
     torch_one, X, _ = estimator(runtime="torch")
     onnx_one = estimator()[0]
     task = replace(torch_one.task, stride=2, threshold=0.2)
-    torch_one, onnx_one = (one.with_task(task) for one in (torch_one, onnx_one))
     for one in (torch_one, onnx_one):
-        one._fitted = replace(one.fitted, reader=replace(one.fitted.reader, max_length=9))
+        reader = replace(one.fitted.reader, max_length=9)
+        one._fitted = replace(one.fitted, task=task, reader=reader)
     X = [[word for words in X[:3] for word in words], *X, []]
     encoded = encoded_rows(onnx_one, X)
     assert encoded.n_texts < len(encoded)
@@ -207,6 +207,7 @@ class TestSessions:
         expected = flat(one.predict_proba(X))
         assert b"onnxruntime" not in pickle.dumps(one)
         one.save_pretrained(tmp_path / "saved")
+        assert not list((tmp_path / "saved").glob("*.onnx"))
         loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
         for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), loaded):
             assert other.runtime == "onnx"
@@ -215,34 +216,18 @@ class TestSessions:
         assert fresh.runtime == "onnx"
         assert not hasattr(fresh, "net_")
 
-    @pytest.mark.parametrize("runtime", ["onnx", "onnx-int8"])
-    def test_saved_with_the_estimator(self, estimator, sessions, tmp_path, runtime):
-        one, X, _ = estimator(runtime=runtime)
-        expected = flat(one.predict_proba(X))
-        one.save_pretrained(tmp_path / "saved")
-        (file,) = (tmp_path / "saved").glob("*.onnx")
-        loaded = load_pretrained(tmp_path / "saved")
-        n_sessions = len(sessions)
-        assert flat(loaded.predict_proba(X)) == pytest.approx(expected, abs=1e-6)
-        assert len(sessions) == n_sessions, "it was not exported again"
-        # Without it, it is; where it is another one, nothing is loaded.
-        content = file.read_bytes()
-        file.unlink()
-        again = load_pretrained(tmp_path / "saved")
-        assert flat(again.predict_proba(X)) == pytest.approx(expected, abs=1e-6)
-        assert len(sessions) > n_sessions
-        file.write_bytes(content[:-1] + b"?")
-        with pytest.raises(ValueError, match=f"is damaged: {file.name} was saved as"):
-            load_pretrained(tmp_path / "saved")
-        loaded.set_params(runtime="torch").save_pretrained(tmp_path / "saved")
-        assert not file.exists()
-
-    def test_saved_without_it(self, estimator, tmp_path, monkeypatch):
-        one = estimator()[0]
-        without(monkeypatch, "runtime")
-        with pytest.warns(UserWarning, match="without its network for runtime='onnx', .* needs"):
-            one.save_pretrained(tmp_path / "saved")
-        assert load_pretrained(tmp_path / "saved").runtime == "onnx"
+    def test_it_is_said(self, estimator, capfd, monkeypatch):
+        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
+        one, X, _ = estimator(verbose=0)
+        copy.deepcopy(one).predict(X)
+        assert capfd.readouterr() == ("", "")
+        one.set_params(verbose=1).predict(X)
+        out, err = capfd.readouterr()
+        said = r"predict: exporting the network for runtime='onnx', once\n"
+        assert re.match(rf"{said}predict: exported the network in \d+\.\d s\n", err)
+        assert out == ""
+        one.predict(X)
+        assert capfd.readouterr() == ("", "")
 
     def test_as_many_threads_as_torch(self, estimator):
         one = estimator()[0]

@@ -41,11 +41,16 @@ class Hub:
         shutil.copytree(folder_path, place)
         return SimpleNamespace(commit_url=f"{repo_id}/commit/{revision or 'main'}")
 
-    def snapshot_download(self, repo_id, *, revision, **options):
+    def snapshot_download(self, repo_id, *, revision, allow_patterns, library_name):
         place = self.root / repo_id / (revision or "main")
         if not place.exists():
             raise OSError("404: RepositoryNotFound")
-        return str(place)
+        cache = self.root / "cache" / repo_id / (revision or "main")
+        cache.mkdir(parents=True, exist_ok=True)
+        for path in place.iterdir():
+            if path.name in allow_patterns:
+                shutil.copy(path, cache)
+        return str(cache)
 
 
 @pytest.fixture
@@ -75,6 +80,7 @@ def test_there_and_back(hub, classifier):
     url = classifier.push_to_hub("team/texts", private=True)
     assert url == "team/texts/commit/main"
     assert hub.is_private["team/texts"]
+    (hub.root / "team/texts/main/LICENSE").write_text("MIT")  # Only what was saved is downloaded.
     for load in (DiceTextClassifier.from_pretrained, load_pretrained):
         loaded = load("team/texts")
         np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))

@@ -3,47 +3,47 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
 
-from skdice.io._manifest import Manifest
-from skdice.io._model_card import Run, model_card
+import skdice
+from skdice import DiceTokenTagger
+from skdice.io._model_card import model_card
 from skdice.losses import DiceLoss
-from skdice.tasks import Tagging
 
 from .conftest import CASES
 
-MANIFEST = Manifest(
-    estimator="DiceTokenTagger",
-    parameters={"model": "dslim/bert-base-NER", "loss": "dice"},
-    state={
-        "best_epoch_": 3,
-        "history_": [{}] * 5,
-        "interrupted_": False,
-        "_n_training_rows": 14041,
-        "_n_unlabeled_rows": 0,
-        "lr_": 2e-4,
-        "choices_": pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]}),
-        "_learned_task": {"word_shapes": False, "crf": False},
-        "negative_ratio_": None,
-    },
-    network={"criterion": DiceLoss(background=2), "precision": "bf16", "base_digest": ""},
-    metrics={"valid_score": 0.91237},
-    versions={"skdice": "1.2", "torch": "2.13"},
-)
-RUN = Run(
-    texts=Tagging.card,
-    manifest=MANIFEST,
-    parameters={"lr": 1e-3},
-    metric="F1",
-    decision={"background_bias_": -0.5},
-    classes=["B-LOC", "O"],
+HISTORY = pd.DataFrame(
+    {"train_loss": [0.5] * 5, "valid_score": [0.1, 0.2, 0.91237, 0.3, 0.4], "n_texts": [70] * 5},
+    index=pd.Index([1, 2, 3, 4, 5], name="epoch"),
 )
 
 
-def with_manifest(**changed):
-    return replace(RUN, manifest=replace(MANIFEST, **changed))
+@pytest.fixture
+def card(fitted):
+    """Return the card of a fit, of which some parts and parameters are others."""
+    estimator = fitted("tagger")[0]
+    parameters = DiceTokenTagger("dslim/bert-base-NER", lr=1e-3).get_params(deep=False)
+    task = replace(estimator.task, classes=np.array(["B-LOC", "O"], dtype=object), bias=-0.5)
+    choices = pd.DataFrame({"parameter": ["lr"], "value": [2e-4], "why": ["It is small."]})
+    learned = replace(
+        estimator.fitted,
+        task=task,
+        loss=DiceLoss(background=2),
+        choices=choices,
+        history=HISTORY,
+        best_epoch=3,
+        n_rows=14041,
+    )
+
+    def make(name="a", parts=None, **set_to):
+        more = {} if parts is None else parts
+        return model_card(name, DiceTokenTagger, parameters | set_to, replace(learned, **more))
+
+    make.task = task
+    return make
 
 
 def table(card):
@@ -59,13 +59,13 @@ def code_blocks(card):
 
 
 class TestText:
-    def test_facts(self):
-        card = model_card(RUN, "my-tagger")
+    def test_facts(self, card):
+        text = card("my-tagger")
         tags = ["skdice", "scikit-learn", "transformers", "token-classification", "imbalanced-data"]
-        [result] = ModelCard(card).data.eval_results
+        [result] = ModelCard(text).data.eval_results
         found = (result.metric_name, result.metric_type, result.metric_value)
         assert found == ("F1", "f1", 0.91237)
-        header = ModelCard(card).data.to_dict()
+        header = ModelCard(text).data.to_dict()
         assert header.pop("model-index")[0]["name"] == "my-tagger"
         assert header == {
             "base_model": "dslim/bert-base-NER",
@@ -73,42 +73,50 @@ class TestText:
             "pipeline_tag": "token-classification",
             "tags": tags,
         }
-        assert table(card) == {
-            "Loss": "`dice: DiceLoss(background=2)`",
-            "Precision": "bf16",
+        assert table(text) == {
+            "Loss": "`DiceLoss(background=2)`",
+            "Precision": "fp32",
             "Training rows": "14,041",
             "Epochs": "5, of which the weights of epoch 3 are kept",
-            "Learning rate": "0.0002",
+            "Learning rate": "0.005",
             "Validation score": "F1 0.9124 (epoch 3)",
+            "`scheme_`": "`'IOB2'`",
+            "`threshold_`": "`0.0`",
             "`background_bias_`": "`-0.5`",
             "Parameter `lr`": "`0.001`",
         }
         chosen = "| `lr` | `0.0002` | It is small. |"
-        for text in ("# my-tagger", "`B-LOC`, `O`", "- skdice 1.2", "not calibrated", chosen):
-            assert text in card
+        version = f"- skdice {skdice.__version__}"
+        for part in ("# my-tagger", "`B-LOC`, `O`", version, "not calibrated", chosen):
+            assert part in text
 
-    def test_nothing_held_out(self):
-        card = model_card(with_manifest(metrics={}), "a")
-        assert table(card)["Validation score"] == "none: no rows were held out"
-        assert "model-index" not in card
+    def test_nothing_held_out_and_rows_drawn_or_without_labels(self, card):
+        history = HISTORY.drop(columns="valid_score")
+        text = card(parts={"history": history, "n_unlabeled": 1000, "negative_ratio": 2.0})
+        assert table(text)["Validation score"] == "none: no rows were held out"
+        assert table(text)["Training rows"] == (
+            "14,041, and 1,000 without labels, which networks fitted on these labelled; an epoch "
+            "has all texts with positives and others drawn anew, 70 texts"
+        )
+        assert "model-index" not in text
 
-    def test_paths_of_this_machine_are_not_told(self, tiny_bert):
+    def test_paths_of_this_machine_are_not_told(self, card, tiny_bert):
         for model in (tiny_bert, "/home/someone/secret/bert", "./secret/bert"):
-            card = model_card(with_manifest(parameters={"model": model, "loss": "ce"}), "a")
-            assert "base_model" not in card
-            assert "secret" not in card
-            assert "the local model `bert" in card
+            text = card(model=model)
+            assert "base_model" not in text
+            assert "secret" not in text
+            assert "the local model `bert" in text
 
-    def test_labels_cannot_break_it(self):
-        odd = ["a|b", "`code`", "line\nbreak", "---", "x" * 1000, "\ud800", *range(1000)]
-        run = replace(RUN, classes=odd, decision={"a": "|\n|`"})
-        card = model_card(run, "na\nme")
-        assert table(card)["`a`"] == r"`'\|\n\|''`"
-        assert "# na me\n" in card
-        assert "`line break`" in card
-        assert ModelCard(card).data.model_name == "na me"
-        assert "x" * 301 not in card
-        assert "`93`, and 906 more" in card
+    def test_labels_cannot_break_it(self, card):
+        odd = ["a|b", "`code`", "line\nbreak", "---", "x" * 1000, "\ud800", *map(str, range(1000))]
+        task = replace(card.task, classes=np.array(odd, dtype=object), scheme="|\n|`")
+        text = card("na\nme", {"task": task})
+        assert table(text)["`scheme_`"] == r"`'\|\n\|''`"
+        assert "# na me\n" in text
+        assert "`line break`" in text
+        assert ModelCard(text).data.model_name == "na me"
+        assert "x" * 301 not in text
+        assert "`93`, and 906 more" in text
 
     @pytest.mark.parametrize(
         "name, heading",
@@ -120,10 +128,10 @@ class TestText:
             ("a\n# b", r"a \# b"),
         ],
     )
-    def test_the_heading_is_text(self, name, heading):
-        card = model_card(RUN, name)
-        assert f"\n# {heading}\n" in card
-        assert ModelCard(card).data.model_name == " ".join(name.split())
+    def test_the_heading_is_text(self, card, name, heading):
+        text = card(name)
+        assert f"\n# {heading}\n" in text
+        assert ModelCard(text).data.model_name == " ".join(name.split())
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,5 +1,6 @@
 """A loaded estimator is the one that was saved."""
 
+import copy
 import inspect
 import pickle
 from pathlib import Path
@@ -46,10 +47,10 @@ def saved_and_loaded(estimator, directory):
 
 
 def shown(estimator):
-    """Return parameters and state in a form that can be compared."""
-    left_out = {"net_", "tokenizer_", "history_", *estimator.get_params(deep=False)}
-    state = {name: value for name, value in vars(estimator).items() if name not in left_out}
-    named = {**estimator.get_params(), **state, **estimator.net_.criterion_.get_params()}
+    """Return parameters and fitted attributes in a form that can be compared."""
+    names = [name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")]
+    learned = {name: getattr(estimator, name) for name in set(names) - {"net_", "tokenizer_"}}
+    named = {**estimator.get_params(), **learned, **estimator.net_.criterion_.get_params()}
     return {name: (type(value), repr(value)) for name, value in named.items()}
 
 
@@ -63,7 +64,6 @@ def test_predictions_parameters_and_state_are_equal(fitted, case, family, tmp_pa
     assert torch.equal(torch.get_rng_state(), generator)
     assert shown(loaded) == shown(estimator) == before
     assert estimator.net_.module_.transformer.config.id2label == labels
-    assert set(vars(loaded)) == set(vars(estimator))
     pd.testing.assert_frame_equal(loaded.history_, estimator.history_)
     assert_same(outputs(loaded, X), outputs(estimator, X))
     assert loaded.score(X, y) == estimator.score(X, y)
@@ -165,8 +165,10 @@ def test_labels_keep_their_types(tiny_bert, labels, tmp_path):
 )
 def test_generators_and_callbacks_are_left_out_with_a_warning(tiny_bert, state, tmp_path):
     X, y = easy_texts(8)
-    params = {**FAST, "random_state": state, "callbacks": [("clock", EpochTimer())]}
-    estimator = DiceTextClassifier(tiny_bert, **params).fit(X, y)
+    params = {"random_state": state, "callbacks": [("clock", EpochTimer())]}
+    estimator = DiceTextClassifier(
+        tiny_bert, **{**FAST, **params}, checkpoint_dir=tmp_path / "states"
+    ).fit(X, y)
     with pytest.warns(UserWarning, match="is not saved") as record:
         estimator.save_pretrained(tmp_path / "saved")
     assert [str(w.message).split(" (")[0] for w in record] == [
@@ -178,6 +180,40 @@ def test_generators_and_callbacks_are_left_out_with_a_warning(tiny_bert, state, 
     assert loaded.random_state is None
     assert loaded.callbacks is None
     assert estimator.random_state is state
+
+
+# What is set after a fit, and is no part of it.
+SET_LATER = {
+    "tagger": {"precision": "bf16", "stride": 1, "max_length": 9, "word_shapes": True, "crf": True},
+    "pairs": {"loss": "dice", "n_frozen_layers": 99, "threshold": 0.9, "truncation": "second"},
+    "labels": {"threshold": 0.9, "max_length": 5, "class_weight": "balanced", "lr": 1.0},
+    "questions": {"null_threshold": -9.0, "max_length": 30, "n_members": 3, "model": "gone"},
+    "queries": {"queries": {"PER": "other ?"}, "span_weights": (1, 2, 3), "precision": "bf16"},
+}
+
+
+@pytest.mark.parametrize("case", SET_LATER)
+def test_what_is_set_after_a_fit_is_saved_and_changes_no_prediction(fitted, case, tmp_path):
+    estimator, X, _ = fitted(case)
+    before = outputs(estimator, X)
+    changed = copy.copy(estimator).set_params(**SET_LATER[case])
+    assert_same(outputs(changed, X), before)
+    loaded = saved_and_loaded(changed, tmp_path / "saved")
+    assert {name: getattr(loaded, name) for name in SET_LATER[case]} == SET_LATER[case]
+    assert repr(loaded.get_params()) == repr(changed.get_params())
+    assert_same(outputs(loaded, X), before)
+    assert shown(loaded) == shown(changed)
+
+
+def test_precision_of_predictions_is_of_the_fit(tiny_bert, tmp_path):
+    tagger, X, y = make("tagger", tiny_bert, precision="bf16")
+    tagger.fit(X, y).set_params(precision="auto")
+    loaded = saved_and_loaded(tagger, tmp_path / "saved")
+    assert_same(outputs(loaded, X), outputs(tagger, X))
+    assert not np.array_equal(
+        np.concatenate(clone(tagger).fit(X, y).predict_proba(X)),
+        np.concatenate(loaded.predict_proba(X)),
+    )
 
 
 def test_interrupted_in_the_first_epoch(tiny_bert, tmp_path):

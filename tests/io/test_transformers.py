@@ -111,8 +111,13 @@ def test_query_tagger_has_its_encoder(fitted, tmp_path):
 
 
 def test_files_can_be_read_by_others(tiny_bert, tmp_path):
-    X, y = easy_corpus(8)
-    DiceTokenTagger(tiny_bert, **FAST).fit(X, y).save_pretrained(tmp_path / "saved")
+    tagger = DiceTokenTagger(tiny_bert, **FAST).fit(*easy_corpus(8))
+    tagger.tokenizer_.tokenizer.chat_template = {"default": "{{ a }}", "other": "{{ b }}"}
+    tagger.save_pretrained(tmp_path / "saved")
+    assert {path.name for path in (tmp_path / "saved").iterdir()} == {
+        *("README.md", "skdice.json", "config.json", "model.safetensors"),
+        *("tokenizer.json", "tokenizer_config.json"),
+    }
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "saved").iterdir()}
     (tmp_path / "other").touch()
     assert modes == {(tmp_path / "other").stat().st_mode & 0o777}

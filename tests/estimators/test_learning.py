@@ -1,0 +1,51 @@
+"""A fit with an open rate begins again if it learned nothing, and never if it learned something."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdice import DiceTextClassifier
+
+from ..corpora import easy_texts
+from .test_auto import constants
+
+__all__ = ["constants"]  # A fixture.
+FAST = {"lr": "auto", "batch_size": 8, "random_state": 0, "verbose": 0}
+
+
+def noisy(y, share):
+    """Return labels of two, a share of which is wrong."""
+    rng = np.random.default_rng(0)
+    one, two = sorted({*y})
+    other = {one: two, two: one}
+    return [other[label] if rng.random() < share else label for label in y]
+
+
+def begins_again(classifier, X, y):
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        classifier.fit(X, y)
+    return any("started again" in str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("loss", ["ce", "dice"])
+@pytest.mark.parametrize("n_rows, n_epochs", [(64, 10), (256, 3)])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.35])
+def test_noisy_labels(loss, n_rows, n_epochs, share, quick_bert, constants):
+    """However late the loss falls, and however little below that of the shares."""
+    constants(lr=1e-3, lowest_lr=1e-3, highest_lr=1e-3)
+    X, y = easy_texts(n_rows)
+    classifier = DiceTextClassifier(quick_bert, loss=loss, max_epochs=n_epochs, **FAST)
+    assert not begins_again(classifier, X, noisy(y, share))
+
+
+@pytest.mark.parametrize("loss", ["ce", "wce", "focal", "dice"])
+@pytest.mark.parametrize("n_rare", [3, 24])
+@pytest.mark.parametrize("rate", [1e-12, 30.0])
+def test_nothing_learned(loss, n_rare, rate, quick_bert, constants):
+    constants(lr=rate, lowest_lr=rate, highest_lr=rate)
+    X, y = easy_texts(48)
+    rows = [*range(0, 48, 2), *range(1, 2 * n_rare, 2)]
+    X, y = [X[i] for i in rows], [y[i] for i in rows]
+    classifier = DiceTextClassifier(quick_bert, loss=loss, max_epochs=6, **FAST)
+    assert begins_again(classifier, X, y)
