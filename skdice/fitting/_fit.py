@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Logits, Rows, Task, TrainingSet
+from ..tasks import Logits, Rows, Task, TeacherLabels, TrainingSet
 from ..text import TextReader
 from ._network import (
     Plan,
@@ -106,7 +106,8 @@ def fit(
     valid : Rows, optional
         Other rows, to score after every epoch.
     unlabeled : Rows, optional
-        Rows without labels, which an ensemble of three networks labels first.
+        Rows without labels, which an ensemble of three networks labels first, or whose labels are
+        ``TeacherLabels``.
     feature_names : ndarray of shape (n_columns,), optional
         Of X, if it was a table.
     kind : str
@@ -389,10 +390,27 @@ def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: floa
 
 
 def _with_taught(prepared: Prepared, unlabeled: Rows) -> Rows:
-    """Return training rows twice, and then those without labels, as three networks label them.
+    """Return training rows twice, and then those without labels, as a teacher labels them.
 
-    These weigh as much as their labels are probable, times the mean weight of the training rows. Of
-    the fit of these networks the progress alone is shown: the fit that follows warns of the same.
+    These weigh as much as their labels are probable, times the mean weight of the training rows.
+    """
+    rows, given = prepared.rows, unlabeled.y
+    if isinstance(given, TeacherLabels):
+        labelled = prepared.task.taught(given.classes, given.predicted, given.p)
+    else:
+        labelled = _labelled_by_networks(prepared, unlabeled)
+    mean = 1.0 if rows.weight is None else rows.weight.mean()
+    taught = rows.join(rows)
+    for labels, p in labelled:
+        weight = (p * mean).astype(np.float32)
+        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
+    return taught
+
+
+def _labelled_by_networks(prepared: Prepared, unlabeled: Rows) -> list[tuple[Any, np.ndarray]]:
+    """Return labels and probabilities of rows, by three networks that learn from the others.
+
+    Of their fit the progress alone is shown: the fit that follows warns of the same.
     """
     rows, settings, valid = prepared.rows, prepared.settings, prepared.valid
     teacher = replace(
@@ -409,13 +427,7 @@ def _with_taught(prepared: Prepared, unlabeled: Rows) -> Rows:
         warnings.simplefilter("ignore", UserWarning)
         asked = _without_folds(prepared.task)
         fitted = fit(asked, teacher, rows.used(), held_out, kind="teacher").complete()
-        labelled = fitted.task.label(unlabeled.X, fitted.reader, fitted.logits(teacher))
-    mean = 1.0 if rows.weight is None else rows.weight.mean()
-    taught = rows.join(rows)
-    for labels, p in labelled:
-        weight = (p * mean).astype(np.float32)
-        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
-    return taught
+        return fitted.task.label(unlabeled.X, fitted.reader, fitted.logits(teacher))
 
 
 def _without_folds(task: Task) -> Task:

@@ -295,11 +295,23 @@ class Classifying(Task):
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[ClassLabels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
+        p = expit(found) if self.is_multilabel else softmax(found, axis=1)
+        predicted = ClassLabels((found > 0).astype(np.int64), self.classes)
+        return self.taught(self.class_names, predicted, p)
+
+    def classes_of(self, y: ClassLabels) -> list[Any]:
+        return list((np.unique(y.values) if y.names is None else y.names).tolist())
+
+    def taught(
+        self, classes: list[Any], predicted: ClassLabels, p: np.ndarray
+    ) -> list[tuple[ClassLabels, np.ndarray]]:
+        columns = [classes.index(name) for name in self.class_names]
+        p = p[:, columns]
         if self.is_multilabel:
-            sure = expit(np.abs(found)).min(axis=1)
-            return [(ClassLabels((found > 0).astype(np.int64), self.classes), sure)]
+            labels = predicted.values[:, columns]
+            sure = np.where(labels == 1, p, 1 - p).min(axis=1)
+            return [(ClassLabels(labels, self.classes), sure)]
         # The likeliest class alone would make a rare class rarer than it is.
-        p = softmax(found, axis=1)
         p[p < _UNLIKELY] = 0
         names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
         return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]

@@ -25,6 +25,15 @@ class ClassLabels:
         return ClassLabels(np.concatenate([self.values, other.values]), self.names)
 
 
+@dataclass(frozen=True, eq=False)
+class TeacherLabels:
+    """What a fitted estimator says of rows, with its classes: labels and probabilities."""
+
+    classes: list[Any]
+    predicted: Any  # as read_y of the task has it
+    p: Any  # (n_rows, n_classes), or (n_words, n_classes) for each sentence
+
+
 @dataclass(frozen=True)
 class Rows:
     """Checked rows of X with their labels.

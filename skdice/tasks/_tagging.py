@@ -316,9 +316,18 @@ class Tagging(WordTask):
         dataset, decoder = self.encode(rows, reader), self.decoder
         found = logits(dataset)
         p = decoder.probabilities(found, dataset.item_offsets)
-        # A sentence without words says nothing.
-        sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
-        return [(decoder.tags(found, dataset.item_offsets), sure)]
+        return self.taught(self.class_names, decoder.tags(found, dataset.item_offsets), p)
+
+    def classes_of(self, y: list[list[str]]) -> list[str]:
+        return sorted({tag for row in y for tag in row})
+
+    def taught(
+        self, classes: list[str], predicted: list[list[str]], p: Sequence[np.ndarray]
+    ) -> list[tuple[list[list[str]], np.ndarray]]:
+        # A sentence without words says nothing, and no tag is learned that a fold does not have.
+        is_used = [bool(tags) and set(tags) <= set(self.class_names) for tags in predicted]
+        sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
+        return [(predicted, np.array(sure))]
 
     def with_bias(self, bias: float | dict[str, float]) -> Self:
         """Return the task with another bias of "O", or of each label."""

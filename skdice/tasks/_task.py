@@ -337,9 +337,18 @@ class Task(ABC):
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[Any, np.ndarray]]:
-        """Return labels of all rows with the probability of each row's, once or several times.
+        """Return labels of all rows with the probability of each row's, once or several times."""
+        raise NotImplementedError
 
-        A row with several labels has the probability of the least sure one.
+    def classes_of(self, y: Any) -> list[Any]:
+        """Return the classes of labels as :meth:`read_y` has them."""
+        raise NotImplementedError
+
+    def taught(self, classes: list[Any], predicted: Any, p: Any) -> list[tuple[Any, np.ndarray]]:
+        """Return labels with probabilities, as :meth:`label` does, of what a teacher predicts.
+
+        ``predicted`` are labels as :meth:`read_y` has them, and the columns of ``p`` are the
+        classes of the teacher. A row with several labels has the probability of the least sure one.
         """
         raise NotImplementedError
 
