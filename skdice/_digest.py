@@ -81,15 +81,15 @@ def _of_content(path: Path, *stamp: int) -> str:
 def _plain(value: Any) -> Any:
     """Return a value as lists, texts and arrays, which joblib hashes alike in every process."""
     if isinstance(value, type):
-        return value
+        return ("class", f"{value.__module__}.{value.__qualname__}")
     if hasattr(value, "get_params"):
         parameters = relevant_parameters(value)
         if isinstance(parameters.get("model"), str | os.PathLike):
             parameters["model"] = base_model_digest(parameters["model"])
-        return [type(value), _plain(parameters)]
+        return [_plain(type(value)), _plain(parameters)]
     if dataclasses.is_dataclass(value):
         fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
-        return [type(value), _plain(fields)]
+        return [_plain(type(value)), _plain(fields)]
     if isinstance(value, Mapping):
         items = [(_plain(name), _plain(item)) for name, item in value.items()]
         return ["dict", *sorted(items, key=lambda item: ascii(item[0]))]
@@ -98,7 +98,8 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "columns"):  # A table.
         return ["table", *([name, _plain(value[name])] for name in value.columns)]
     if hasattr(value, "tocoo"):  # A sparse matrix.
-        return ["sparse", _plain(value.toarray())]
+        rows = value.tocsr()
+        return ["sparse", *map(_plain, (rows.shape, rows.data, rows.indices, rows.indptr))]
     if hasattr(value, "detach"):  # A tensor.
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray) and value.ndim > 1 and not value.dtype.hasobject:

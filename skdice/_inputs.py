@@ -33,6 +33,11 @@ def check_rows(rows: Any, name: str, what: str) -> list[Any]:
 
 def check_token_lists(X: Any, first_row: int = 0) -> list[list[str]]:
     """Return sentences as lists of words; ``first_row`` is the number of the first in errors."""
+    if isinstance(X, str):
+        raise TypeError(
+            f"X must be a list, Series or object array of lists of words; got {describe(X)}. For "
+            "raw text call predict_entities([text])."
+        )
     sentences = check_rows(X, "X", "lists of words")
     return [_check_strings(row, "X", i, "words") for i, row in enumerate(sentences, first_row)]
 
@@ -237,7 +242,8 @@ def _check_strings(row: Any, name: str, i: int, what: str) -> list[str]:
     if isinstance(row, str | bytes):
         raise ValueError(
             f"Each row of {name} must be a list of {what}; row {i} is the bare string "
-            f"{short_repr(row)}. Split it first, for instance with str.split()."
+            f"{short_repr(row)}. Split it first, for instance with str.split(), or call "
+            "predict_entities, which takes raw texts."
         )
     tokens = list_items(row)
     if tokens is None:

@@ -96,16 +96,14 @@ def _with_options(parameter: Parameter, kind: Any) -> Parameter:
     return replace(parameter, kind=f"{{{shown}}}", check=check)
 
 
-def relevant_parameters(estimator: BaseEstimator, without: Sequence[str] = ()) -> dict[str, Any]:
+def relevant_parameters(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the parameters that decide what an estimator learns, or the part of each that does."""
-    values = estimator.get_params(deep=False)
     stated = parameters_of(type(estimator)) if is_dataclass(estimator) else {}
-    left_out = {name for name, part in stated.items() if part.counts == "never"}
-    left_out |= _NEVER_COUNT | set(without)
+    left_out = _NEVER_COUNT | {name for name, part in stated.items() if part.counts == "never"}
     counted = {name: part.counted for name, part in stated.items() if part.counted is not None}
     return {
         name: counted[name](value) if name in counted else value
-        for name, value in values.items()
+        for name, value in estimator.get_params(deep=False).items()
         if name not in left_out
     }
 

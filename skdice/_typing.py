@@ -19,7 +19,7 @@ import pandas as pd
 
 
 class Column(Protocol):
-    """A column of another library: polars, pyarrow, datasets, torch or whatever is an array."""
+    """A column of another library, such as polars, pyarrow, datasets or torch."""
 
     def __len__(self) -> int: ...
 
@@ -27,7 +27,7 @@ class Column(Protocol):
 
 
 class Table(Protocol):
-    """A table of another library: polars, pyarrow or datasets."""
+    """A table of another library, such as polars, pyarrow or datasets."""
 
     def __len__(self) -> int: ...
 
@@ -48,8 +48,9 @@ Weights: TypeAlias = Numbers | float | None
 Questions: TypeAlias = (
     Sequence[Mapping[str, str] | Sequence[str]] | np.ndarray | pd.DataFrame | Table
 )
-Answer: TypeAlias = str | Sequence[str] | Mapping[str, object]
-Answers: TypeAlias = Sequence[Answer] | np.ndarray | pd.Series | Column
+Answers: TypeAlias = (
+    Sequence[str | Sequence[str] | Mapping[str, object]] | np.ndarray | pd.Series | Column
+)
 
 T = TypeVar("T")
 

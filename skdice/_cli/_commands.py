@@ -138,7 +138,7 @@ def _read_rows(arguments: argparse.Namespace, task: str, is_data: bool) -> Itera
     """Return the rows to predict on: lines as many at a time as are there."""
     from ..datasets import iterate_lines, open_bytes
 
-    file = getattr(arguments, "file", None)
+    file: Any = getattr(arguments, "file", None)
     if is_data:
         _, X, _ = _read_data(arguments, file, task)
         return [list(zip(X["question"], X["context"])) if task == "questions" else X]

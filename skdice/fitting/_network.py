@@ -91,7 +91,7 @@ class Plan:
     schedule: Schedule
     precision: str  # "fp32", "bf16" or "fp16"
     valid: Rows  # scored after every epoch; may be empty
-    must_learn: bool  # whether it is an error if the training loss does not fall
+    must_learn: bool  # whether a training loss that has not fallen at the end is an error
     description: str  # what the progress bar calls the fit
     kind: str  # what it calls one of several networks
     initial: InitialWeights | None  # where the comparison of two texts begins
@@ -228,7 +228,6 @@ def make_net(
         module__n_classes=head.n_outputs,
         module__n_frozen_layers=settings.n_frozen_layers,
         module__peft_config=settings.peft_config,
-        module__config=None,
         **module,
         lr=schedule.lr,
         head_lr=schedule.head_lr,
@@ -381,36 +380,24 @@ def _shift(plan: Plan) -> np.ndarray | None:
 
 
 def loss_of_constant(plan: Plan) -> float | None:
-    """Return the least loss of a step if logits are the same for all items: of the labels' shares.
+    """Return the cross-entropy of the same probabilities for all items, the shares of the labels.
 
-    It is None unless the loss is one of items, with one label each, and its sums add up.
+    It is None for other losses, and for items with several labels.
     """
-    sampled, dataset, loss = plan.sampled, plan.sampled.training_set.dataset, plan.loss
-    target, n_items = dataset.target, np.diff(dataset.item_offsets)
-    is_of_items = isinstance(plan.task.criterion(loss), Loss) and loss.additive
-    if target is None or target.ndim > 1 or not is_of_items:
+    sampled, loss = plan.sampled, plan.task.criterion(plan.loss)
+    dataset = sampled.training_set.dataset
+    target = dataset.target
+    if target is None or target.ndim > 1 or type(loss) is not CrossEntropyLoss:
         return None
-    share = np.ones(len(n_items)) if sampled.draw is None else sampled.draw.share
-    weight = np.repeat(dataset.text_weight * share, n_items)
+    share = np.ones(dataset.n_texts) if sampled.draw is None else sampled.draw.share
+    weight = np.repeat(dataset.text_weight * share, np.diff(dataset.item_offsets))
     if sampled.weight is not None:
         weight = weight * sampled.weight
-    counts, n_classes = target != loss.ignore_index, plan.task.head.n_outputs
-    # One item for each class has the weight of all of that class in a step.
-    settings = plan.settings
-    in_step = min(1.0, settings.batch_size * settings.accumulate / share.sum())
-    of_class = torch.from_numpy(np.bincount(target[counts], weight[counts], n_classes) * in_step)
-    logits = (of_class / of_class.sum()).clamp_min(1e-6).log().requires_grad_()
-    optimizer = torch.optim.LBFGS([logits], max_iter=100, line_search_fn="strong_wolfe")
-
-    def least() -> torch.Tensor:
-        optimizer.zero_grad()
-        rows, classes = logits.expand(n_classes, -1), torch.arange(n_classes)
-        value = loss.value(loss.sums(rows, classes, of_class))
-        value.backward()
-        return value.detach()
-
-    optimizer.step(least)
-    return float(least())
+    total: np.ndarray = np.bincount(target, weight, plan.task.head.n_outputs)
+    if loss.class_weight is not None:
+        total = total * np.asarray(loss.class_weight)
+    of_class = total[total > 0] / total.sum()
+    return float(-(of_class @ np.log(of_class)) * total.sum() / weight.sum())
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:

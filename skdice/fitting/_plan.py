@@ -70,8 +70,11 @@ def prepare(
         has_adapters=settings.peft_config is not None,
         is_plain=settings.loss in ("auto", "ce") and not has_weights,
     )
-    made |= {name: TASK_RULES[name](facts) for name in task.open}
-    task = replace(task, **{name: made[name].value for name in task.open}).learn(rows, reader)
+    is_open = {name: getattr(task, name) is None for name in task.info.choosable}
+    chosen = {name: TASK_RULES[name](facts) for name in is_open if is_open[name]}
+    made |= chosen
+    task = replace(task, **{name: choice.value for name, choice in chosen.items()})
+    task = task.learn(rows, reader)
 
     training, held_out = rows.split(settings.validation_fraction, rng)
     initial = None

@@ -2,34 +2,26 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from .._digest import digest
 from .._inputs import indexable_rows
 from .._parameters import check_number, check_option
 from .._pipeline import final_step, silenced, with_parameters
+from .._version import __version__
 from ..estimators import TextEstimator
 from ..losses import Loss
 from ..metrics import read_answers
 from ..tasks import check_known_columns
 from ._loss_comparison import LossComparison, ScoredRun
-from ._runs import (
-    LossRun,
-    Protocol,
-    hold_out,
-    load_run,
-    open_cache,
-    run_loss,
-    run_name,
-    save_run,
-    text_estimator,
-)
+from ._runs import LossRun, Protocol, hold_out, run_loss, text_estimator
 from ._space import LOSS_PARAMETERS, switch_loss
 
 # What a row of the table is called after its loss, by the decision.
@@ -40,7 +32,9 @@ _ENTRY_KEYS = ("loss", *LOSS_PARAMETERS, "class_weight")
 # CoNLL03, cross-entropy fell by 72, 27 and 12 % in the last of 2, 4 and 8 epochs; its F1 on other
 # sentences was 56, 67 and 69.
 _LARGEST_LAST_FALL = 0.25
-# Where entities are rare, the loss may rest for epochs before they are learned at all.
+# Where entities are rare, the loss may rest for epochs before they are learned at all: on made
+# sentences with 20 words outside for each one inside it had rested after 4 epochs, with F1 23 on
+# training sentences and 17 on others.
 _LEAST_TRAIN_F1 = 0.5
 _Results = dict[tuple[str, int], LossRun]
 
@@ -91,9 +85,9 @@ def compare_losses(
         Processes; None is one, unless in a ``joblib.parallel_config`` context. With
         ``backend="dask"`` the fits run on a cluster, whose workers should have one thread each.
     cache_dir : str or PathLike, optional
-        Directory for a file per finished run (loss and seed). What was run there with the same
-        class, parameters, rows, version and base model (files of a directory, name of a hub id) is
-        not run again.
+        Directory of a ``joblib.Memory`` of finished runs (loss and seed), which all processes can
+        write to. What was run there with the same class, parameters, rows, version and base model
+        (files of a directory, name of a hub id) is not run again.
     verbose : int, default=1
         0 shows no progress bar.
 
@@ -150,11 +144,17 @@ def compare_losses(
     protocol = Protocol(task, X, y, X_test, y_test, bool(tune_threshold))
     if tune_threshold:
         _check_tunable(final, protocol)
-    paths = {}
+    run = run_loss
     if cache_dir is not None:
-        directory = open_cache(cache_dir)
-        paths = {key: directory / run_name(each, protocol) for key, each in estimators.items()}
-    results = _run_all(estimators, protocol, n_jobs, paths, verbose)
+        memory = _open_cache(cache_dir)
+        run = memory.cache(run_loss, ignore=["estimator", "protocol"])
+    # A name says what a run depends on; without a cache nothing has to be found again.
+    common = [] if cache_dir is None else [__version__, digest(protocol)]
+    tasks = [
+        delayed(_run)(run, key, each, protocol, digest([*common, each]) if common else "")
+        for key, each in estimators.items()
+    ]
+    results = _run_all(tasks, n_jobs, verbose)
     base = next(label for label in entries if baseline in [f"{label}{end}" for end in suffixes])
     _warn_if_undertrained(base, [results[base, seed] for seed in seeds], final.max_epochs)
     n_held_out = 0
@@ -202,29 +202,24 @@ def _warn_if_undertrained(label: str, runs: Sequence[LossRun], max_epochs: int |
         )
 
 
-def _run_all(
-    estimators: Mapping[tuple[str, int], Any],
-    protocol: Protocol,
-    n_jobs: int | None,
-    paths: Mapping[tuple[str, int], Path],
-    verbose: int,
-) -> _Results:
-    """Return the run of each loss and seed; those that are kept are not run again."""
+def _open_cache(cache_dir: str | os.PathLike[str]) -> Memory:
+    try:
+        os.makedirs(cache_dir, exist_ok=True)
+        return Memory(os.fspath(cache_dir), verbose=0)
+    except (OSError, TypeError) as error:
+        raise ValueError(
+            f"cache_dir must be a directory to write to, or None; got {cache_dir!r} ({error})."
+        ) from error
+
+
+def _run_all(tasks: Sequence[Any], n_jobs: int | None, verbose: int) -> _Results:
+    """Return the run of each loss and seed, and show how far they are."""
     from tqdm.auto import tqdm
 
-    kept = {key: load_run(path) for key, path in paths.items()}
-    results: _Results = {key: run for key, run in kept.items() if run is not None}
-    tasks = [
-        delayed(_run)(key, estimator, protocol)
-        for key, estimator in estimators.items()
-        if key not in results
-    ]
+    results: _Results = {}
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    n_runs = len(estimators)
-    with tqdm(total=n_runs, initial=len(results), unit="run", disable=not verbose) as bar:
+    with tqdm(total=len(tasks), unit="run", disable=not verbose) as bar:
         for key, run in parallel(tasks):
-            if key in paths:  # Here, since a worker may be on a machine without them.
-                save_run(paths[key], run)
             results[key] = run
             bar.set_description(f"{key[0]}, seed {key[1]}")
             bar.set_postfix_str(_f1_so_far(results))
@@ -232,9 +227,9 @@ def _run_all(
     return results
 
 
-def _run(key: tuple[str, int], estimator: BaseEstimator, protocol: Protocol) -> tuple[Any, LossRun]:
+def _run(run: Callable[..., LossRun], key: Any, *arguments: Any) -> tuple[Any, LossRun]:
     try:
-        return key, run_loss(estimator, protocol)
+        return key, run(*arguments)
     except Exception as error:
         error.add_note(f"This happened with loss {key[0]!r} and seed {key[1]}.")
         raise

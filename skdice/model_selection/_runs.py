@@ -1,12 +1,8 @@
-"""One run of a comparison: fitted with one loss and seed, counted on the test rows, and kept."""
+"""One run of a comparison: fitted with one loss and seed, and counted on the test rows."""
 
-import json
 import math
-import os
 import time
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from .._digest import digest
-from .._files import replacing_file
 from .._pipeline import final_step
-from .._version import __version__
 from ..estimators import TextEstimator
 from ..metrics import RowCounts
 from ..tasks import check_labels, is_indicator, split_rows
@@ -61,8 +54,8 @@ def text_estimator(estimator: BaseEstimator) -> TextEstimator:
     return final
 
 
-def run_loss(estimator: BaseEstimator, protocol: Protocol) -> LossRun:
-    """Fit a copy of an estimator and count on the test rows."""
+def run_loss(estimator: BaseEstimator, protocol: Protocol, name: str) -> LossRun:
+    """Fit a copy of an estimator and count on the test rows; `name` says what is run to caches."""
     estimator = clone(estimator)
     X, y = protocol.X, protocol.y
     if protocol.tune_threshold:
@@ -127,38 +120,3 @@ def _transform(estimator: BaseEstimator, X: Any) -> Any:
                 X = step.transform(X)
         estimator = last
     return X
-
-
-def open_cache(directory: str | os.PathLike[str]) -> Path:
-    """Return the directory of finished runs, made if it is not there."""
-    try:
-        path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, TypeError) as error:
-        raise ValueError(
-            f"cache_dir must be a directory to write to, or None; got {directory!r} ({error})."
-        ) from error
-    return path
-
-
-def run_name(estimator: BaseEstimator, protocol: Protocol) -> str:
-    """Return the name of the file that a run is kept in, which says what was run."""
-    return f"{digest([__version__, protocol, estimator])}.json"
-
-
-def load_run(path: Path) -> LossRun | None:
-    """Return a finished run, None if there is no such file, or none that can be read."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(path.read_text())
-        task = kept.pop("task")
-        counts = {part: RowCounts(task, np.array(rows)) for part, rows in kept["counts"].items()}
-        return LossRun(**{**kept, "counts": counts})
-    return None
-
-
-def save_run(path: Path, run: LossRun) -> None:
-    """Write a finished run; nobody ever sees half of it."""
-    counts = {part: found.counts.tolist() for part, found in run.counts.items()}
-    kept = {**run._asdict(), "counts": counts, "task": run.counts["own"].task}
-    with replacing_file(path) as new:
-        Path(new).write_text(json.dumps(kept))

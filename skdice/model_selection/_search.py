@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._inputs import indexable_rows
 from .._parameters import check_bool, check_number, check_option, not_allowed
 from .._pipeline import final_step, silenced, weight_parameter, with_parameters
+from ..estimators import TextEstimator
 from ..nn import count_processes
 from ._space import make_space
 
@@ -266,8 +267,9 @@ class DiceSearchCV(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.scoring, list | tuple | set | dict):
             allowed = "one score: None, a str or a callable"
             raise not_allowed(owner, "scoring", allowed, self.scoring)
-        task = getattr(final_step(self.estimator)[1], "_task", None)
-        if isinstance(self.scoring, str) and getattr(task, "row", "") == "sentence":
+        final = final_step(self.estimator)[1]
+        is_tagger = isinstance(final, TextEstimator) and final.task.info.row == "sentence"
+        if isinstance(self.scoring, str) and is_tagger:
             allowed = (
                 "None (its score) or a callable for a tagger, such as entity_f1_scorer or "
                 "tag_f1_scorer of skdice.metrics: those of scikit-learn take one label a row"

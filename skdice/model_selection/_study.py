@@ -50,8 +50,6 @@ _N_COMPLETE = 4
 _HEARTBEAT_SECONDS, _STALE_SECONDS = 60, 180
 # A lost trial is run again so often: its parameters may be what kills the processes.
 _MOST_RETRIES = 3
-# Seconds that a process waits for others which write to the same SQLite file.
-_SQLITE_SECONDS = 120
 # Attributes of a study and of its trials.
 _MADE_OF, _FOLDS, _ERROR, _PARAMETERS = "made_of", "folds", "error", "parameters"
 _SCORED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -265,10 +263,8 @@ def _open_storage(storage: Any) -> BaseStorage:
     if isinstance(storage, BaseStorage):
         return storage
     if isinstance(storage, str) and "://" in storage:
-        is_sqlite = storage.startswith("sqlite")
         return RDBStorage(
             storage,
-            engine_kwargs={"connect_args": {"timeout": _SQLITE_SECONDS}} if is_sqlite else None,
             heartbeat_interval=_HEARTBEAT_SECONDS,
             grace_period=_STALE_SECONDS,
             heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(_MOST_RETRIES),

@@ -1,8 +1,6 @@
 """Networks, batches and the training loop; knows no estimator."""
 
 from ._adapters import (
-    ADAPTER_CONFIG,
-    ADAPTER_WEIGHTS,
     changed,
     check_peft_config,
     describe,
@@ -16,7 +14,7 @@ from ._callbacks import check_callbacks, digests_of_trainers, named_callbacks
 from ._chain import TagChain
 from ._guard import NotFiniteError
 from ._learning import NotLearningError
-from ._loading import Encoder, describe_encoder, size_of_network
+from ._loading import Encoder, describe_encoder
 from ._modules import (
     HEAD,
     TRANSFORMER,

@@ -14,9 +14,6 @@ from .._extras import not_installed
 from .._parameters import not_allowed
 from .._pretrained import quiet_transformers
 
-# Of directories that others have saved.
-ADAPTER_CONFIG = "adapter_config.json"
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
 # They lie inside the layers, need gradients alone, and can be merged.
 _KINDS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "LN_TUNING")
 

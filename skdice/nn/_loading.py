@@ -14,18 +14,6 @@ from .._pretrained import loading
 _COMPARE_TYPES = ("xlnet", "funnel")
 
 
-class Size(NamedTuple):
-    """How large the network of a ``config.json`` is; None where it does not say, or is unlimited.
-
-    Positions include special tokens, and models of the RoBERTa family count them from ``padding_idx
-    + 1`` on.
-    """
-
-    n_layers: int | None
-    n_positions: int | None
-    has_token_types: bool
-
-
 class Encoder(NamedTuple):
     """What is known of a pretrained encoder before it is trained.
 
@@ -42,6 +30,7 @@ class Encoder(NamedTuple):
     has_token_types : bool
         Whether it has one table of token types.
     n_positions : int or None
+        Pieces of the longest text, special tokens included; None if there is no limit.
     heads : tuple of str
         The classes of transformers that the checkpoint has weights for.
     n_labels : int
@@ -62,7 +51,6 @@ def load_transformer(
     auto_class: str,
     model: str,
     n_labels: int,
-    config_file: str | None,
 ) -> tuple[Any, list[str], list[str], list[str] | None]:
     """Load a model in float32; its head may be new, its encoder must be in the checkpoint.
 
@@ -74,8 +62,8 @@ def load_transformer(
     """
     import transformers
 
-    config = _load_config(model, config_file)
     with loading(model):
+        config = transformers.AutoConfig.from_pretrained(model)
         trained = config.architectures or []
         labels = [str(name) for name in config.id2label.values()]
         config.num_labels = n_labels
@@ -102,58 +90,46 @@ def load_transformer(
     return transformer, new_in_encoder, sorted(unmatched), labels if is_trained else None
 
 
-def size_of_network(model: str, auto_class: str, config_file: str | None = None) -> Size:
-    """Return the size of the network that a class of transformers makes; nothing is allocated."""
-    config = _load_config(model, config_file)
-    config_class: Any = type(config)
-    with loading(model):
-        return _size(auto_class, config_class, config.to_json_string(use_diff=False))
-
-
 def describe_encoder(model: str, *, sees_case: bool) -> Encoder:
     """Return what the configuration of a model says; the tokenizer knows whether it sees case."""
-    config = _load_config(model)
-    size = size_of_network(model, "AutoModel")
-    width = int(config.get_text_config().hidden_size)
+    from transformers import AutoConfig
+
+    with loading(model):
+        config: Any = AutoConfig.from_pretrained(model)
+        kind: Any = type(config)
+        n_positions, has_token_types = _tables(kind, config.to_json_string(use_diff=False))
     return Encoder(
         config.model_type,
-        width,
-        size.n_layers,
+        int(config.get_text_config().hidden_size),
+        getattr(config, "num_hidden_layers", None),
         sees_case,
-        size.has_token_types,
-        size.n_positions,
+        has_token_types,
+        n_positions,
         tuple(config.architectures or ()),
         len(config.id2label),
     )
 
 
 @functools.lru_cache
-def _size(auto_class: str, config_class: Any, settings: str) -> Size:
-    import transformers
+def _tables(config_class: Any, settings: str) -> tuple[int | None, bool]:
+    """Return how many positions an encoder has, and whether it has one table of token types.
+
+    Nothing is allocated. Tables may have rows that are not used: models of the RoBERTa family count
+    positions from ``padding_idx + 1`` on.
+    """
+    from transformers import AutoModel
 
     config = config_class.from_dict(json.loads(settings))
     with torch.device("meta"):
-        network = getattr(transformers, auto_class).from_config(config)
-    # Tables may have rows that are not used, and configurations count those before the first.
+        network = AutoModel.from_config(config)
     limits = [getattr(config, "max_position_embeddings", None)]
     for name, part in network.named_modules():
         weight = getattr(part, "weight", None)
         if name.endswith("position_embeddings") and isinstance(weight, Tensor):
             padding = getattr(part, "padding_idx", None)
             limits.append(len(weight) - (0 if padding is None else padding + 1))
-    return Size(
-        getattr(config, "num_hidden_layers", None),
-        min((n for n in limits if isinstance(n, int) and n > 0), default=None),
-        len(_tables_of_token_types(network)) == 1,
-    )
-
-
-def _load_config(model: str, config_file: str | None = None) -> Any:
-    """Return the configuration of a model, or the one that a file has in its place."""
-    from transformers import AutoConfig
-
-    with loading(model):
-        return AutoConfig.from_pretrained(config_file or model)
+    known = (n for n in limits if isinstance(n, int) and n > 0)
+    return min(known, default=None), len(_tables_of_token_types(network)) == 1
 
 
 def _tables_of_token_types(transformer: Any) -> dict[str, nn.Embedding]:

@@ -1,6 +1,5 @@
 """The networks: pretrained transformers of the transformers library with a task head."""
 
-import copy
 import os
 from typing import Any, NamedTuple
 
@@ -42,15 +41,13 @@ class TextModule(nn.Module):
     """A pretrained transformer with a head; gives the logits of the items of a batch.
 
     ``n_frozen_layers`` of k freezes the embeddings and the first k layers. Adapters
-    (``peft_config``) are trained in place of the encoder. ``config`` is a file with a configuration
-    that takes the place of that of the model. If the table of token types has another number of
-    rows than ``n_token_types``, all begin as its first one, and are trained with the head; in
-    training some windows have the first one alone. ``frames`` is what the tokenizer puts around
-    texts, for a module that takes them apart.
+    (``peft_config``) are trained in place of the encoder. If the table of token types has another
+    number of rows than ``n_token_types``, all begin as its first one, and are trained with the
+    head; in training some windows have the first one alone. ``frames`` is what the tokenizer puts
+    around texts, for a module that takes them apart.
     """
 
     auto_class: str  # Of transformers.
-    base_digest = ""
 
     def __init__(
         self,
@@ -58,7 +55,6 @@ class TextModule(nn.Module):
         n_classes: int,
         n_frozen_layers: int | None = None,
         peft_config: Any = None,
-        config: str | None = None,
         n_token_types: int | None = None,
         frames: Frames | None = None,
     ) -> None:
@@ -70,7 +66,7 @@ class TextModule(nn.Module):
         # ``unmatched_weights`` are those that the checkpoint or the network has alone,
         # ``trained_labels`` what the outputs of the checkpoint's head mean, if it says so.
         self.transformer, self._new_in_encoder, self.unmatched_weights, self.trained_labels = (
-            load_transformer(self.auto_class, model, n_classes, config)
+            load_transformer(self.auto_class, model, n_classes)
         )
         self._has_own_types = n_token_types is not None
         if n_token_types is not None:
@@ -146,14 +142,6 @@ class TextModule(nn.Module):
     def _mean(self, logits: list[Tensor]) -> Tensor:
         """Return the logits of several networks as those of one."""
         return torch.stack(logits).mean(0)
-
-    def merged(self) -> "TextModule":
-        """Return a copy, of the members too, with the adapters merged into the weights."""
-        whole = copy.deepcopy(self)
-        for module in (whole, *whole.members):
-            assert isinstance(module, TextModule)
-            module.merge_adapters()
-        return whole
 
     def merge_adapters(self) -> None:
         """Add the adapters to the weights of the transformer, and take them out."""

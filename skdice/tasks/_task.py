@@ -262,11 +262,6 @@ class Task(ABC):
         """Return the facts of some rows for the rules of "auto"."""
         return LabelFacts()
 
-    @property
-    def open(self) -> tuple[str, ...]:
-        """The parameters that a rule has to choose."""
-        return tuple(name for name in self.info.choosable if getattr(self, name) is None)
-
     @abstractmethod
     def learn(self, rows: Rows, reader: TextReader) -> Self:
         """Return the task with what the training rows say; no parameter may be open any more."""

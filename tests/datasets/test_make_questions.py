@@ -10,8 +10,6 @@ from sklearn.metrics import roc_auc_score
 
 from skdice.datasets import make_questions
 
-from .test_make_pairs import check_words_tell_nothing
-
 NAME = r"(?:[A-Z][a-z]+ )?[A-Z][a-z]+"
 VALUE = rf"{NAME}|\d+ [a-z]+"
 SENTENCE = re.compile(
@@ -151,11 +149,6 @@ def test_names_of_the_question_occur_in_other_sentences(sample):
         values = re.findall(VALUE, question.split(" ", 1)[1])
         n_others = sum(all(v in sentence for v in values) for sentence in get_sentences(context))
         assert n_others >= 1 + bool(answers["text"])
-
-
-def test_questions_alone_tell_nothing(sample):
-    X, y = sample
-    check_words_tell_nothing(X["question"].str.split(), [bool(row["text"]) for row in y], 0.6)
 
 
 def test_numbers_of_mentions_do_not_decide(sample):

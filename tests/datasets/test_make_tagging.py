@@ -30,8 +30,8 @@ def get_roles(X, y):
     return roles
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.7, 1, 2.5, 5.0, 10, 30, 100, 200])
-@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 0.0), (3, 1.0), (11, 0.2)])
+@pytest.mark.parametrize("ratio", [0.5, 1, 5.0, 30, 200])
+@pytest.mark.parametrize("n_types, ambiguity", [(1, 0.2), (3, 1.0), (11, 0.2)])
 def test_ratio(ratio, n_types, ambiguity):
     _, y = make_tagging(
         400, ratio=ratio, n_types=n_types, ambiguity=ambiguity, random_state=round(ratio)
@@ -196,23 +196,12 @@ def test_form_and_ratio_of_words_outside_of_all_entities(ratio, n_types):
     [
         ({}, 0.75, 0.81),
         ({"ratio": 1}, 0.63, 0.69),
-        ({"ratio": 30}, 0.75, 0.85),
-        ({"n_types": 1}, 0.75, 0.81),
-        ({"n_types": 11}, 0.75, 0.81),
-        ({"ambiguity": 0.0}, 0.75, 0.81),
         ({"ambiguity": 1.0}, 0.85, 0.95),
     ],
 )
 def test_the_best_flat_choice_falls_short(parameters, low, high):
-    for seed in range(3):
-        _, y = make_tagging(1500, nested=True, random_state=seed, **parameters)
-        assert low < best_flat_f1(y) < high
-
-
-def test_levels():
-    _, y = make_tagging(3000, nested=True, random_state=0)
-    depths = {sum(holds(outer, span) for outer in spans) for spans in y for span in spans}
-    assert depths == {0, 1, 2, 3}
+    _, y = make_tagging(1500, nested=True, random_state=0, **parameters)
+    assert low < best_flat_f1(y) < high
 
 
 @pytest.mark.parametrize("n_types", [1, 2, 3, 7])

@@ -285,14 +285,14 @@ class TestQuestions:
         with pytest.warns(UserWarning, match="3 questions without another answer"):
             refuses(["no question", "3 rows"], lambda: extractor.fit(QUESTIONS, [nowhere] * 3))
         y = with_row(ANSWERS, 1, nowhere)
-        with pytest.warns(UserWarning, match="1 questions without another answer"):
+        with pytest.warns(UserWarning, match="1 question without another answer"):
             refuses(["no question"], lambda: extractor.fit(QUESTIONS, y, sample_weight=[0, 1, 0]))
 
     def test_answers_longer_than_what_windows_share(self, tiny_bert):
         long = [("city ?", "the " * 20 + "saw " * 14 + "by oslo"), QUESTIONS[0]]
         y = [("saw " * 14).strip(), ANSWERS[0]]
         extractor = make(DiceSpanExtractor, tiny_bert, max_length=20, stride=2)
-        with pytest.warns(UserWarning, match=r"1 questions .*: row 0\."):
+        with pytest.warns(UserWarning, match=r"1 question .*: row 0\."):
             extractor.fit(long, y)
         with warnings.catch_warnings(action="error", category=UserWarning):
             extractor.set_params(max_length=32, stride=24).fit(long, y)

@@ -24,9 +24,8 @@ from skdice import (
     DiceTokenTagger,
 )
 from skdice._pretrained import loading
-from skdice.nn import Batcher
+from skdice.nn import Batcher, describe_encoder
 from skdice.nn._freezing import find_layers
-from skdice.nn._loading import size_of_network
 from skdice.nn._modules import TokenModule
 from skdice.text._tokenizer import WordTokenizer
 
@@ -236,7 +235,7 @@ def test_token_types(models, name):
 @every_family
 def test_longest_text(models, name):
     model, limit = models(name), FAMILIES[name].limit
-    assert size_of_network(model, "AutoModel").n_positions == limit
+    assert describe_encoder(model, sees_case=False).n_positions == limit
     if limit is not None:
         ids = torch.full((1, limit), 20)
         module = load(model).eval()

@@ -29,7 +29,7 @@ def begins_again(classifier, X, y):
 
 
 @pytest.mark.parametrize("loss", ["ce", "dice"])
-@pytest.mark.parametrize("n_rows, n_epochs", [(64, 10), (256, 3)])
+@pytest.mark.parametrize("n_rows, n_epochs", [(64, 10), (256, 6)])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.35])
 def test_noisy_labels(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""

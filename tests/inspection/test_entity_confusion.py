@@ -103,7 +103,6 @@ def test_nested_entities(gold, predicted, expected):
     [
         (Y_TRUE, [*Y_PRED[:2], ["O"]], ValueError, "row 2 of y_pred"),
         (Y_TRUE, [[], [(3, 5, "A")], []], ValueError, "row 1 of y_pred"),
-        (Y_TRUE, [[], None, []], TypeError, "row 1 of y_pred"),
         ([["B-none"]], [["O"]], ValueError, "'none'"),
         ([["O"]], [[(0, 1, "none", 0.5)]], ValueError, "'none'"),
     ],

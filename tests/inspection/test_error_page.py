@@ -143,18 +143,6 @@ def test_max_sentences_takes_those_with_errors_first(n, expected, tmp_path):
         compare(MIXED).to_html(max_sentences=0)
 
 
-@pytest.mark.parametrize(
-    "sentences, texts", [([], []), ([(["O", "O"], ["O", "O"]), ([], [])], ["w0 w1", ""])]
-)
-def test_nothing_to_show(sentences, texts):
-    errors = compare(sentences)
-    assert errors.frame.empty
-    assert errors.summary().to_numpy().tolist() == [[0] * 6]
-    page = Page(errors.to_html())
-    assert "There are no entities" in page.prose
-    assert page.texts == texts
-
-
 def test_notebook_shows_the_page_in_a_frame():
     errors = compare([(["B-PER", "O"], ["O", "O"])] * 150)
     frame = errors._repr_html_()

@@ -49,14 +49,6 @@ def as_lists(report):
             id="two labels",
         ),
         pytest.param(
-            [1, 1, 0, 1],
-            {"all": [4, 1, 3, 1 / 3], 1: [3, 1, 3, 1 / 3], 0: [1, 3, 1, 3.0]},
-            id="two numbers, the positive one is frequent",
-        ),
-        pytest.param(
-            ["a", "a"], {"all": [2, None, None, 1.0], "a": [2, 0, 2, 0.0]}, id="one label"
-        ),
-        pytest.param(
             np.array([[1, 0, 0], [1, 1, 0]]),
             {"all": [6, 3, 3, 1.0], 0: [2, 0, 2, 0.0], 1: [1, 1, 1, 1.0], 2: [0, 2, 0, np.inf]},
             id="indicator matrix",
@@ -114,13 +106,11 @@ answers = [{"text": ["Oslo"], "answer_start": [3]}]
         ([], ValueError, "y is empty"),
         (np.empty((3, 0)), ValueError, r"shape \(3, 0\)"),
         ([[], []], ValueError, "every one is an empty sequence"),
-        (None, TypeError, "got None"),
         ("B-PER", TypeError, "'B-PER'"),
         (answers, ValueError, "answers.* got None"),
         (["spam", *answers], TypeError, "y, row 1: got {'answer"),
         ([["O"], "O"], TypeError, "y, row 1: got 'O'"),
         (["a", None], ValueError, "y, row 1: got None"),
-        ([1.0, 2.0, float("nan")], ValueError, "y, row 2: got nan"),
         ([["O"], ["O", None]], ValueError, "y, row 1, position 1: got None"),
         ([["O"], [(0, 1, "PER")]], TypeError, "row 1, position 0"),
         (np.array([[0, 1], [2, 1]]), ValueError, "row 1, column 0 is .*2"),
@@ -165,7 +155,6 @@ def test_str_are_answers_if_the_questions_have_names():
     "context, n_tokens",
     [
         ("one two three", 3),
-        ("  one,two .\t\u00a0three\n", 3),
         ("2019年, Oslo有60万人", 8),
         ("奥斯陆 Oslo is the name", 5),
         ("奥斯陆市 挪 Oslo name", 7),
@@ -175,10 +164,6 @@ def test_tokens_of_a_context(context, n_tokens):
     answers = [{"text": ["x"]}, {"text": []}, {"text": [""]}]
     report = imbalance_report(answers, [("?", context)] * 3)
     assert as_lists(report)["all"][:3] == [3 * n_tokens, 3 * n_tokens - 2, 2]
-
-
-def test_one_token_is_both_start_and_end():
-    assert as_lists(imbalance_report([ANSWERS[0]], [("?", "Norway")]))["all"] == [2, 0, 2, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -52,19 +52,6 @@ def test_what_is_drawn(target, item):
     assert "Probability" in display.ax_.get_xlabel()
 
 
-@pytest.mark.parametrize("target", [0, 1])
-def test_limits_show_bounded_curves_in_full_and_cut_the_others(target):
-    display = LossDerivativeDisplay.from_losses(
-        ["ce", "focal", "dice", "dsc", "dsc-paper"], target=target
-    )
-    low, high = display.ax_.get_ylim()
-    for name in ("dice", "dsc", "dsc-paper"):
-        assert low < display.derivatives[name].min()
-        assert display.derivatives[name].max() < high
-    assert low < 0 < high
-    assert 2 < high - low < 6  # Cross-entropy reaches 100.
-
-
 @pytest.mark.parametrize(
     "losses, target, error, message",
     [
@@ -133,9 +120,3 @@ def test_another_metric_on_given_axes(comparison):
     assert "95 % interval of the difference to ce" in legend
     with pytest.raises(ValueError, match="'metric'"):
         comparison.plot(metric="accuracy")
-
-
-def test_one_loss_and_one_seed():
-    display = make_comparison(("ce",), (0,), error_rates=(0,)).plot()
-    assert display.seed_points_.get_offsets().tolist() == [[100, 0]]
-    display.figure_.canvas.draw()

@@ -255,7 +255,7 @@ def test_held_out_rows_are_those_of_the_seed(guess, pairs):
 def test_finished_runs_are_not_run_again(guess, pairs, tmp_path, tune_threshold):
     options = TWO | {"tune_threshold": tune_threshold}
     first = compare_losses(guess, *pairs, **options, cache_dir=tmp_path / "runs")
-    assert len(Guess.fits) == len(list((tmp_path / "runs").iterdir())) == 4
+    assert len(Guess.fits) == 4
     again = compare_losses(guess, *pairs, **options, cache_dir=str(tmp_path / "runs"))
     assert len(Guess.fits) == 4
     pd.testing.assert_frame_equal(again.frame, first.frame)
@@ -302,7 +302,7 @@ def test_a_fit_that_fails_leaves_the_others_finished(guess, pairs, tmp_path, mon
         with pytest.raises(RuntimeError, match="out of memory") as caught:
             compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     assert caught.value.__notes__ == ["This happened with loss 'dice' and seed 0."]
-    assert len(Guess.fits) == len(list(tmp_path.iterdir())) == 2
+    assert len(Guess.fits) == 2
     compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     ran = [(fit["loss"], fit["random_state"]) for fit in Guess.fits[2:]]
     assert ran == [("dice", 0), ("dice", 1)]
@@ -338,7 +338,7 @@ def test_an_undertrained_baseline(
 
 def test_a_file_that_cannot_be_read_is_run_again(guess, pairs, tmp_path):
     first = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
-    sorted(tmp_path.iterdir())[0].write_text("{")
+    next(tmp_path.rglob("output.pkl")).write_bytes(b"half")
     again = compare_losses(guess, *pairs, **TWO, cache_dir=tmp_path)
     assert len(Guess.fits) == 5
     pd.testing.assert_frame_equal(again.table(), first.table())

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
@@ -25,6 +26,7 @@ from skdice.model_selection import _study
 from .searched import CONDUCT, Act, Peak, X, Y, make_search, start_search, trials_of
 
 STORAGES = ["journal", "sqlite", "postgresql"]
+SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
 
 class Summit(Peak):
@@ -205,6 +207,15 @@ class TestStorages:
         for storage in (optuna.storages.InMemoryStorage(), journal):
             make_search(storage, n_trials=2).fit(X, Y)
             assert len(make_search(storage, n_trials=3).fit(X, Y).study_.trials) == 3
+
+    @pytest.mark.parametrize("name", [None, "{}/study.journal", "sqlite:///{}/study.db"])
+    def test_trials_at_the_same_time(self, name, tmp_path):
+        storage = None if name is None else name.format(tmp_path)
+        search = make_search(storage, n_jobs=2, space=SPACE).fit(X, Y)
+        assert len(search.study_.trials) == 6
+        assert len(search.cv_results_["params"]) == 6
+        again = make_search(storage, n_jobs=2, n_trials=7, space=SPACE).fit(X, Y)
+        assert len(again.study_.trials) == 7
 
     def test_processes_need_a_storage_that_they_can_share(self):
         memory = optuna.storages.InMemoryStorage()

@@ -1,5 +1,7 @@
 """Dropout of attention on its output, so that its kernel stays fused."""
 
+import shutil
+
 import pytest
 import torch
 from transformers import AutoConfig
@@ -47,8 +49,9 @@ def module_with(dropout, model, directory):
     config = AutoConfig.from_pretrained(model)
     names = ("attention_probs_dropout_prob", "attention_dropout")
     setattr(config, next(name for name in names if hasattr(config, name)), dropout)
+    shutil.copytree(model, directory, dirs_exist_ok=True)
     config.save_pretrained(directory)
-    return TokenModule(model, N_CLASSES, config=str(directory / "config.json"))
+    return TokenModule(str(directory), N_CLASSES)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
