@@ -29,7 +29,10 @@ def begins_again(classifier, X, y):
 
 
 @pytest.mark.parametrize("loss", ["ce", "dice"])
-@pytest.mark.parametrize("n_rows, n_epochs, share", [(64, 10, 0.35), (64, 10, 0.0), (256, 6, 0.2)])
+@pytest.mark.parametrize(
+    "n_rows, n_epochs, share",
+    [(64, 6, 0.0), (64, 10, 0.2), (64, 6, 0.35), (256, 6, 0.35), (64, 6, 0.5)],
+)
 def test_noisy_labels(loss, n_rows, n_epochs, share, quick_bert, constants):
     """However late the loss falls, and however little below that of the shares."""
     constants(lr=1e-3, lowest_lr=1e-3, highest_lr=1e-3)
