@@ -36,9 +36,10 @@ def test_cross_validation(tiny_bert):
     np.testing.assert_array_equal(cross_val_score(estimator, X, y, cv=2, n_jobs=2), one)
 
 
-def test_search():
+def test_search(tmp_path):
     X, y = make_classification(60, random_state=0)
     search = make_search(
+        tmp_path / "study.journal",
         estimator=LogisticRegression(),
         space=lambda trial: {"C": trial.suggest_float("C", 0.01, 10, log=True)},
         n_jobs=2,

@@ -1,7 +1,6 @@
 """Predictions on ONNX Runtime: those of torch, from the same batches."""
 
 import copy
-import gc
 import pickle
 import re
 from weakref import WeakKeyDictionary
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from torch import nn
 
 from skdice import DiceTokenTagger
 from skdice.io import _onnx
@@ -107,17 +105,6 @@ def test_int8_is_close(estimator, case, family):
     assert found != pytest.approx(expected, abs=1e-6)
 
 
-def test_int8_of_weights_that_read_three_texts(tmp_path, sessions):
-    """A pair classifier reads a pair and both texts, with the same weights."""
-    model = build_bert(tmp_path, hidden_size=128, num_hidden_layers=1)
-    finder, X, y = make("pairs", model, runtime="onnx-int8")
-    finder.fit(X, y).predict(X)
-    layers = finder.net_.module_.transformer.base_model.encoder.modules()
-    weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
-    exact, _, quantised = sessions[-3:]
-    assert exact - quantised > 0.5 * sum(weight.nbytes for weight in weights)
-
-
 def test_int8_of_a_layer_with_an_outlier(tmp_path, monkeypatch):
     """A large input without effect leaves nothing of the others in int8, so the layer is left."""
     monkeypatch.setattr(_onnx, "_OUTLIER", 10)
@@ -153,15 +140,6 @@ class TestSessions:
             flat(one.set_params(runtime="torch").predict_proba(X)), abs=1e-4
         )
         assert flat(found) != pytest.approx(flat(old), abs=1e-4)
-
-    def test_freed_with_the_network(self, estimator, monkeypatch):
-        monkeypatch.setattr(_onnx, "_NETWORKS", WeakKeyDictionary())
-        one = pickle.loads(pickle.dumps(estimator()[0]))
-        one.predict([["a"]])
-        assert len(_onnx._NETWORKS) == 1
-        del one
-        gc.collect()  # A net of skorch holds itself.
-        assert len(_onnx._NETWORKS) == 0
 
     def test_copies(self, estimator, tmp_path):
         one, X, _ = estimator()
