@@ -439,9 +439,7 @@ def _digests(plan: Plan, member: Member, device: str) -> dict[str, str]:
         "parameters": digest([parameters, plan.schedule, plan.precision, device, member.seed]),
         "base model": digest(base_model_digest(settings.model)),
         "package versions": digest(installed_versions()),
-        "training data": digest(
-            [plan.task, training_set.dataset.fingerprint, plan.loss, member.rng]
-        ),
+        "training data": digest([plan.task, training_set.dataset, plan.loss, member.rng]),
         "held-out data": digest(plan.valid),
     }
 

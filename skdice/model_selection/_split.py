@@ -10,7 +10,7 @@ from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import check_consistent_length, check_random_state
 
 from .._inputs import check_rows, list_some
-from ..metrics import check_tags
+from ..metrics import check_tag_row
 from ..text import are_chunk_tags
 
 
@@ -97,7 +97,7 @@ class StratifiedTagKFold(KFold):
             raise ValueError(f"{type(self).__name__} needs y, a list of tags for each sentence.")
         check_consistent_length(X, y, groups)
         rows = check_rows(y, "y", "lists of tags")
-        sentences = [check_tags(row, f"row {i} of y") for i, row in enumerate(rows)]
+        sentences = [check_tag_row(row, f"row {i} of y") for i, row in enumerate(rows)]
         groups = np.arange(len(sentences)) if groups is None else np.asarray(groups)
         unit = np.unique(groups, return_inverse=True)[1]
         n_units = unit.max(initial=-1) + 1
