@@ -78,7 +78,7 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Fitted) -> list[tu
         epochs = f"{len(history)}; the fit did not come to its end"
     rows = f"{fitted.n_rows:,}"
     if fitted.n_unlabeled:
-        rows += f", and {fitted.n_unlabeled:,} without labels, which other networks labelled"
+        rows += f", and {fitted.n_unlabeled:,} without labels, which fitted networks labelled"
     if fitted.negative_ratio is not None and len(history):
         drawn = int(history["n_texts"].iloc[-1])
         rows += f"; an epoch has all texts with positives and others drawn anew, {drawn:,} texts"

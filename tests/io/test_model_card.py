@@ -95,7 +95,7 @@ def test_nothing_held_out_and_rows_drawn_or_without_labels(card):
     text = card(parts={"history": history, "n_unlabeled": 1000, "negative_ratio": 2.0})
     assert table(text)["Validation score"] == "none: no rows were held out"
     assert table(text)["Training rows"] == (
-        "14,041, and 1,000 without labels, which other networks labelled; an epoch has all texts "
+        "14,041, and 1,000 without labels, which fitted networks labelled; an epoch has all texts "
         "with positives and others drawn anew, 70 texts"
     )
 
