@@ -1,6 +1,6 @@
 """DiceTokenTagger: what it learns and gives back, and its place among scikit-learn's tools."""
 
-import pickle
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -50,16 +50,30 @@ class TestLearning:
         right = np.mean(np.concatenate(tagger.predict(X)) == np.concatenate(y))
         assert tagger.score(X, y) == pytest.approx(right)
 
+    @pytest.mark.parametrize(
+        "outside, share", [("O", "81%"), ("OTHER", "81%"), (None, None)], ids=str
+    )
+    def test_entities_without_prefixes_are_warned_of(self, quick_bert, outside, share):
+        X, y = easy_corpus(16)
+        if outside is None:  # Parts of speech, of which none has most of the words.
+            y = [[("NOUN", "VERB", "DET")[i % 3] for i in range(len(row))] for row in y]
+        else:
+            y = [[outside if tag == "O" else tag[2:] for tag in row] for row in y]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tagger = DiceTokenTagger(quick_bert, **{**FAST, "max_epochs": 1}).fit(X, y)
+            tagger.score(X, y)
+        told = [each for each in caught if "no tag has a B- or I- prefix" in str(each.message)]
+        assert len(told) == (2 if outside else 0)  # by fit and by score
+        for each in told:
+            assert f"The tag {outside!r} covers {share}" in str(each.message)
+            assert "words_from_spans" in str(each.message)
+            assert each.filename == __file__
+        choices = tagger.choices_.set_index("parameter")["why"]
+        assert choices["crf"].startswith("No tag has a B- or I- prefix")
+
 
 class TestPrediction:
-    def test_background_bias_trades_entities_for_background(self, fitted, corpus):
-        found = []
-        for bias in (-20.0, 0.0, 20.0):
-            tagger = pickle.loads(pickle.dumps(fitted))
-            tagger.background_bias_ = bias
-            found.append(sum(tag != "O" for row in tagger.predict(corpus[0]) for tag in row))
-        assert found[0] > found[1] > found[2] == 0
-
     def test_constrained_decoding_is_well_formed(self, tiny_bert):
         """Of a network to which all tags are as likely, and "O" is not."""
         X, y = easy_corpus(24)
