@@ -23,7 +23,9 @@ from skdice.metrics import entity_f1_score, tag_f1_score
 from skdice.model_selection import (
     DiceSearchCV,
     StratifiedTagKFold,
+    compare_losses,
     cross_val_predict_proba,
+    tune_decision,
 )
 
 from ..corpora import easy_corpus, easy_labels, easy_pairs, easy_texts
@@ -121,6 +123,14 @@ def validate(estimator, X, y):
     return histories, imbalance_report(y, X).to_dict()
 
 
+def compare_and_decide(estimator, X, y):
+    options = {"losses": ("dice",), "baseline": "dice", "seeds": (0,), "verbose": 0}
+    frame = compare_losses(estimator, X, y, X, y, **options).frame
+    tuned = tune_decision(estimator.fit(X, y), X, y, cv=2)
+    names = ("threshold_", "background_bias_", "null_threshold_")
+    return frame.drop(columns="fit_seconds").to_dict(), [getattr(tuned, n, 0) for n in names]
+
+
 def search_in_folds(estimator, X, y):
     found = DiceSearchCV(
         estimator,
@@ -143,6 +153,7 @@ def score_tags(estimator, X, y):
 USES = {
     fit: TASKS,
     validate: [words, pairs],
+    compare_and_decide: [words, questions],
     search_in_folds: [words],
     score_tags: [words],
 }
