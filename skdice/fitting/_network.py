@@ -412,7 +412,7 @@ def loss_of_constant(plan: Plan) -> float | None:
         return found
 
     search.step(value)
-    return float(value())
+    return float(value().item())
 
 
 def _chain(task: Task, dataset: EncodedDataset) -> TagChain | None:
