@@ -406,8 +406,8 @@ def test_choices_are_what_was_left_open(tiny_models, case):
 
 class TestLossOutOfFold:
     def test_it_is_the_one_with_the_better_mean_in_the_folds(self, tiny_models):
-        X, y = easy_corpus(40)
-        fast = {**FAST, "max_epochs": 4, "negative_ratio": None}
+        X, y = easy_corpus(25)
+        fast = {**FAST, "max_epochs": 3, "negative_ratio": None}
         tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **fast).fit(X, y)
         folds = KFold(5, shuffle=True, random_state=0)
         mean = {

@@ -149,7 +149,7 @@ def score_tags(estimator, X, y):
 
 USES = {
     fit: TASKS,
-    validate: [words, pairs],
+    validate: [words],
     compare_and_decide: [words, questions],
     search_in_folds: [words],
     score_tags: [words],
