@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
 
-from .._inputs import check_rows, check_sample_weight
+from .._inputs import check_rows, check_sample_weight, describe, list_some
 from .._parameters import check_option
 from ..fitting import (
     Fitted,
@@ -25,7 +25,7 @@ from ..fitting import (
 from ..io import onnx_network
 from ..losses import Loss
 from ..nn import RUNTIMES, Runtime, TextNet, check_callbacks, resolve_device
-from ..tasks import Logits, Rows, Task, read_fit_rows
+from ..tasks import Logits, Rows, Task, TeacherLabels, read_fit_rows
 from ..text import WordTokenizer
 from ._saving import SavedEstimator
 from ._shared import CONTAINERS, FITTED_ATTRIBUTES
@@ -140,6 +140,7 @@ class TextEstimator(SavedEstimator, Generic[T]):
         groups: Any = None,
         validation: Any = None,
         unlabeled: Any = None,
+        teacher: Any = None,
     ) -> Self:
         """Fine-tune the model.
 
@@ -152,9 +153,9 @@ class TextEstimator(SavedEstimator, Generic[T]):
         groups : array-like of shape (n_rows,), optional
             Rows of one group, such as a document, are kept together when rows are split for
             validation or folds.
-        validation : tuple (X, y), or array of int or bool, optional
+        validation : tuple (X, y) or (X, y, sample_weight), or array of int or bool, optional
             What is scored after every epoch, instead of ``validation_fraction``: other rows, or the
-            indices or a mask of rows of X.
+            indices or a mask of rows of X, which keep their weights.
         unlabeled : rows as those of X, or a function that returns them, optional
             Rows without labels, some thousands of them. Three networks learn from X and y and label
             these rows; then the estimator learns from both. Each of these rows has as its weight
@@ -164,6 +165,10 @@ class TextEstimator(SavedEstimator, Generic[T]):
             classifiers. In cross-validation of scikit-learn pass a function without arguments:
             scikit-learn splits a list of as many rows as X has with its folds, and ``fit`` cannot
             tell.
+        teacher : fitted estimator, optional
+            Labels the rows of ``unlabeled`` in place of the three networks: a tagger or classifier
+            with the classes of y, such as one with a larger encoder, or any object with
+            ``classes_``, ``predict`` and ``predict_proba``.
 
         Returns
         -------
@@ -176,8 +181,8 @@ class TextEstimator(SavedEstimator, Generic[T]):
             If parameters or data are not allowed, or the loss stops being finite; the message says
             what was got, what is allowed, and which row.
         TypeError
-            If X or y is no container of rows, or ``unlabeled`` is given to an estimator that has no
-            use for it.
+            If X or y is no container of rows, ``unlabeled`` is given to an estimator that has no
+            use for it, or ``teacher`` cannot predict.
         """
         # Everything that can be refused is refused before the estimator changes.
         self.check_parameters()
@@ -194,6 +199,10 @@ class TextEstimator(SavedEstimator, Generic[T]):
             raise ValueError(f"Found no {task.info.row} to train on; X has {len(X_read)} rows.")
         valid = None if validation is None else task.read(*validation)
         others = None if unlabeled is None else _read_unlabeled(task, unlabeled, len(X_read))
+        if teacher is not None:
+            if others is None:
+                raise ValueError("teacher labels the rows of unlabeled, which must not be None.")
+            others = replace(others, y=_ask_teacher(teacher, task, unlabeled, others.X, rows.y))
         for given in (validation and validation[0], unlabeled):
             if given is not None:
                 self._check_same_columns(given, names)
@@ -331,6 +340,35 @@ def _read_unlabeled(task: Task, unlabeled: Any, n_labelled: int) -> Rows:
     if not len(rows):
         raise ValueError("unlabeled must have a row; got none.")
     return Rows(rows, None, None, None, n_labelled + np.arange(len(rows)))
+
+
+def _ask_teacher(
+    teacher: Any, task: Task, unlabeled: Any, rows: Sequence[Any], y: Any
+) -> TeacherLabels:
+    """Return what a fitted estimator with the classes of y says of rows without labels."""
+    for name in ("classes_", "predict", "predict_proba"):
+        if not hasattr(teacher, name):
+            raise TypeError(
+                f"teacher must be a fitted estimator with classes_, predict and predict_proba; got "
+                f"{describe(teacher)}, which has no {name}."
+            )
+    classes, wanted = np.asarray(teacher.classes_).tolist(), task.classes_of(y)
+    if len(classes) != len(wanted) or set(classes) != set(wanted):
+        raise ValueError(
+            f"teacher must have the classes of y, {list_some(wanted)}; it has {list_some(classes)}."
+        )
+    predicted, p = task.read_y(teacher.predict(unlabeled), rows), teacher.predict_proba(unlabeled)
+    is_matrix = [getattr(labels, "names", None) is not None for labels in (predicted, y)]
+    if is_matrix[0] != is_matrix[1]:
+        got = (
+            "a label for each row, and y is a matrix" if is_matrix[1] else "a matrix, and y is not"
+        )
+        raise ValueError(f"teacher must predict labels of the kind of y; it predicts {got}.")
+    if len(p) != len(rows) or any(np.shape(row)[-1:] != (len(classes),) for row in p if len(row)):
+        raise ValueError(
+            f"predict_proba of teacher must have {len(rows)} rows with {len(classes)} columns."
+        )
+    return TeacherLabels(classes, predicted, p)
 
 
 def check_partition(splits: Sequence[Any], n_rows: int, owner: str) -> None:

@@ -15,7 +15,7 @@ from .._parameters import (
     parametrised,
 )
 from .._typing import ObjectArray, TokenLists
-from ..tasks import Tagging
+from ..tasks import Tagging, warn_of_background
 from ..text import EncodedDataset, Entity
 from ._base import FittedAttribute
 from ._words import WordTagger
@@ -176,7 +176,10 @@ class DiceTokenTagger(WordTagger[Tagging]):
         return self.task.decoder.entities(self.logits(dataset), dataset.item_offsets)
 
     def _score_sentences(self, sentences: Sequence[Sequence[str]], y: Any) -> float:
-        return self.task.score(check_tags(y, sentences), self._tag(sentences))
+        tags = check_tags(y, sentences)
+        if self.task.scheme is None:
+            warn_of_background(tags, stacklevel=4)
+        return self.task.score(tags, self._tag(sentences))
 
     def _needs_validation(self) -> str | None:
         tunes = self.background_bias == "auto"

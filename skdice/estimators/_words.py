@@ -169,7 +169,7 @@ class WordTagger(TextEstimator[T]):
         return self._iterate(X)
 
     def score(self, X: TokenLists, y: TagSequences | Spans) -> float:
-        """Return the micro F1 of entities or, of tags that are no chunk tags, that of tags.
+        """Return the micro F1 of entities or, of tags that are no chunk tags, the accuracy.
 
         Parameters
         ----------

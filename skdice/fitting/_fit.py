@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
-from ..tasks import Logits, Rows, Task, TrainingSet
+from ..tasks import Logits, Rows, Task, TeacherLabels, TrainingSet
 from ..text import TextReader
 from ._network import (
     Plan,
@@ -106,7 +106,8 @@ def fit(
     valid : Rows, optional
         Other rows, to score after every epoch.
     unlabeled : Rows, optional
-        Rows without labels, which an ensemble of three networks labels first.
+        Rows without labels, which an ensemble of three networks labels first, or whose labels are
+        ``TeacherLabels``.
     feature_names : ndarray of shape (n_columns,), optional
         Of X, if it was a table.
     kind : str
@@ -197,7 +198,10 @@ def decide(
             scores = out_of_fold_scores(
                 tuned, plan.settings, rows, valid=given, unlabeled=unlabeled
             )
-            tuned, where = tuned.tune(rows, scores), f"the training rows, out of {N_FOLDS} folds"
+            tuned, where = (
+                tuned.tune(rows, scores),
+                "the training rows, as fits without them predict them",
+            )
         elif tuned.is_tuned and len(plan.valid):
             valid, logits = plan.valid, fitted.logits(plan.settings)
             scores = tuned.scores(valid.X, fitted.reader, logits)
@@ -244,7 +248,8 @@ def warn_of_collapse(settings: Settings, loss: Loss, lr: float, max_epochs: int,
     fit = {"loss": settings.loss, **loss_values(settings), "K": settings.K, "lr": lr}
     if fit["K"] is None:
         del fit["K"]
-    named = ", ".join(f"{name}={value!r}" for name, value in fit.items())
+    shown = {n: f"{v:g}" if isinstance(v, float) else repr(v) for n, v in fit.items()}
+    named = ", ".join(f"{name}={value}" for name, value in shown.items())
     warnings.warn(
         f"This fit {what} in its training rows ({named}, {max_epochs} epochs). What "
         f"helps: {', '.join(helps)}.",
@@ -313,18 +318,44 @@ def _compare_losses(
     unlabeled: Rows | None,
     splits: Splits,
 ) -> Choice:
-    """Return the loss that has the better mean score in the folds."""
-    means, metric = {}, task.metric_name
+    """Return the loss with the better mean score in the folds, each weighted by its test rows.
+
+    Folds whose training rows no network can learn from are left out for both.
+    """
+    problems = _problems_of_folds(task, rows, splits)
+    used = [split for i, split in enumerate(splits, 1) if i not in problems]
+    if not used:
+        raise ValueError(
+            f"loss='cv' compares losses in {len(splits)} folds, and none has training rows that a "
+            f"network can learn from. Fold 1: {problems[1]}"
+        )
+    means, metric = {}, ""
     for name in _CV_LOSSES:
         tried = replace(settings, loss=name, checkpoint_dir=None)
-        scores = []
-        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, splits):
-            scores.append(part.task.validator(rows.take(test), part.reader)(logits))
-            metric = part.task.metric_name
-        means[name] = float(np.mean(scores))
+        scores, weights = [], []
+        for part, logits, test in _fold_fits(task, tried, rows, valid, unlabeled, used):
+            tested, metric = rows.take(test), part.task.metric_name
+            scores.append(part.task.validator(tested, part.reader)(logits))
+            weights.append(len(tested) if tested.weight is None else tested.weight.sum())
+        means[name] = float(np.average(scores, weights=weights))
     best = max(means, key=lambda name: means[name])
-    shown = " and ".join(f"{name} has {mean:.3f}" for name, mean in means.items())
-    return Choice(best, f"In {len(splits)} folds of the rows {shown} ({metric}).")
+    shown = " and ".join(f"{mean:.3f} with {name}" for name, mean in means.items())
+    why = [f"The mean {metric} of {len(used)} folds of the training rows is {shown}."]
+    why += [f"Fold {i} is left out of both: {problem}" for i, problem in problems.items()]
+    return Choice(best, " ".join(why))
+
+
+def _problems_of_folds(task: Task, rows: Rows, splits: Splits) -> dict[int, str]:
+    """Return why the training rows of some folds cannot be learned from, by number from 1."""
+    problems = {}
+    for i, (train, _) in enumerate(splits, 1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                task.check_learnable(rows.take(train), _CV_LOSSES[0])
+        except ValueError as error:
+            problems[i] = str(error)
+    return problems
 
 
 def split_folds(
@@ -359,10 +390,27 @@ def in_columns(row: np.ndarray, known: list[Any], classes: list[Any], fill: floa
 
 
 def _with_taught(prepared: Prepared, unlabeled: Rows) -> Rows:
-    """Return training rows twice, and then those without labels, as three networks label them.
+    """Return training rows twice, and then those without labels, as a teacher labels them.
 
-    These weigh as much as their labels are probable, times the mean weight of the training rows. Of
-    the fit of these networks the progress alone is shown: the fit that follows warns of the same.
+    These weigh as much as their labels are probable, times the mean weight of the training rows.
+    """
+    rows, given = prepared.rows, unlabeled.y
+    if isinstance(given, TeacherLabels):
+        labelled = prepared.task.taught(given.classes, given.predicted, given.p)
+    else:
+        labelled = _labelled_by_networks(prepared, unlabeled)
+    mean = 1.0 if rows.weight is None else rows.weight.mean()
+    taught = rows.join(rows)
+    for labels, p in labelled:
+        weight = (p * mean).astype(np.float32)
+        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
+    return taught
+
+
+def _labelled_by_networks(prepared: Prepared, unlabeled: Rows) -> list[tuple[Any, np.ndarray]]:
+    """Return labels and probabilities of rows, by three networks that learn from the others.
+
+    Of their fit the progress alone is shown: the fit that follows warns of the same.
     """
     rows, settings, valid = prepared.rows, prepared.settings, prepared.valid
     teacher = replace(
@@ -379,13 +427,7 @@ def _with_taught(prepared: Prepared, unlabeled: Rows) -> Rows:
         warnings.simplefilter("ignore", UserWarning)
         asked = _without_folds(prepared.task)
         fitted = fit(asked, teacher, rows.used(), held_out, kind="teacher").complete()
-        labelled = fitted.task.label(unlabeled.X, fitted.reader, fitted.logits(teacher))
-    mean = 1.0 if rows.weight is None else rows.weight.mean()
-    taught = rows.join(rows)
-    for labels, p in labelled:
-        weight = (p * mean).astype(np.float32)
-        taught = taught.join(replace(unlabeled, y=labels, weight=weight).used())
-    return taught
+        return fitted.task.label(unlabeled.X, fitted.reader, fitted.logits(teacher))
 
 
 def _without_folds(task: Task) -> Task:

@@ -1,17 +1,25 @@
 """What is known of pairs before training: a regression on states, and one on similarities."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.metrics import precision_recall_curve
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..metrics import divide
 from ..nn import Batcher, PairModule, TextNet, autocast
 from ..text import Similarities
 from .auto import Choice, PairFacts, choose_similarities
@@ -21,6 +29,8 @@ from .auto import Choice, PairFacts, choose_similarities
 _C, _MOST_ROWS, _C_SIMILAR = 0.003, 2000, 0.1
 # The folds in which both are compared, and the shares of the network that are weighed.
 _N_FOLDS, _SHARES = 5, np.linspace(0, 1, 21)
+# The rows to train on and those to test on, of each fold.
+_Splits: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +47,16 @@ class InitialWeights:
         With their regression, and the share of the network.
     choice : Choice
         The share of the similarities.
+    best_f1 : float
+        Of the positive class, at its best threshold, by both regressions out of folds. NaN if there
+        are no folds, or not two classes.
     """
 
     slope: np.ndarray | None
     bias: np.ndarray | None
     similarities: Similarities
     choice: Choice
+    best_f1: float
 
     def apply(self, module: Any) -> None:
         """Set the weights of a network (Kumar et al. 2022, "LP-FT")."""
@@ -60,7 +74,9 @@ def regress_pairs(
     pairs: list[tuple[str, str]],
     target: np.ndarray,
     weight: np.ndarray,
+    groups: np.ndarray | None,
     n_classes: int,
+    positive: int,
 ) -> InitialWeights | None:
     """Regress the labels on the states of the encoder and on similarities, before training.
 
@@ -79,7 +95,11 @@ def regress_pairs(
     weight : ndarray of shape (n_pairs,)
         Pairs with weight 0 count for nothing. Weights whose mean is less than 1 are scaled: else
         all pairs together would say less than a few do.
+    groups : ndarray of shape (n_pairs,), or None
+        Pairs of one group are in one fold.
     n_classes : int
+    positive : int
+        The index of the positive one of two classes.
 
     Returns
     -------
@@ -90,8 +110,7 @@ def regress_pairs(
     order = np.random.default_rng(0).permutation(np.flatnonzero(weight > 0))
     by_class = [order[target[order] == c][:_MOST_ROWS] for c in range(n_classes)]
     rows = np.sort(np.concatenate(by_class))
-    fewest = min(map(len, by_class))
-    if not fewest:
+    if not min(map(len, by_class)):
         return None
     states = _compared(net, batcher, rows)
     if not np.isfinite(states).all():
@@ -105,36 +124,79 @@ def regress_pairs(
     balanced = weights / share[known] / n_classes
     slope, bias = _fit(_on_states(), states, known, balanced)
     bias = bias + np.log(share)
-    facts = PairFacts(n_folds=fewest, gain=0.0, shares=_SHARES, likelihood=np.zeros(len(_SHARES)))
-    if fewest >= 2:
-        facts = _judge(states, similar[rows], known, weights, balanced, fewest)
+    folds = _folds(known, n_classes, None if groups is None else groups[rows])
+    of_states = of_similar = np.log(np.broadcast_to(share, (len(rows), n_classes)))
+    if folds:
+        of_states, of_similar = _out_of_folds(
+            states, similar[rows], known, weights, balanced, folds
+        )
+    facts = _judge(of_states, of_similar, known, weights, len(folds), groups is not None)
     choice = choose_similarities(facts)
-    similarities = similarities._replace(share=round(1 - choice.value, 2))
+    network = round(1 - choice.value, 2)
+    similarities = similarities._replace(share=network)
+    best_f1 = math.nan
+    if folds and n_classes == 2:
+        # Rows of the larger class may have been left out.
+        of_class = np.bincount(target[order], weight[order]) / np.bincount(known, weights)
+        both = (1 - network) * of_similar + network * of_states
+        log_odds = both[:, positive] - both[:, 1 - positive]
+        best_f1 = _best_f1(log_odds, known == positive, weights * of_class[known])
     if not facts.is_informed:
-        return InitialWeights(None, None, similarities, choice)
-    return InitialWeights(slope, bias, similarities, choice)
+        return InitialWeights(None, None, similarities, choice, best_f1)
+    return InitialWeights(slope, bias, similarities, choice, best_f1)
 
 
-def _judge(
+def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:
+    """Return up to five folds, by groups if there are; none unless all are trained on all classes.
+
+    A class of one pair, or of pairs in one group, would be missing where it is held out.
+    """
+    by_class = [np.flatnonzero(target == c) for c in range(n_classes)]
+    if groups is None:
+        kind, most = StratifiedKFold, min(map(len, by_class))
+    else:
+        kind = StratifiedGroupKFold
+        most = min(len(np.unique(groups[rows])) for rows in by_class)
+    if most < 2:
+        return []
+    cv = kind(min(_N_FOLDS, most), shuffle=True, random_state=0)
+    folds = [(train, test) for train, test in cv.split(target, target, groups) if len(test)]
+    is_whole = all(len(np.unique(target[train])) == n_classes for train, _ in folds)
+    return folds if is_whole else []
+
+
+def _out_of_folds(
     states: np.ndarray,
     similar: np.ndarray,
     target: np.ndarray,
     weight: np.ndarray,
     balanced: np.ndarray,
-    fewest: int,
-) -> PairFacts:
-    """Score both regressions on pairs in folds that they have not seen."""
-    folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=0)
+    folds: _Splits,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log-probabilities of both regressions in folds that they have not seen."""
     of_states = _out_of_fold(_on_states(), states, target, balanced, folds)
     scale = LogisticRegression(C=1e3, max_iter=1000).fit(of_states, target, weight)
     of_states = scale.predict_log_proba(of_states)
     of_similar = log_softmax(
         _out_of_fold(_on_similarities(), similar, target, weight, folds), axis=1
     )
+    return of_states, of_similar
+
+
+def _judge(
+    of_states: np.ndarray,
+    of_similar: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    n_folds: int,
+    has_groups: bool,
+) -> PairFacts:
+    """Return how well each mixture of both regressions tells the labels."""
     shares_of_classes = np.bincount(target, weight) / weight.sum()
     of_nothing = float(weight @ np.log(shares_of_classes[target]))
     return PairFacts(
-        n_folds=folds.n_splits,
+        n_folds=n_folds,
+        has_groups=has_groups,
         gain=_likelihood(of_states, target, weight) - of_nothing,
         shares=_SHARES,
         likelihood=np.array(
@@ -171,7 +233,7 @@ def _out_of_fold(
     features: np.ndarray,
     target: np.ndarray,
     weight: np.ndarray,
-    folds: StratifiedKFold,
+    folds: _Splits,
 ) -> np.ndarray:
     """Return logits of shape (n_rows, n_classes), by regressions that have not seen the row."""
     logits: np.ndarray = cross_val_predict(
@@ -189,6 +251,12 @@ def _likelihood(logits: np.ndarray, target: np.ndarray, weight: np.ndarray) -> f
     """Return the log-likelihood of the labels."""
     rows = np.arange(len(target))
     return float(weight @ log_softmax(logits, axis=1)[rows, target])
+
+
+def _best_f1(score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> float:
+    """Return the best F1 that scores reach at any threshold."""
+    precision, recall, _ = precision_recall_curve(is_positive, score, sample_weight=weight)
+    return float(divide(2 * precision * recall, precision + recall).max())
 
 
 def _compared(net: TextNet, batcher: Batcher, rows: np.ndarray) -> np.ndarray:

@@ -262,13 +262,22 @@ def begin_pairs(
         batcher = make_batcher(task.windows(rows.X, reader)[0], reader, settings.batch_size, net)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight.astype(np.float64)
         initial = regress_pairs(
-            net, batcher, list(rows.X), task.targets(rows), weight, len(task.class_names)
+            net,
+            batcher,
+            list(rows.X),
+            task.targets(rows),
+            weight,
+            rows.group_numbers,
+            len(task.class_names),
+            task.positive if task.is_binary else 0,
         )
     if initial is None:
         return None
-    share = torch.tensor(initial.similarities.share, dtype=torch.float64)
-    ranks_of(settings).copy_first([share])
-    return replace(initial, similarities=initial.similarities._replace(share=float(share)))
+    first = torch.tensor([initial.similarities.share, initial.best_f1], dtype=torch.float64)
+    ranks_of(settings).copy_first([first])
+    share, best_f1 = first.tolist()
+    similarities = initial.similarities._replace(share=share)
+    return replace(initial, similarities=similarities, best_f1=best_f1)
 
 
 def ranks_of(settings: Settings) -> Ranks:

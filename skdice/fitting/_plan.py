@@ -82,9 +82,14 @@ def prepare(
         pairs = cast(ClassifyingPairs, task)  # No other task has such a head.
         initial = begin_pairs(pairs, settings, reader, training, seed)
         # A task that has learned already, as those of folds, has similarities of other rows.
-        task = replace(pairs, similarities=initial.similarities if initial else None)
+        pairs = replace(pairs, similarities=initial.similarities if initial else None)
         if initial is not None:
             made["similarities"] = initial.choice
+            if "threshold" in made:
+                # More is known now than when the others were chosen.
+                made["threshold"] = auto.choose_threshold(facts, initial.best_f1)
+                pairs = replace(pairs, threshold=made["threshold"].value).learn(rows, reader)
+        task = pairs
     return Prepared(
         task=task,
         settings=settings,

@@ -81,10 +81,9 @@ _LOSS = """
 "auto", "cv", ``"ce"``, ``"wce"``, ``"focal"``, ``"dice"``, ``"tversky"``, ``"dsc"``, a preset
 (``"dsc-paper"``, ``"dsc-official"``) or a loss object. "auto" follows our measurements. In a token
 tagger it is "dice" if entities are so rare that epochs are sampled (``negative_ratio``), or if the
-training data has at most 800 of them, unless the encoder has at most six layers and there are more
-than 15 words outside entities for each word inside; in a query tagger it is "dice"; otherwise it is
-"ce". "cv" takes cross-entropy or dice, whichever has the better mean score in five folds of the
-rows: ten more models are fitted. ``loss_`` is the loss that was used, ``choices_`` says why.
+training data has at most 800 of them; in a query tagger it is "dice"; otherwise it is "ce". "cv"
+takes cross-entropy or dice, whichever has the better mean score in five folds of the rows: ten more
+models are fitted. ``loss_`` is the loss that was used, ``choices_`` says why.
 """
 _MEMORY = """
 About how many optimiser steps the sums of a set loss given by name are taken over
@@ -359,10 +358,14 @@ def _check_loss(settings: Settings) -> None:
         for name, value in given.items():
             if name not in usable:
                 takers = [known for known in LOSS_NAMES if name in loss_parameters(known)]
+                first = ""
+                if loss in ("auto", "cv"):
+                    first = f"Set loss={takers[0]!r}, or another one that has {name}. "
                 raise ValueError(
-                    f"{name}={value!r} cannot be used with loss={loss!r}; it is a parameter of "
-                    f"{list_some(takers)}. To search over several losses, give each its own grid: "
-                    f"[{{'loss': [{loss!r}]}}, {{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
+                    f"{first}{name}={value!r} cannot be used with loss={loss!r}; it is a parameter "
+                    f"of {list_some(takers)}. To search over several losses, give each its own "
+                    f"grid: [{{'loss': [{loss!r}]}}, "
+                    f"{{'loss': [{takers[0]!r}], {name!r}: [{value!r}]}}]."
                 )
         check_named(loss, type(settings).__name__, given)
     if settings.K is not None and settings.class_weight not in (None, "log"):

@@ -29,8 +29,6 @@ class Constant(NamedTuple):
 
 STUDY, RESULTS = "benchmarks/STUDY.md", "benchmarks/RESULTS.md"
 CONSTANTS = {
-    "sparse": Constant(15, "words outside entities for each word inside that are many", RESULTS),
-    "shallow": Constant(6, "layers of an encoder up to which it is shallow", RESULTS),
     "few_entities": Constant(800, "entities up to which dice and the CRF are taken", STUDY),
     "names": Constant(
         2 / 3, "share of capitalised entities from which on entities are names", RESULTS
@@ -59,6 +57,8 @@ CONSTANTS = {
     "again": Constant(3, "a fit that learned nothing starts again with this part of lr", RESULTS),
     "judged_epochs": Constant(4, "epochs from which on a fit has to learn something", RESULTS),
     "least_gain": Constant(2, "log-likelihood that states of pairs add at least", RESULTS),
+    "blind_f1": Constant(0.25, "F1 out of fold up to which the share is the threshold", RESULTS),
+    "clear_f1": Constant(0.75, "F1 out of fold from which on half of it is the threshold", RESULTS),
     "enough_positives": Constant(40, "positives that a remembered set has", RESULTS),
     "most_memory": Constant(10, "steps that are remembered at most", RESULTS),
 }
@@ -100,7 +100,8 @@ class EpochFacts:
 class PairFacts:
     """What regressions say of training pairs, each of folds that it has not seen."""
 
-    n_folds: int  # less than two if a class has a single pair
+    n_folds: int  # 0 if a class would be missing where a fold is held out
+    has_groups: bool  # whether the pairs of a group are in one fold
     gain: float  # by how much states of the encoder raise the log-likelihood of the labels
     shares: np.ndarray  # of the network, those that were tried
     likelihood: np.ndarray  # of the labels with each of these shares
@@ -109,7 +110,7 @@ class PairFacts:
     def is_informed(self) -> bool:
         """Whether the states of the encoder say something of the pairs before training."""
         # The two parameters that scale their scores gain one by chance.
-        return self.n_folds < 2 or self.gain >= constant("least_gain")
+        return not self.n_folds or self.gain >= constant("least_gain")
 
 
 class Choice(NamedTuple):
@@ -119,53 +120,96 @@ class Choice(NamedTuple):
     why: str
 
 
+def _why_no_entities(labels: LabelFacts) -> str:
+    if labels.has_prefixes:
+        return "Some tags have no B- or I- prefix, so they are no entities; score is accuracy."
+    return "No tag has a B- or I- prefix, so they are no entities; score is accuracy."
+
+
 def choose_word_shapes(facts: RowFacts) -> Choice:
     """Take word shapes for names, if the encoder does not see case and has a table for them."""
     names, encoder = facts.labels.share_of_names, facts.encoder
     if not facts.labels.has_entities:
-        return Choice(False, "The tags are no chunk tags.")
-    if not names > constant("names"):
-        share = "No entity" if math.isnan(names) else f"A share of {names:.2f} of the entities"
-        return Choice(False, f"{share} is capitalised, so they are no names.")
-    is_name = f"A share of {names:.2f} of the entities is capitalised"
+        return Choice(False, _why_no_entities(facts.labels))
+    if math.isnan(names):
+        return Choice(False, "No sentence with an entity has a capital letter.")
+    if names <= constant("names"):
+        why = f"Only {names:.0%} of the entities are capitalised, so they are no names."
+        return Choice(False, why)
+    are_names = f"The entities are names, {names:.0%} of them capitalised"
     if encoder.sees_case:
-        return Choice(False, f"{is_name}, and the encoder sees case by itself.")
+        return Choice(False, f"{are_names}, but the encoder sees case by itself.")
     if not encoder.has_token_types:
-        return Choice(False, f"{is_name}, but the encoder has no table of token types for shapes.")
+        return Choice(False, f"{are_names}, but the encoder has no table of token types to use.")
     if not facts.trains_embeddings:
-        return Choice(False, f"{is_name}, but the embeddings are frozen.")
-    return Choice(True, f"{is_name}, and the encoder does not see case.")
+        return Choice(False, f"{are_names}, but the embeddings that tell shapes are frozen.")
+    return Choice(True, f"{are_names}, and the encoder does not see case.")
 
 
 def choose_crf(facts: RowFacts) -> Choice:
     """Score the tags of a sentence together where entities are few and no names."""
     names, n = facts.labels.share_of_names, facts.labels.n_entities
     if not facts.labels.has_entities:
-        return Choice(False, "The tags are no chunk tags.")
-    if not names <= constant("names"):
-        return Choice(False, "Names gained nothing by it.")
-    if n > constant("few_entities"):
-        return Choice(False, f"There are many entities: {n:,}.")
-    return Choice(True, f"There are few entities, {n:,}, and they are no names.")
+        return Choice(False, _why_no_entities(facts.labels))
+    few = int(constant("few_entities"))
+    if math.isnan(names):
+        return Choice(
+            False, "The entities may be names: no sentence with one has a capital letter."
+        )
+    if names > constant("names"):
+        return Choice(False, "A CRF did not raise F1 where entities are names.")
+    if n > few:
+        why = f"A CRF did not raise F1 with more than {few} entities, and there are {n:,}."
+        return Choice(False, why)
+    why = f"A CRF raised F1 with at most {few} entities that are no names, and there are {n:,}."
+    return Choice(True, why)
 
 
-def choose_threshold(facts: RowFacts) -> Choice:
-    """Take one half or, where a class is rare and cross-entropy is plain, its share of the rows."""
+def choose_threshold(facts: RowFacts, best_f1: float = math.nan) -> Choice:
+    """Take one half or, where a class is rare and cross-entropy is plain, less.
+
+    It is the share of the class. With pairs it lies between this and half of the F1 that can be
+    expected: ``best_f1`` is that of regressions on the training pairs, out of folds.
+    """
     share = facts.labels.positive_share
     if share is None:
-        return Choice(0.5, "The most probable class is predicted.")
+        return Choice(0.5, "There are not two classes of which one could be rare, so 0.5 is kept.")
     if not facts.is_plain:
-        return Choice(0.5, "The loss weighs the classes.")
-    if 0 < share < 1 / (1 + constant("rare")):
-        return Choice(share, f"The positive class is rare: a share of {share:.3f} of the rows.")
-    return Choice(0.5, f"The positive class is not rare: a share of {share:.3f} of the rows.")
+        return Choice(0.5, "The loss is not cross-entropy without class weights, so 0.5 is kept.")
+    if not 0 < share < 1 / (1 + constant("rare")):
+        return Choice(0.5, f"The positive class is not rare: {share:.1%} of the rows.")
+    why = f"The positive class is rare, {share:.1%} of the rows"
+    if math.isnan(best_f1):
+        return Choice(share, f"{why}, and this share is better for F1 than 0.5.")
+    where = "The threshold lies between its share and half of that F1"
+    if best_f1 <= constant("blind_f1"):
+        where = "That is too low for another threshold than its share"
+    elif best_f1 >= constant("clear_f1"):
+        where = "The threshold is half of that F1"
+    why = f"{why}. Regressions on a part of the pairs reach an F1 of {best_f1:.2f} on the others"
+    return Choice(threshold_between(share, best_f1), f"{why}. {where}.")
+
+
+def threshold_between(share: float, best_f1: float) -> float:
+    """Return a threshold between the share of the positive class and half of the best F1.
+
+    Half of the F1 that is reached is the best threshold of calibrated probabilities (Lipton, Elkan
+    & Narayanaswamy 2014). Those of a network that tells little are not, and the share is better.
+    """
+    blind, clear = constant("blind_f1"), constant("clear_f1")
+    weight = min(max((best_f1 - blind) / (clear - blind), 0.0), 1.0)
+    return float(share ** (1 - weight) * (best_f1 / 2) ** weight)
 
 
 def choose_null_threshold(facts: RowFacts) -> Choice:
     """Never predict "no answer" if all training questions have one; else begin with 0."""
     if not facts.labels.n_unanswered:
-        return Choice(math.inf, "All training questions have an answer.")
-    return Choice(0.0, f"{facts.labels.n_unanswered:,} training questions have no answer.")
+        return Choice(math.inf, "All training questions have an answer, so all questions get one.")
+    n = facts.labels.n_unanswered
+    return Choice(
+        0.0,
+        f"{n:,} training questions have no answer, so one is given where it is likelier than none.",
+    )
 
 
 def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positive: int) -> Choice:
@@ -174,38 +218,35 @@ def choose_negative_ratio(facts: RowFacts, n_texts: np.ndarray | None, n_positiv
     rare = constant("query_ratio" if is_query else "rare")
     ratio = constant("query_ratio" if is_query else "ratio")
     if n_texts is None:
-        return Choice(None, "No text is without a positive, or the tags have no background.")
-    shown = " and ".join(f"{n:,}" for n in n_texts.tolist())
+        return Choice(None, "No text is without a positive, so an epoch has all of them.")
+    shown = f"{n_texts[0]:,} texts with and {n_texts[-1]:,} without one"
     if len(n_texts) > 2:
-        shown = f"{n_positive:,} in all but the largest class"
+        shown = f"{n_positive:,} texts in all but the largest class, {n_texts[-1]:,} in this one"
     if (capped(n_texts, rare) < n_texts).any():
-        return Choice(ratio, f"Positives are rare (texts with and without one: {shown}).")
-    return Choice(None, f"Positives are not rare (texts with and without one: {shown}).")
+        drawn = f"An epoch draws {ratio:g} of the latter for each of the former."
+        return Choice(ratio, f"Positives are rare: {shown}. {drawn}")
+    return Choice(None, f"Positives are not rare: {shown}. An epoch has all texts.")
 
 
 def choose_loss(facts: EpochFacts) -> Choice:
-    """Take dice for queries, and for entities that are rare or few; else cross-entropy.
-
-    With a shallow encoder, dice is behind cross-entropy where few words are inside entities.
-    """
+    """Take dice for queries, and for entities that are rare or few; else cross-entropy."""
     rows, labels = facts.rows, facts.rows.labels
     if rows.task == "querying":
-        return Choice("dice", "Few words start or end an entity of one type.")
+        return Choice("dice", "Dice was better where few words start or end an entity of one type.")
     if not labels.has_entities or facts.n_texts is None:
-        return Choice("ce", "No other loss was better on such rows.")
+        kind = _KINDS[rows.task]
+        return Choice("ce", f"No other loss was better in our measurements of {kind}.")
+    few, n = int(constant("few_entities")), labels.n_entities
     if facts.ratio is not None:
         n_with = f"{facts.n_positive:,} of {rows.n_rows:,} sentences"
-        return Choice("dice", f"Entities are rare: {n_with} have one.")
+        return Choice("dice", f"Dice was better where entities are rare, and {n_with} have one.")
     if rows.n_unlabeled > rows.n_rows:
-        return Choice("ce", f"The {rows.n_unlabeled:,} rows without labels add many entities.")
-    if labels.n_entities > constant("few_entities"):
-        return Choice("ce", f"There are many entities: {labels.n_entities:,}.")
-    few, depth = f"There are few entities: {labels.n_entities:,}", rows.encoder.depth
-    is_shallow = depth is not None and depth <= constant("shallow")
-    if is_shallow and labels.density > constant("sparse"):
-        around = f"{labels.density:.0f} words outside entities for each word inside"
-        return Choice("ce", f"{few}, but with {around} an encoder of {depth} layers gains nothing.")
-    return Choice("dice", f"{few}.")
+        many = f"the {rows.n_unlabeled:,} rows without labels add many"
+        return Choice("ce", f"Cross-entropy was better with many entities, and {many}.")
+    if n > few:
+        why = f"Cross-entropy was better with more than {few} entities, and there are {n:,}."
+        return Choice("ce", why)
+    return Choice("dice", f"Dice was better with at most {few} entities, and there are {n:,}.")
 
 
 def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
@@ -217,12 +258,18 @@ def choose_memory(facts: EpochFacts, set_positives: float) -> Choice:
     """
     n = set_positives
     if not n:
-        return Choice(0.0, "There is no positive.")
+        return Choice(0.0, "There is no positive, so nothing is to be remembered.")
     enough = constant("enough_positives")
     memory = min(enough * facts.n_steps / n, constant("most_memory"), facts.n_steps / 4)
+    if facts.n_steps / 4 <= 1:
+        return Choice(
+            0.0, f"An epoch has only {facts.n_steps} steps, too few to remember some of them."
+        )
     if memory <= 1:
-        return Choice(0.0, "A step has enough positives by itself.")
-    return Choice(round(memory, 1), f"A step has about {n / facts.n_steps:.1f} positives.")
+        return Choice(0.0, f"A step has enough positives by itself: about {enough:.0f} or more.")
+    why = f"A step has about {n / facts.n_steps:.1f} positives, and dice needs about {enough:.0f}"
+    most = f"at most {constant('most_memory'):.0f} steps or a quarter of an epoch are remembered"
+    return Choice(round(memory, 1), f"{why}; {most}.")
 
 
 def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
@@ -231,18 +278,27 @@ def choose_max_epochs(facts: EpochFacts, is_mean: bool) -> Choice:
     ``is_mean`` says whether the loss is a mean over items, as cross-entropy is.
     """
     if facts.compares:
-        return Choice(int(constant("pair_epochs")), "The head of pairs begins trained.")
+        epochs = int(constant("pair_epochs"))
+        why = f"{epochs} epochs, because the head starts from a logistic regression."
+        return Choice(epochs, why)
     name = "query_presentations" if facts.rows.task == "querying" else "presentations"
     n_steps, shown = facts.n_steps, constant(name)
     wanted = math.ceil(max(constant("steps") / n_steps, shown / facts.n_positive))
-    epochs = min(max(wanted, constant("fewest_epochs")), constant("most_epochs"))
-    epochs = max(epochs, math.ceil(constant("fewest_steps") / n_steps))
-    why = f"{facts.n_positive:,} texts have positives; an epoch has {n_steps:,} steps."
+    fewest, most = int(constant("fewest_epochs")), int(constant("most_epochs"))
+    epochs = max(min(max(wanted, fewest), most), math.ceil(constant("fewest_steps") / n_steps))
+    aim = f"about {shown:,.0f} presentations and at least {constant('steps'):.0f} steps"
+    aim = f"The aim is {aim}, in {fewest} to {most} epochs"
+    if epochs > most:
+        aim = f"A tiny set takes at least {constant('fewest_steps'):.0f} steps"
     if facts.rows.labels.has_entities and facts.ratio is None and is_mean:
-        passes = min(constant("passes"), constant("most_steps") // n_steps)
+        passes = int(min(constant("passes"), constant("most_steps") // n_steps))
         if passes > epochs:
-            return Choice(int(passes), f"{why} Cross-entropy gains by more passes.")
-    return Choice(int(epochs), why)
+            epochs, n_most = passes, constant("most_steps")
+            aim = f"Cross-entropy over many entities gains by more epochs, up to {n_most:.0f} steps"
+    positives = "texts with positives" if facts.n_texts is not None else "texts"
+    presented = f"{facts.n_positive:,} {positives} x {epochs} = {facts.n_positive * epochs:,}"
+    made = f"{n_steps:,} x {epochs} = {n_steps * epochs:,} steps"
+    return Choice(epochs, f"{epochs} epochs: {presented} presentations, in {made}. {aim}.")
 
 
 def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
@@ -254,10 +310,11 @@ def choose_lr(encoder: Encoder, has_adapters: bool) -> Choice:
         lr *= constant("deberta")
     lr = float(f"{min(max(lr, constant('lowest_lr')), constant('highest_lr')):.1e}")
     layers = f"{encoder.depth} layers of " if encoder.depth else ""
-    why = f"The encoder has {layers}{encoder.width:,} hidden units"
+    why = f"It suits an encoder of {layers}{encoder.width:,} hidden units"
     if has_adapters:
-        return Choice(lr * constant("new"), f"{why}, and adapters learn faster.")
-    return Choice(lr, f"{why}.")
+        times = constant("new")
+        return Choice(lr * times, f"{why}, times {times:.0f} because only adapters are trained.")
+    return Choice(lr, f"{why}: the larger an encoder, the lower the rate.")
 
 
 def choose_head_lr(
@@ -268,12 +325,14 @@ def choose_head_lr(
     ``lr`` is the rate of the encoder, if it is given.
     """
     if lr is not None:
-        return Choice(lr, "It is that of lr.")
+        return Choice(lr, "It is the rate that lr gives to the encoder.")
     if has_trained_head:
         same = choose_lr(encoder, has_adapters).value
-        return Choice(same, "The model brings a head that is trained already.")
+        why = "The head is trained already, so it learns at the rate of the encoder."
+        return Choice(same, why)
     plain = choose_lr(encoder, has_adapters).value / (constant("new") if has_adapters else 1)
-    return Choice(constant("new") * plain, "A new head has more to learn than the encoder.")
+    why = f"A new head has more to learn: {constant('new'):.0f} times the rate of a whole encoder."
+    return Choice(constant("new") * plain, why)
 
 
 def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
@@ -287,42 +346,48 @@ def must_learn(facts: EpochFacts, max_epochs: int, is_open: bool) -> bool:
 
 def choose_lr_again(lr: float, problem: BaseException) -> Choice:
     """Take a third of an open rate with which a fit learned nothing."""
-    return Choice(lr / constant("again"), f"With {lr:g} the fit learned nothing. {problem}")
+    why = f"With {lr:g} the fit learned nothing, so it started again with a third. {problem}"
+    return Choice(lr / constant("again"), why)
 
 
 def choose_head_lr_again(head_lr: float) -> Choice:
     """Take a third of an open rate of the head, too."""
     third = head_lr / constant("again")
-    return Choice(third, "It is a third of the first choice, as lr is.")
+    return Choice(third, "It is a third of the rate of the first try, as lr is.")
 
 
 def choose_similarities(facts: PairFacts) -> Choice:
     """Give similarities of pairs what is best for the training pairs, out of folds."""
-    if facts.n_folds < 2:
-        why = "A class has a single training pair, so no fold shows what similarities are worth."
-        return Choice(0.0, why)
+    if not facts.n_folds:
+        lack, folds = "A class has a single training pair", "folds"
+        if facts.has_groups:
+            lack, folds = "A class is in too few groups", "folds that keep groups together"
+        return Choice(0.0, f"{lack}, so {folds} cannot show how much similarities are worth.")
     if not facts.is_informed:
-        why = "The encoder says nothing of the pairs before training, so both have the same share."
-        return Choice(0.5, why)
+        both = "so the network and the similarities count equally"
+        return Choice(0.5, f"The encoder tells nothing of the pairs before training, {both}.")
     # The mean over all shares, each weighted by the likelihood of the labels with it.
     network = round(float(softmax(facts.likelihood) @ facts.shares), 2)
-    why = "It is the best share of the log-odds for the training pairs, out of five folds."
-    return Choice(round(1 - network, 2), why)
+    together = " that keep groups together" if facts.has_groups else ""
+    why = (
+        f"This share of the log-odds predicts unseen training pairs best, in {facts.n_folds} folds"
+    )
+    return Choice(round(1 - network, 2), f"{why}{together}.")
 
 
 def choose_device(found: str) -> Choice:
     """Take a GPU if torch can use one."""
     if found == "cpu":
-        return Choice(found, "torch can use no GPU.")
-    return Choice(found, "torch can use this GPU.")
+        return Choice(found, "PyTorch finds no GPU that it can use.")
+    return Choice(found, "PyTorch can use this GPU.")
 
 
 def choose_precision(device: str, fastest: str) -> Choice:
     """Train in half precision where the device has instructions for it; predict in fp32."""
     what = "The GPU" if device != "cpu" else "The CPU"
     if fastest == "fp32":
-        return Choice(fastest, f"{what} is not known to be faster in half precision.")
-    return Choice(fastest, f"{what} has instructions for it. Predictions are made in fp32.")
+        return Choice(fastest, f"{what} is not known to train faster in half precision.")
+    return Choice(fastest, f"{what} trains faster in it. Predictions are made in fp32.")
 
 
 def choose_cuda_graphs(
@@ -358,6 +423,13 @@ def choose_cuda_graphs(
     return Choice(True, "A GPU computes a step faster than Python can launch its operators.")
 
 
+# What the rows of a task are called.
+_KINDS = {
+    "tagging": "tags that are no entities, or have no 'O'",
+    "answering": "questions",
+    "texts": "texts",
+    "pairs": "pairs of texts",
+}
 # What a task leaves open, chosen before anything is encoded.
 TASK_RULES: Mapping[str, Callable[[RowFacts], Choice]] = {
     "word_shapes": choose_word_shapes,

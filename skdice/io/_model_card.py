@@ -69,7 +69,7 @@ def _header(name: str, model: str, fitted: Learned) -> str:
             dataset_type="held-out",
             dataset_name="Rows held out of the training data",
             dataset_split="validation",
-            metric_type=metric.lower(),
+            metric_type=metric.lower().split()[-1],  # "f1", also of "micro F1"
             metric_name=metric,
             metric_value=score,
         )
@@ -99,9 +99,7 @@ def _training(kind: type, parameters: dict[str, Any], fitted: Learned) -> str:
     score = _valid_score(fitted)
     rows = f"{fitted.n_rows:,}"
     if fitted.n_unlabeled:
-        rows += (
-            f", and {fitted.n_unlabeled:,} without labels, which networks fitted on these labelled"
-        )
+        rows += f", and {fitted.n_unlabeled:,} without labels, which fitted networks labelled"
     if fitted.negative_ratio is not None and n_epochs:
         n_texts = int(fitted.history["n_texts"].iloc[-1])
         rows += f"; an epoch has all texts with positives and others drawn anew, {n_texts:,} texts"

@@ -6,8 +6,8 @@ from ._default_queries import check_queries, default_query
 from ._goal import F1, Goal, choose_decision, tune_thresholds
 from ._querying import Querying
 from ._questions import align_answers, check_questions
-from ._rows import Rows, read_fit_rows, split_rows, take
-from ._tagging import Tagging, WordTask
+from ._rows import Rows, TeacherLabels, read_fit_rows, split_rows, take
+from ._tagging import Tagging, WordTask, warn_of_background
 from ._targets import (
     check_entities,
     check_indicator,

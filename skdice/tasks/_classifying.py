@@ -295,11 +295,23 @@ class Classifying(Task):
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[ClassLabels, np.ndarray]]:
         found = self.row_logits(rows, reader, logits)
+        p = expit(found) if self.is_multilabel else softmax(found, axis=1)
+        predicted = ClassLabels((found > 0).astype(np.int64), self.classes)
+        return self.taught(self.class_names, predicted, p)
+
+    def classes_of(self, y: ClassLabels) -> list[Any]:
+        return list((np.unique(y.values) if y.names is None else y.names).tolist())
+
+    def taught(
+        self, classes: list[Any], predicted: ClassLabels, p: np.ndarray
+    ) -> list[tuple[ClassLabels, np.ndarray]]:
+        columns = [classes.index(name) for name in self.class_names]
+        p = p[:, columns]
         if self.is_multilabel:
-            sure = expit(np.abs(found)).min(axis=1)
-            return [(ClassLabels((found > 0).astype(np.int64), self.classes), sure)]
+            labels = predicted.values[:, columns]
+            sure = np.where(labels == 1, p, 1 - p).min(axis=1)
+            return [(ClassLabels(labels, self.classes), sure)]
         # The likeliest class alone would make a rare class rarer than it is.
-        p = softmax(found, axis=1)
         p[p < _UNLIKELY] = 0
         names = (np.repeat(self.classes[[c]], len(p)) for c in range(len(self.classes)))
         return [(ClassLabels(name, None), of_class) for name, of_class in zip(names, p.T)]
@@ -313,12 +325,22 @@ class Classifying(Task):
     def fitted_threshold(self) -> Any:
         """The decision as probabilities, see ``threshold_`` of the estimators."""
         if self.is_binary:
-            return float(expit(self.cut if self.positive else -self.cut))
+            p = float(expit(self.cut if self.positive else -self.cut))
+            return float(f"{p:.15g}")  # The probability that was given, not one next to it.
         return expit(self.cut) if self.is_multilabel else softmax(self.cut)
 
     def with_threshold(self, threshold: Any) -> Self:
         """Return the task with another decision, as probabilities."""
-        for value in [threshold] if self.is_binary else np.ravel(threshold).tolist():
+        given = np.asarray(threshold, dtype=object)
+        n, kind = len(self.classes), "labels" if self.is_multilabel else "classes"
+        if given.ndim and (self.is_binary or given.shape != (n,)):
+            each = "" if self.is_binary else f", or an array of {n}, one for each of the {kind}"
+            got = f"{len(given)} of them" if given.ndim == 1 else f"an array of shape {given.shape}"
+            raise ValueError(
+                f"The 'threshold_' of this {self.owner} must be one float in the range [0, 1]"
+                f"{each}. Got {got} instead."
+            )
+        for value in given.ravel().tolist():
             check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         with np.errstate(divide="ignore"):
             if self.is_binary:
@@ -352,8 +374,6 @@ class ClassifyingTexts(Classifying):
         ),
     )
 
-    metric_name: str = "accuracy"
-
     def read_X(self, X: Any) -> list[tuple[str]]:
         return [(text,) for text in check_texts(X)]
 
@@ -365,9 +385,9 @@ class ClassifyingTexts(Classifying):
     def measure(self, y: Any) -> str:
         return "texts"
 
-    def learn(self, rows: Rows, reader: TextReader) -> Self:
-        task = super().learn(rows, reader)
-        return replace(task, metric_name="F1") if task.is_multilabel else task
+    @property
+    def metric_name(self) -> str:
+        return "micro F1" if self.is_multilabel else "accuracy"
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None
@@ -425,6 +445,10 @@ class ClassifyingPairs(Classifying):
     @property
     def head(self) -> HeadSpec:
         return replace(super().head, kind="pair", compares=True)
+
+    @property
+    def metric_name(self) -> str:
+        return "F1" if self.is_binary else "macro F1"
 
     def metric(
         self, y_true: np.ndarray, y_pred: np.ndarray, sample_weight: np.ndarray | None = None

@@ -25,6 +25,15 @@ class ClassLabels:
         return ClassLabels(np.concatenate([self.values, other.values]), self.names)
 
 
+@dataclass(frozen=True, eq=False)
+class TeacherLabels:
+    """What a fitted estimator says of rows, with its classes: labels and probabilities."""
+
+    classes: list[Any]
+    predicted: Any  # as read_y of the task has it
+    p: Any  # (n_rows, n_classes), or (n_words, n_classes) for each sentence
+
+
 @dataclass(frozen=True)
 class Rows:
     """Checked rows of X with their labels.
@@ -55,6 +64,11 @@ class Rows:
             return None
         number: np.ndarray = np.unique(self.y.values, return_inverse=True)[1]
         return number
+
+    @property
+    def group_numbers(self) -> np.ndarray | None:
+        """The group of each row as a number, if there are groups."""
+        return None if self.groups is None else _number_groups(self.groups)
 
     def take(self, index: np.ndarray) -> "Rows":
         return Rows(
@@ -93,6 +107,11 @@ def take(rows: Sequence[Any], index: np.ndarray) -> list[Any]:
     return [rows[i] for i in index]
 
 
+def _number_groups(groups: Sequence[Any]) -> np.ndarray:
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+    return np.array([numbers[name] for name in groups])
+
+
 def split_rows(
     n_rows: int,
     fraction: float | None,
@@ -107,9 +126,8 @@ def split_rows(
     not matter. It is a ValueError if no row is left to train on, or no class has two rows.
     """
     if fraction is not None and groups is not None and len(set(groups)) > 1:
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(groups))}
-        group = np.array([numbers[name] for name in groups])
-        train, valid = split_rows(len(numbers), fraction, rng)
+        group = _number_groups(groups)
+        train, valid = split_rows(group.max() + 1, fraction, rng)
         return np.flatnonzero(np.isin(group, train)), np.flatnonzero(np.isin(group, valid))
     rows = np.arange(n_rows)
     if fraction is None:
@@ -138,8 +156,8 @@ def split_rows(
 
 def read_fit_rows(
     X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
-) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any] | None]:
-    """Return X, y, weights and groups to train on, and (X, y) to validate on, if it was given."""
+) -> tuple[Any, Any, Any, list[Any] | None, tuple[Any, Any, np.ndarray | None] | None]:
+    """Return X, y, weights and groups to train on, and X, y and weights to validate on, if any."""
     if groups is not None:
         groups = check_rows(groups, "groups", "group names")
         if len(groups) != _num_samples(X):
@@ -149,10 +167,12 @@ def read_fit_rows(
             )
     if validation is None:
         return X, y, sample_weight, groups, None
-    if isinstance(validation, tuple) and len(validation) == 2:
-        if not _num_samples(validation[0]):
+    if isinstance(validation, tuple) and len(validation) in (2, 3):
+        X_valid, y_valid, valid_weight = (*validation, None)[:3]
+        if not _num_samples(X_valid):
             raise ValueError("validation must have a row to validate on; got none.")
-        return X, y, sample_weight, groups, validation
+        valid_weight = _check_validation_weight(valid_weight, _num_samples(X_valid))
+        return X, y, sample_weight, groups, (X_valid, y_valid, valid_weight)
     n_rows = _num_samples(X)
     try:
         valid = np.asarray(indexable_rows(validation))
@@ -162,8 +182,8 @@ def read_fit_rows(
         valid = np.flatnonzero(valid)
     if valid.ndim != 1 or valid.dtype.kind not in "iu" or isinstance(validation, tuple):
         raise ValueError(
-            f"validation must be a tuple (X, y), the numbers of the rows of X to validate on, or a "
-            f"mask of {n_rows} rows (bool); got {describe(validation)}."
+            f"validation must be a tuple (X, y) or (X, y, sample_weight), the numbers of the rows "
+            f"of X to validate on, or a mask of {n_rows} rows (bool); got {describe(validation)}."
         )
     outside = valid[(valid < 0) | (valid >= n_rows)]
     if len(outside) or not len(valid):
@@ -172,10 +192,18 @@ def read_fit_rows(
     train = np.setdiff1d(np.arange(n_rows), valid)
     weight = check_sample_weight(sample_weight, n_rows)
     X, y = indexable_rows(X), indexable_rows(y)
+    valid_weight = _check_validation_weight(None if weight is None else weight[valid], len(valid))
     return (
         _safe_indexing(X, train),
         _safe_indexing(y, train),
         None if weight is None else weight[train],
         None if groups is None else [groups[i] for i in train],
-        (_safe_indexing(X, valid), _safe_indexing(y, valid)),
+        (_safe_indexing(X, valid), _safe_indexing(y, valid), valid_weight),
     )
+
+
+def _check_validation_weight(weight: Any, n_rows: int) -> np.ndarray | None:
+    try:
+        return check_sample_weight(weight, n_rows)
+    except ValueError as error:
+        raise ValueError(f"Of the rows to validate on: {error}") from error

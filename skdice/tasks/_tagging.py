@@ -1,7 +1,9 @@
 """Tagging: every word of a sentence gets a tag."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -41,6 +43,9 @@ from ._task import (
     TrainingSet,
     positives_first,
 )
+
+# One tag that covers more of the words may be that of words outside entities.
+_MOST_WORDS = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -117,6 +122,7 @@ class Tagging(WordTask):
                 f"{classes[0]!r}."
             )
         check_loss_classes(loss, len(classes))
+        warn_of_background(rows.y, stacklevel=5)
         if self.crf and not are_chunk_tags(classes):
             raise ValueError(
                 f"The 'crf' parameter of {self.owner} must be False or 'auto' unless the tags are "
@@ -125,15 +131,14 @@ class Tagging(WordTask):
 
     def facts(self, rows: Rows) -> LabelFacts:
         if self.measure(rows.y) == "tags":
-            return LabelFacts()
+            return LabelFacts(has_prefixes=_have_prefixes({tag for row in rows.y for tag in row}))
         told = ((x, y) for x, y in zip(rows.X, rows.y) if has_capital(x))
         first = [x[start] for x, y in told for start, _, _ in get_entities(y)]
         names = float(np.mean([word[:1].isupper() for word in first])) if first else math.nan
-        n_inside = sum(tag != "O" for row in rows.y for tag in row)
         return LabelFacts(
             has_entities=True,
+            has_prefixes=True,
             n_entities=sum(len(get_entities(row)) for row in rows.y),
-            density=sum(map(len, rows.y)) / n_inside - 1 if n_inside else math.inf,
             share_of_names=names,
         )
 
@@ -227,13 +232,17 @@ class Tagging(WordTask):
             )
         return sorted({tag[2:] for tag in self.class_names if tag != "O"})
 
+    @property
+    def metric_name(self) -> str:
+        return "accuracy" if self.scheme is None else "F1"
+
     def score(
         self,
         y_true: Sequence[Sequence[str]],
         y_pred: Sequence[Sequence[str]],
         weight: np.ndarray | None = None,
     ) -> float:
-        """Return the micro F1 of entities or, of other tags, that of tags."""
+        """Return the micro F1 of entities or, of other tags, the accuracy."""
         counts = count_rows("tags" if self.scheme is None else "entities", y_true, y_pred)
         return counts.of_all_rows(weight)["f1"]
 
@@ -307,9 +316,18 @@ class Tagging(WordTask):
         dataset, decoder = self.encode(rows, reader), self.decoder
         found = logits(dataset)
         p = decoder.probabilities(found, dataset.item_offsets)
-        # A sentence without words says nothing.
-        sure = np.array([row.max(axis=1).min() if len(row) else 0.0 for row in p])
-        return [(decoder.tags(found, dataset.item_offsets), sure)]
+        return self.taught(self.class_names, decoder.tags(found, dataset.item_offsets), p)
+
+    def classes_of(self, y: list[list[str]]) -> list[str]:
+        return sorted({tag for row in y for tag in row})
+
+    def taught(
+        self, classes: list[str], predicted: list[list[str]], p: Sequence[np.ndarray]
+    ) -> list[tuple[list[list[str]], np.ndarray]]:
+        # A sentence without words says nothing, and no tag is learned that a fold does not have.
+        is_used = [bool(tags) and set(tags) <= set(self.class_names) for tags in predicted]
+        sure = [row.max(axis=1).min() if used else 0.0 for row, used in zip(p, is_used)]
+        return [(predicted, np.array(sure))]
 
     def with_bias(self, bias: float | dict[str, float]) -> Self:
         """Return the task with another bias of "O", or of each label."""
@@ -330,3 +348,22 @@ class Tagging(WordTask):
             "threshold_": self.threshold,
             "background_bias_": self.bias,
         }
+
+
+def warn_of_background(tags: Sequence[Sequence[str]], stacklevel: int) -> None:
+    """Warn if one tag covers most words and none has a prefix: they may be meant as entities."""
+    counts = Counter(tag for row in tags for tag in row)
+    tag, n = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    share = n / max(1, counts.total())
+    if share > _MOST_WORDS and not _have_prefixes(counts):
+        warnings.warn(
+            f"The tag {tag!r} covers {share:.0%} of the words, and no tag has a B- or I- prefix. "
+            f"So the tags are not read as entities, and score is accuracy, which is {share:.3f} if "
+            f"every word gets {tag!r}. If they are entities, give their tags prefixes ('B-x', "
+            f"'I-x', 'O'), or make tags of spans: skdice.datasets.words_from_spans.",
+            stacklevel=stacklevel,
+        )
+
+
+def _have_prefixes(tags: Iterable[str]) -> bool:
+    return any(are_chunk_tags([tag]) for tag in tags)

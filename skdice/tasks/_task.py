@@ -50,8 +50,8 @@ class LabelFacts:
     """What the rules of "auto" go by, of the labels of some rows."""
 
     has_entities: bool = False  # whether the tags of a tagger are chunk tags
+    has_prefixes: bool = False  # whether some of them have the prefix of a chunk tag
     n_entities: int = 0
-    density: float = math.inf  # words outside entities for each word inside
     # Share of entities that are capitalised, in sentences with a capital letter; NaN without one.
     share_of_names: float = math.nan
     n_unanswered: int = 0  # questions without an answer
@@ -226,7 +226,6 @@ class Task(ABC):
     owner: str = ""  # name of the estimator, for errors
     # The rows that the decision is tuned on: those held out, or the training rows, out of fold.
     tuning: Tuning = None
-    metric_name: str = "F1"  # what the progress bar calls the validation score
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -313,6 +312,11 @@ class Task(ABC):
         """Return the task with the decision that is best on rows with these scores."""
 
     @property
+    def metric_name(self) -> str:
+        """What is scored: the name of what ``score`` is, once the task has learned its classes."""
+        return "F1"
+
+    @property
     def is_tuned(self) -> bool:
         """Whether there is a decision to tune, and it was asked for."""
         return self.tuning is not None
@@ -328,9 +332,18 @@ class Task(ABC):
     def label(
         self, rows: Sequence[Any], reader: TextReader, logits: Logits
     ) -> list[tuple[Any, np.ndarray]]:
-        """Return labels of all rows with the probability of each row's, once or several times.
+        """Return labels of all rows with the probability of each row's, once or several times."""
+        raise NotImplementedError
 
-        A row with several labels has the probability of the least sure one.
+    def classes_of(self, y: Any) -> list[Any]:
+        """Return the classes of labels as :meth:`read_y` has them."""
+        raise NotImplementedError
+
+    def taught(self, classes: list[Any], predicted: Any, p: Any) -> list[tuple[Any, np.ndarray]]:
+        """Return labels with probabilities, as :meth:`label` does, of what a teacher predicts.
+
+        ``predicted`` are labels as :meth:`read_y` has them, and the columns of ``p`` are the
+        classes of the teacher. A row with several labels has the probability of the least sure one.
         """
         raise NotImplementedError
 

@@ -1,5 +1,6 @@
 """What "auto" makes of the loss, its memory, the learning rate and the epochs."""
 
+import re
 import warnings
 from dataclasses import fields
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
 from skdice import (
     DicePairClassifier,
@@ -58,7 +59,7 @@ def choose(parameter, encoder=ENCODER, **given):
     labels = LabelFacts(**{name: given.pop(name) for name in OF_LABELS if name in given})
     rows = RowFacts(**{name: given.pop(name, ROWS[name]) for name in ROWS}, labels=labels)
     if parameter in auto.TASK_RULES:
-        return auto.TASK_RULES[parameter](rows)
+        return auto.TASK_RULES[parameter](rows, **given)
     if parameter == "negative_ratio":
         known = {"n_texts": None, "n_positive": 0, **given}
         return auto.choose_negative_ratio(rows, **known)
@@ -100,11 +101,11 @@ def crowded(n):
 @pytest.mark.parametrize(
     "estimator, rows, same, why",
     [
-        (DiceTokenTagger, easy_corpus(16), "dice", "few entities: 16"),
-        (DiceTokenTagger, crowded(800), "dice", "few entities: 800"),
-        (DiceTokenTagger, crowded(801), "ce", "many entities: 801"),
-        (DiceTokenTagger, rare(4), "dice", "few entities: 4"),
-        (DiceTokenTagger, rare(5), "dice", "entities are rare: 4 of 24"),
+        (DiceTokenTagger, easy_corpus(16), "dice", "at most 800 entities, and there are 16."),
+        (DiceTokenTagger, crowded(800), "dice", "there are 800."),
+        (DiceTokenTagger, crowded(801), "ce", "more than 800 entities, and there are 801."),
+        (DiceTokenTagger, rare(4), "dice", "there are 4."),
+        (DiceTokenTagger, rare(5), "dice", "entities are rare, and 4 of 24"),
         (DiceTokenTagger, tagged(16, "B-PER"), "ce", "no other loss"),
         (DiceTokenTagger, tagged(16, "NOUN"), "ce", "no other loss"),
         (DiceQueryTagger, easy_corpus(16), "dice", "few words"),
@@ -339,18 +340,17 @@ def test_many_entities_take_more_passes(loss, more, epochs, tiny_models, constan
 
 # -- names, chains, thresholds, samples ------------------------------------------------------------
 
-DEEP = ENCODER._replace(depth=12)
-SOME = {"has_entities": True, "n_entities": 100, "density": 5.0, "n_texts": np.array([50, 50])}
+SOME = {"has_entities": True, "n_entities": 100, "n_texts": np.array([50, 50])}
 NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
 
 
 @pytest.mark.parametrize(
     "parameter, facts, value, why",
     [
-        ("word_shapes", NAMES, True, "0.90 of the entities is capitalised"),
-        ("word_shapes", {}, False, "no chunk tags"),
-        ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names"),
-        ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No entity"),
+        ("word_shapes", NAMES, True, "names, 90% of them capitalised"),
+        ("word_shapes", {}, False, "No tag has a B- or I- prefix"),
+        ("word_shapes", NAMES | {"share_of_names": 2 / 3}, False, "no names."),
+        ("word_shapes", NAMES | {"share_of_names": np.nan}, False, "No sentence"),
         ("word_shapes", NAMES | {"encoder": ENCODER._replace(sees_case=True)}, False, "sees case"),
         (
             "word_shapes",
@@ -359,29 +359,42 @@ NAMES = {"has_entities": True, "n_entities": 100, "share_of_names": 0.9}
             "no table of token types",
         ),
         ("word_shapes", NAMES | {"trains_embeddings": False}, False, "frozen"),
-        ("crf", NAMES, False, "Names"),
-        ("crf", NAMES | {"share_of_names": 0.5}, True, "few entities, 100"),
-        ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "many entities: 801"),
-        ("crf", {}, False, "no chunk tags"),
-        ("threshold", {}, 0.5, "most probable"),
-        ("threshold", {"positive_share": 0.1}, 0.1, "rare: a share of 0.100"),
-        ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "weighs"),
+        ("crf", NAMES, False, "A CRF did not raise F1 where entities are names."),
+        (
+            "crf",
+            NAMES | {"share_of_names": 0.5},
+            True,
+            "at most 800 entities that are no names, and there are 100",
+        ),
+        ("crf", NAMES | {"share_of_names": 0.5, "n_entities": 801}, False, "and there are 801"),
+        ("crf", {"has_prefixes": True}, False, "Some tags have no B- or I- prefix"),
+        ("threshold", {}, 0.5, "not two classes"),
+        ("threshold", {"positive_share": 0.1}, 0.1, "rare, 10.0% of the rows"),
+        ("threshold", {"positive_share": 0.1, "is_plain": False}, 0.5, "0.5 is kept"),
         ("threshold", {"positive_share": 0.3}, 0.5, "not rare"),
         ("null_threshold", {"n_unanswered": 0}, np.inf, "All training questions"),
         ("null_threshold", {"n_unanswered": 3}, 0.0, "3 training questions"),
-        ("loss", SOME, "dice", "few entities: 100"),
-        ("loss", SOME | {"n_entities": 801}, "ce", "many entities: 801"),
-        ("loss", SOME | {"density": 16}, "ce", "6 layers gains nothing"),
-        ("loss", SOME | {"density": 16, "encoder": DEEP}, "dice", "few entities"),
-        ("loss", SOME | {"density": 80, "ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
+        ("loss", SOME, "dice", "there are 100"),
+        ("loss", SOME | {"n_entities": 801}, "ce", "there are 801"),
+        ("loss", SOME | {"ratio": 2.0, "n_positive": 9}, "dice", "9 of 100"),
         ("loss", SOME | {"n_unlabeled": 101}, "ce", "101 rows without labels"),
-        ("loss", SOME | {"n_unlabeled": 100}, "dice", "few entities"),
+        ("loss", SOME | {"n_unlabeled": 100}, "dice", "at most 800 entities"),
         ("loss", SOME | {"n_texts": None}, "ce", "No other loss"),
         ("negative_ratio", {}, None, "No text"),
-        ("negative_ratio", {"n_texts": np.array([10, 40])}, None, "10 and 40"),
-        ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 and 41"),
+        (
+            "negative_ratio",
+            {"n_texts": np.array([10, 40])},
+            None,
+            "10 texts with and 40 without one",
+        ),
+        ("negative_ratio", {"n_texts": np.array([10, 41])}, 2, "10 texts with and 41 without one"),
         ("negative_ratio", {"n_texts": np.array([40, 2])}, None, "not rare"),
-        ("negative_ratio", {"n_texts": np.array([10, 10, 81]), "n_positive": 20}, 2, "20 in all"),
+        (
+            "negative_ratio",
+            {"n_texts": np.array([10, 10, 81]), "n_positive": 20},
+            2,
+            "20 texts in all",
+        ),
         ("negative_ratio", {"n_texts": np.array([10, 11]), "task": "querying"}, 1, "rare"),
     ],
 )
@@ -390,6 +403,42 @@ def test_rules(parameter, facts, value, why):
     assert chosen.value == value
     assert why in chosen.why
     assert chosen.why.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "facts, why",
+    [
+        (
+            {"n_steps": 19, "n_positive": 135, "n_texts": np.array([135, 165])},
+            "11 epochs: 135 texts with positives x 11 = 1,485 presentations, in 19 x 11 = 209 "
+            "steps. The aim is about 1,200 presentations and at least 200 steps, in 3 to 30 epochs",
+        ),
+        ({"n_steps": 2, "n_positive": 20}, "A tiny set takes at least 150 steps."),
+        ({"n_steps": 63, "n_positive": 1000, "has_entities": True}, "Cross-entropy over many"),
+        ({"compares": True}, "4 epochs, because the head starts from a logistic regression."),
+    ],
+)
+def test_epochs_are_explained(facts, why):
+    assert why in choose("max_epochs", **facts, is_mean=True).why
+
+
+@pytest.mark.parametrize(
+    "best_f1, threshold, why",
+    [
+        (np.nan, 0.1, "better for F1 than 0.5"),
+        (0.1, 0.1, "too low"),  # The scores tell nothing: the share.
+        (0.25, 0.1, "too low"),
+        (0.5, np.sqrt(0.1 * 0.25), "between"),
+        (0.75, 0.375, "is half"),  # They tell much: half of the F1.
+        (1.0, 0.5, "is half"),
+    ],
+)
+def test_threshold_of_pairs_goes_by_the_f1_out_of_folds(best_f1, threshold, why):
+    chosen = choose("threshold", positive_share=0.1, best_f1=best_f1)
+    assert chosen.value == pytest.approx(threshold)
+    assert why in chosen.why
+    for facts in ({"positive_share": 0.5}, {"is_plain": False, "positive_share": 0.1}, {}):
+        assert choose("threshold", **facts, best_f1=best_f1).value == 0.5
 
 
 def test_every_constant_has_its_evidence():
@@ -428,7 +477,8 @@ class TestLossOutOfFold:
         assert mean["ce"] != mean["dice"]
         assert tagger.choices_.set_index("parameter")["value"]["loss"] == best
         why = why_of(tagger, "loss")
-        assert f"ce has {mean['ce']:.3f} and dice has {mean['dice']:.3f} (F1)" in why
+        shown = f"{mean['ce']:.3f} with ce and {mean['dice']:.3f} with dice"
+        assert why == f"The mean F1 of 5 folds of the training rows is {shown}."
         same = clone(tagger).set_params(loss=best).fit(X, y)
         assert list(map(list, same.predict(X))) == list(map(list, tagger.predict(X)))
         assert tagger.get_params()["loss"] == "cv"
@@ -440,6 +490,54 @@ class TestLossOutOfFold:
         assert isinstance(estimator.loss_, CrossEntropyLoss | DiceLoss)
         estimator.save_pretrained(tmp_path)
         assert type(estimator).from_pretrained(tmp_path).get_params()["loss"] == "cv"
+
+    def test_folds_count_as_their_rows_and_those_without_a_class_are_left_out(self, tiny_models):
+        X, y = easy_corpus(36)
+        groups = np.array([0] * 8 + [1] * 4 + [2] * 4 + [3] * 4 + [4] * 16)
+        # Only the first group has an entity: without it, all training words are outside.
+        y = [row if group == 0 else ["O"] * len(row) for row, group in zip(y, groups)]
+        tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", **FAST)
+        why = why_of(tagger.fit(X, y, groups=groups), "loss")
+        assert "The mean F1 of 4 folds" in why
+        assert re.search(r"Fold \d is left out of both: .* got one class, 'O'\.$", why)
+        X, y = easy_texts(36)
+        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
+        why = why_of(texts.fit(X, y, groups=groups), "loss")
+        folds = list(GroupKFold(5, shuffle=True, random_state=0).split(X, y, groups))
+        sizes = [len(test) for _, test in folds]
+        for loss in ("ce", "dice"):
+            scores = cross_val_score(clone(texts).set_params(loss=loss), X, y, cv=folds)
+            assert f"{np.average(scores, weights=sizes):.3f} with {loss}" in why
+
+    def test_it_needs_a_fold_with_all_that_is_learned(self, tiny_models):
+        texts = DiceTextClassifier(tiny_models("bert"), loss="cv", **FAST)
+        y = np.repeat(["a", "b"], 8)
+        with pytest.raises(
+            ValueError, match=r"none has training rows.* Fold 1: .*got one class, 'a'"
+        ):
+            texts.fit(easy_texts(16)[0], y, groups=y)
+
+    @pytest.mark.parametrize(
+        "case, name",
+        [
+            ("tagger", "F1"),
+            ("texts", "accuracy"),
+            ("labels", "micro F1"),
+            ("pairs", "F1"),
+            ("three kinds of pairs", "macro F1"),
+            ("parts of speech", "accuracy"),
+        ],
+    )
+    def test_the_metric_has_its_name(self, tiny_models, case, name):
+        if case == "three kinds of pairs":
+            estimator, X, _ = make("pairs", tiny_models("bert"), loss="cv")
+            y = np.arange(len(X)) % 3
+        elif case == "parts of speech":
+            estimator, X, y = make("tagger", tiny_models("bert"), loss="cv")
+            y = [["ADJ" if tag == "O" else tag[2:] for tag in row] for row in y]
+        else:
+            estimator, X, y = make(case, tiny_models("bert"), loss="cv")
+        assert f"The mean {name} of " in why_of(estimator.fit(X, y), "loss")
 
     def test_values_of_a_loss_are_not_for_it(self, tiny_models):
         tagger = DiceTokenTagger(tiny_models("bert"), loss="cv", gamma=2.0, **FAST)

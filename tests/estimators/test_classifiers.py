@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, f1_score
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 
 from skdice import DicePairClassifier, DiceTextClassifier
 from skdice.losses import DiceLoss
@@ -378,14 +378,41 @@ class TestSimilarities:
     @pytest.mark.parametrize(
         "X, y, why",
         [
-            (*same_or_other(60), "best share"),
-            ([("same", "same")] * 60, y, "says nothing"),
+            (*same_or_other(60), "best, in 5 folds."),
+            ([("same", "same")] * 60, y, "tells nothing"),
             (X, [0] * 59 + [1], "single training pair"),
         ],
     )
     def test_choices_say_what_decided_their_share(self, X, y, why, tiny_bert):
         choices = make_pairs(tiny_bert, **STILL).fit(X, y).choices_.set_index("parameter")
         assert why in choices.loc["similarities", "why"]
+
+    def test_a_group_is_in_one_fold(self, tiny_bert, monkeypatch):
+        splits = []
+
+        def record(*args, cv, **how):
+            splits.extend(cv)
+            return cross_val_predict(*args, cv=cv, **how)
+
+        monkeypatch.setattr("skdice.fitting._initial_weights.cross_val_predict", record)
+        groups = [("article", i // 4) for i in range(60)]
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, groups=groups)
+        assert len(splits) >= 4
+        for train, test in splits:
+            assert not {groups[i] for i in train} & {groups[i] for i in test}
+        why = pairs.choices_.set_index("parameter").loc["similarities", "why"]
+        assert "keep groups together" in why or "count equally" in why
+
+    @pytest.mark.parametrize(
+        "y, n_folds", [(np.arange(60) % 20, 3), (np.arange(60), 0)], ids=["three", "one"]
+    )
+    def test_a_class_may_be_in_few_groups(self, y, n_folds, tiny_bert):
+        """The one of y = 0."""
+        groups = np.arange(60) // 20
+        pairs = make_pairs(tiny_bert, **STILL).fit(self.X, y > 0, groups=groups)
+        assert np.isfinite(pairs.decision_function(self.X)).all()
+        why = pairs.choices_.set_index("parameter").loc["similarities", "why"]
+        assert ("A class is in too few groups" in why) == (n_folds == 0)
 
     def test_a_fold_has_none_of_the_fit_of_all_rows(self, tiny_bert):
         """Here a fold trains on one of three groups, and has none of its own."""
@@ -420,23 +447,58 @@ class TestSimilarities:
         np.testing.assert_allclose(pairs.decision_function(self.X) + offset, both, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def fit_once(tiny_bert):
+    """Return a function that gives an estimator that was fitted once, by the kind of its y."""
+
+    @cache
+    def fit(kind):
+        if kind == "pairs":
+            return make_pairs(tiny_bert, **STILL).fit(*easy_pairs(16))
+        rows = easy_labels(16) if kind == "labels" else easy_texts(16, n_classes=3)
+        return make_texts(tiny_bert, **STILL).fit(*rows)
+
+    return fit
+
+
 class TestThreshold:
     X, y = same_or_other(40, positive_share=0.1)
+    texts = tuple(f"{first} {second}" for first, second in X)
 
     def fitted(self, model, y=None, **params):
         y = self.y if y is None else y
         return make_pairs(model, **{**STILL, **params}).fit(self.X, y)
 
-    def test_it_is_the_share_of_a_rare_class(self, tiny_bert):
-        pairs = self.fitted(tiny_bert)
-        assert pairs.threshold_ == pytest.approx(0.1)
-        probability = pairs.predict_proba(self.X)[:, 1]
-        np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.1)
-        weighted = make_pairs(tiny_bert, **STILL).fit(self.X, self.y, sample_weight=1 + self.y)
+    def test_of_texts_it_is_the_share_of_a_rare_class(self, tiny_bert):
+        one = make_texts(tiny_bert, **STILL).fit(self.texts, self.y)
+        assert one.threshold_ == pytest.approx(0.1)
+        probability = one.predict_proba(self.texts)[:, 1]
+        np.testing.assert_array_equal(one.predict(self.texts), probability > 0.1)
+        weighted = clone(one).fit(self.texts, self.y, sample_weight=1 + self.y)
         assert weighted.threshold_ == pytest.approx(2 * 0.1 / 1.1)
 
+    def test_of_pairs_it_is_half_of_the_f1_that_regressions_reach(self, tiny_bert):
+        pairs = self.fitted(tiny_bert)
+        assert pairs.threshold_ == pytest.approx(0.5)
+        assert "an F1 of 1.00" in pairs.choices_.set_index("parameter").loc["threshold", "why"]
+        probability = pairs.predict_proba(self.X)[:, 1]
+        np.testing.assert_array_equal(pairs.predict(self.X), probability > 0.5)
+
+    def test_of_pairs_that_cannot_be_told_apart_it_is_about_the_share(self, tiny_bert):
+        pairs = self.fitted(tiny_bert, np.random.default_rng(0).permutation(self.y))
+        assert 0.1 <= pairs.threshold_ < 0.11
+
+    def test_weights_of_pairs_are_repetitions(self, tiny_bert):
+        """A positive pair of weight 0.1, far from the others, hardly lowers the F1."""
+        y, last = np.append(self.y, 1), [("a b c d", "e f g h")]
+        X = [*self.X, *last]
+        light, full = (
+            make_pairs(tiny_bert, **STILL).fit(X, y, sample_weight=np.append(self.y * 0 + 1.0, w))
+            for w in (0.1, 1.0)
+        )
+        assert full.threshold_ < light.threshold_ < 0.5
+
     def test_what_it_finds_is_found(self, tiny_bert):
-        # Of 36 pairs that are others and 4 that are the same, none has a probability of a half.
         with warnings.catch_warnings(action="error"):
             pairs = self.fitted(tiny_bert)
         assert pairs.predict(self.X).any()
@@ -444,10 +506,15 @@ class TestThreshold:
             self.fitted(tiny_bert, threshold=0.999)
 
     def test_the_positive_class_may_be_the_first(self, tiny_bert):
-        pairs = self.fitted(tiny_bert, 1 - self.y, pos_label=0)
-        assert pairs.threshold_ == pytest.approx(0.1)
-        probability = pairs.predict_proba(self.X)[:, 0]
-        np.testing.assert_array_equal(pairs.predict(self.X) == 0, probability > 0.1)
+        one = make_texts(tiny_bert, **STILL, pos_label=0).fit(self.texts, 1 - self.y)
+        assert one.threshold_ == pytest.approx(0.1)
+        probability = one.predict_proba(self.texts)[:, 0]
+        np.testing.assert_array_equal(one.predict(self.texts) == 0, probability > 0.1)
+        noisy = 1 - self.y
+        noisy[0] = 1  # Three of the pairs that are the same.
+        pairs = self.fitted(tiny_bert, noisy, pos_label=0)
+        mirrored = self.fitted(tiny_bert, 1 - noisy)
+        assert pairs.threshold_ == pytest.approx(mirrored.threshold_)
 
     @pytest.mark.parametrize(
         "params, threshold",
@@ -463,6 +530,39 @@ class TestThreshold:
         assert self.fitted(tiny_bert, **params).threshold_ == pytest.approx(threshold)
         X, y = easy_texts(16)
         assert make_texts(tiny_bert, **STILL).fit(X, y).threshold_ == 0.5
+
+    @pytest.mark.parametrize(
+        "kind, threshold, message",
+        [
+            ("pairs", [0.5, 0.5], r"one float in the range \[0, 1\]. Got 2 of them"),
+            ("pairs", [0.5], "Got 1 of them"),
+            ("pairs", np.nan, "Got nan"),
+            ("pairs", 1.5, "Got 1.5"),
+            ("labels", [0.5] * 3, "an array of 2, one for each of the labels. Got 3 of them"),
+            ("labels", [[0.5, 0.5]], r"shape \(1, 2\)"),
+            ("labels", [0.5, np.nan], "Got nan"),
+            ("labels", [0.5, None], "Got None"),
+            ("classes", [0.5, 0.5], "an array of 3, one for each of the classes. Got 2 of them"),
+            ("classes", [0.5, [0.1], 0.2], r"Got \[0.1\]"),
+        ],
+    )
+    def test_what_it_cannot_be_is_refused(self, fit_once, kind, threshold, message):
+        one = fit_once(kind)
+        before = one.threshold_
+        with pytest.raises(ValueError, match=message):
+            one.threshold_ = threshold
+        np.testing.assert_array_equal(one.threshold_, before)
+
+    def test_it_may_be_set(self, fit_once):
+        for kind, threshold in (
+            ("pairs", 0.25),
+            ("pairs", 0.1),
+            ("labels", [0.25, 1]),
+            ("labels", np.array(0.5)),
+        ):
+            one = fit_once(kind)
+            one.threshold_ = threshold
+            np.testing.assert_allclose(one.threshold_, threshold)
 
     def test_of_labels_each_has_it(self, tiny_bert):
         labels = make_texts(tiny_bert, **STILL, threshold=0.3).fit(*easy_labels(16))

@@ -166,7 +166,7 @@ def test_what_helps(loss, helps):
     settings = Settings(loss="x", gamma=2.0)
     with pytest.warns(UserWarning, match=helps) as record:
         warn_of_collapse(settings, loss, 0.1, 3, "found nothing")
-    assert "(loss='x', gamma=2.0, lr=0.1, 3 epochs)" in str(record[0].message)
+    assert "(loss='x', gamma=2, lr=0.1, 3 epochs)" in str(record[0].message)
 
 
 @pytest.mark.parametrize(

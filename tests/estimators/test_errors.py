@@ -63,6 +63,8 @@ def with_row(rows, i, row):
 # Of all estimators: parameters, and what the message names beside the first of them.
 SHARED = [
     ({"gamma": 2.0}, ["gamma=2.0 cannot be used with loss='auto'"]),
+    ({"alpha": 0.3}, ["Set loss='tversky', or another one that has alpha. alpha=0.3 cannot"]),
+    ({"alpha": 0.3, "loss": "cv"}, ["Set loss='tversky'", "loss='cv'", "'tversky', 'dsc'"]),
     ({"loss": "dise"}, ["'loss'", "'ce'", "'dise'"]),
     ({"loss": None}, ["'loss'", "None"]),
     ({"loss": "ce", "gamma": 1.0}, ["gamma=1.0", "'ce'", "[{'loss'"]),

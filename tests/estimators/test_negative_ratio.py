@@ -334,7 +334,7 @@ def test_is_saved_and_on_the_card(tiny_bert, tmp_path):
     tagger.save_pretrained(tmp_path / "saved")
     card = (tmp_path / "saved" / "README.md").read_text("utf-8")
     assert "18 texts" in card
-    assert "Entities are rare: 6 of 48 sentences have one" in card
+    assert "entities are rare, and 6 of 48 sentences have one" in card
     loaded = DiceTokenTagger.from_pretrained(tmp_path / "saved")
     assert loaded.negative_ratio_ == 2.0
     pd.testing.assert_frame_equal(loaded.choices_, tagger.choices_)

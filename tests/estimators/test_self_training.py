@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skdice import DicePairClassifier, DiceTextClassifier, DiceTokenTagger
@@ -15,6 +18,32 @@ PARAMETERS = {"lr": 1e-3, "head_lr": 1e-2, "batch_size": 8, "random_state": 0, "
 X = [["john", "lives", "in", "rome"], ["mary", "met", "peter", "today"]] * 8
 Y = [["O", "O", "O", "B-X"], ["O", "O", "O", "O"]] * 8
 UNLABELED = [["anna", "lives", "in", "oslo"], [], ["peter", "works", "near", "paris", "today"]]
+
+
+class Backwards:
+    """A classifier that has its classes in another order."""
+
+    def __init__(self, classifier):
+        self.classes_ = classifier.classes_[::-1]
+        self.predict = classifier.predict
+        self.predict_proba = lambda X: classifier.predict_proba(X)[:, ::-1]
+
+
+class Constant:
+    """A teacher that says the same of whatever it is asked."""
+
+    def __init__(self, classes, tags=None, p=None):
+        self.classes_, self.tags, self.p = classes, tags, p
+
+    def predict(self, X):
+        return [["O"] * len(row) for row in X] if self.tags is None else self.tags
+
+    def predict_proba(self, X):
+        return (
+            [np.full((len(row), len(self.classes_)), 0.5) for row in X]
+            if self.p is None
+            else self.p
+        )
 
 
 @pytest.fixture
@@ -181,3 +210,64 @@ def test_bad_rows(unlabeled, error, message, tagger):
     with pytest.raises(error, match=message):
         tagger.fit(X, Y, unlabeled=unlabeled)
     assert not hasattr(tagger, "net_")
+
+
+class TestTeacher:
+    """A fitted estimator labels the rows in place of three networks."""
+
+    def test_a_tagger(self, tagger, seen):
+        teacher = clone(tagger).set_params(max_epochs=5).fit(X, Y)
+        seen.clear()
+        tagger.fit(X, Y, unlabeled=UNLABELED, teacher=teacher)
+        [taught] = seen
+        assert [*X, *X, UNLABELED[0], UNLABELED[2]] == taught.X
+        assert taught.y == [*Y, *Y, *teacher.predict(UNLABELED)[[0, 2]]]
+        sure = [p.max(1).min() for p in teacher.predict_proba([UNLABELED[0], UNLABELED[2]])]
+        np.testing.assert_allclose(taught.weight[-2:], sure, rtol=1e-6)
+
+    def test_the_three_networks_are_such_a_teacher(self, tagger):
+        teacher = clone(tagger).set_params(n_members=3).fit(X, Y)
+        taught = clone(tagger).fit(X, Y, unlabeled=UNLABELED, teacher=teacher)
+        alone = clone(tagger).fit(X, Y, unlabeled=UNLABELED)
+        np.testing.assert_allclose(weights(taught), weights(alone), atol=1e-6)
+
+    def test_one_of_scikit_learn_and_folds_without_a_class(self, quick_bert, seen):
+        """Columns go by the names of the classes; a fold learns the classes that it has."""
+        labels = ["rare", *["person", "city"] * 7, "city"]
+        teacher = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, labels)
+        texts = ["anna met peter", "oslo is new"]
+        classifier = DiceTextClassifier(quick_bert, max_epochs=1, threshold="cv", **PARAMETERS)
+        classifier.fit(TEXTS, labels, unlabeled=texts, teacher=Backwards(teacher))
+        p = teacher.predict_proba(texts)
+        taught, *folds = seen
+        assert taught.y.values[-6:].tolist() == np.repeat(teacher.classes_, 2).tolist()
+        np.testing.assert_allclose(taught.weight[-6:], p.T.ravel(), rtol=1e-6)
+        assert {len(set(rows.y.values)) for rows in folds} == {2, 3}
+
+    def test_several_labels(self, quick_bert, seen):
+        y = np.array([[1, 0], [0, 1]] * 8)
+        teacher = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(LogisticRegression()))
+        teacher.fit(TEXTS, y)
+        classifier = DiceTextClassifier(quick_bert, max_epochs=1, **PARAMETERS)
+        classifier.fit(TEXTS, y, unlabeled=["anna met peter"], teacher=teacher)
+        [taught], p = seen, teacher.predict_proba(["anna met peter"])
+        assert taught.y.values[-1].tolist() == teacher.predict(["anna met peter"])[0].tolist()
+        assert taught.weight[-1] == pytest.approx(np.maximum(p, 1 - p).min())
+
+    @pytest.mark.parametrize(
+        "params, error, message",
+        [
+            ({}, ValueError, "teacher labels the rows of unlabeled, which must not be None"),
+            ({"teacher": "a name"}, TypeError, "must be a fitted estimator .* has no classes_"),
+            ({"teacher": LogisticRegression()}, TypeError, "has no classes_"),
+            ({"teacher": Constant(["B-X"])}, ValueError, "classes of y, 'B-X', 'O'; it has 'B-X'"),
+            ({"teacher": Constant(["B-X", "O"], [["O"]])}, ValueError, "3"),
+            ({"teacher": Constant(["B-X", "O"], p=np.ones((3, 3)))}, ValueError, "with 2 columns"),
+        ],
+        ids=["no rows", "a name", "not fitted", "other classes", "rows", "columns"],
+    )
+    def test_others_are_refused(self, tagger, params, error, message):
+        params = {"unlabeled": UNLABELED, **params} if params else {"teacher": Constant(["O"])}
+        with pytest.raises(error, match=message):
+            tagger.fit(X, Y, **params)
+        assert not hasattr(tagger, "net_")

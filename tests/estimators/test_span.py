@@ -344,6 +344,14 @@ class TestNullThreshold:
         assert abs(better.null_threshold_) == pytest.approx(min(map(abs, best)))
 
 
+@pytest.mark.parametrize("threshold", [np.nan, [0.0], None, "auto", True])
+def test_a_null_threshold_is_a_number(tiny_bert, threshold):
+    extractor = DiceSpanExtractor(tiny_bert, max_epochs=1, verbose=0).fit(*easy_questions(4))
+    with pytest.raises(ValueError, match=r"'null_threshold_' .* must be a float"):
+        extractor.null_threshold_ = threshold
+    extractor.null_threshold_ = np.inf
+
+
 def scores_by_threshold(extractor, X, y, metric=squad_f1_score):
     """Return the score of every threshold that matters."""
     other = pickle.loads(pickle.dumps(extractor))

@@ -1,6 +1,7 @@
 """DiceTokenTagger: what it learns and gives back, and its place among scikit-learn's tools."""
 
 import pickle
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -49,6 +50,28 @@ class TestLearning:
         assert tagger.scheme_ is None
         right = np.mean(np.concatenate(tagger.predict(X)) == np.concatenate(y))
         assert tagger.score(X, y) == pytest.approx(right)
+
+    @pytest.mark.parametrize(
+        "outside, share", [("O", "81%"), ("OTHER", "81%"), (None, None)], ids=str
+    )
+    def test_entities_without_prefixes_are_warned_of(self, quick_bert, outside, share):
+        X, y = easy_corpus(16)
+        if outside is None:  # Parts of speech, of which none has most of the words.
+            y = [[("NOUN", "VERB", "DET")[i % 3] for i in range(len(row))] for row in y]
+        else:
+            y = [[outside if tag == "O" else tag[2:] for tag in row] for row in y]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tagger = DiceTokenTagger(quick_bert, **{**FAST, "max_epochs": 1}).fit(X, y)
+            tagger.score(X, y)
+        told = [each for each in caught if "no tag has a B- or I- prefix" in str(each.message)]
+        assert len(told) == (2 if outside else 0)  # by fit and by score
+        for each in told:
+            assert f"The tag {outside!r} covers {share}" in str(each.message)
+            assert "words_from_spans" in str(each.message)
+            assert each.filename == __file__
+        choices = tagger.choices_.set_index("parameter")["why"]
+        assert choices["crf"].startswith("No tag has a B- or I- prefix")
 
 
 class TestPrediction:

@@ -24,6 +24,10 @@ def concatenate(first, second):
     return np.stack(both) if isinstance(first, np.ndarray) else both
 
 
+def take(rows, index):
+    return rows[index] if isinstance(rows, np.ndarray) else [rows[i] for i in index]
+
+
 @pytest.fixture(params=CASES)
 def case(request, tiny_bert):
     estimator, *rows = make(request.param, tiny_bert, max_epochs=2)
@@ -126,6 +130,37 @@ def test_weights_of_held_out_rows(name, decision, params, quick_bert, monkeypatc
     scores, values = zip(*found)
     assert len(set(scores)) > 1
     assert len(set(values)) > (decision is not None)
+
+
+def test_weights_of_rows_to_validate_on(case):
+    """They count as repetitions, as weights of rows that a fraction holds out do."""
+    estimator, (X, y), (X_valid, y_valid) = case
+    n_valid = len(X_valid)
+    times = np.arange(n_valid) % 3
+    copies = np.repeat(np.arange(n_valid), times)
+    estimator.fit(X, y, validation=tuple(take(rows, copies) for rows in (X_valid, y_valid)))
+    expected = pytest.approx(estimator.history_["valid_score"].tolist())
+    both = concatenate(X, X_valid), concatenate(y, y_valid)
+    weight, numbers = np.append(np.ones(len(X)), times), len(X) + np.arange(n_valid)
+    for rows in (numbers, numbers[::-1], np.arange(len(weight)) >= len(X)):
+        estimator.fit(*both, sample_weight=weight, validation=rows)
+        assert estimator.history_["valid_score"].tolist() == expected
+    estimator.fit(X, y, validation=(X_valid, y_valid, times))
+    assert estimator.history_["valid_score"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "weight, got",
+    [([1.0], "shape"), ([0.0] * 8, "zero in all rows"), ([-1.0] * 8, "row 0 has -1.0")],
+    ids=["shape", "zero", "negative"],
+)
+def test_weights_of_rows_to_validate_on_are_checked(tiny_bert, weight, got):
+    X, y = easy_corpus(8)
+    tagger = DiceTokenTagger(tiny_bert, **FAST)
+    with pytest.raises(ValueError, match=rf"Of the rows to validate on: .*{got}"):
+        tagger.fit(X, y, validation=(X, y, weight))
+    with pytest.raises(ValueError, match=r"Of the rows to validate on: .*zero in all rows"):
+        tagger.fit(X, y, sample_weight=[0.0] * 4 + [1.0] * 4, validation=[0, 1, 2, 3])
 
 
 def test_an_unknown_tag_or_label_counts_as_missed(tiny_bert):
