@@ -15,15 +15,7 @@ from ..losses import Loss, LossName, SetLoss
 from ..nn import NotFiniteError, NotLearningError, TextNet
 from ..tasks import Logits, Rows, Task, TeacherLabels, TrainingSet
 from ..text import TextReader
-from ._network import (
-    Plan,
-    history_of,
-    join_members,
-    logits_of,
-    mean_history,
-    members_of,
-    train_members,
-)
+from ._network import Plan, history_of, logits_of, train_members
 from ._plan import Prepared, choose, choose_again, prepare, shared_seed
 from ._settings import Settings, loss_values
 from .auto import Choice, table_of
@@ -137,15 +129,14 @@ def fit(
         prepared = replace(prepared, rows=_with_taught(prepared, unlabeled))
     trained = train(prepared, choose(prepared, kind))
     plan, nets = trained.plan, trained.nets
-    if not nets and trained.error is not None:
-        raise trained.error
+    nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     fitted = Fitted(
         task=plan.task,
         reader=plan.reader,
-        net=join_members(nets),
+        net=nets[0],
         loss=plan.loss,
         choices=table_of(plan.choices),
-        history=mean_history([history_of(net) for net in nets]),
+        history=history_of(nets),
         best_epoch=max(net.best_epoch_ for net in nets),
         negative_ratio=plan.sampled.ratio,
         n_rows=prepared.facts.n_rows,
@@ -169,19 +160,11 @@ class Trained:
 
 def train(prepared: Prepared, plan: Plan) -> Trained:
     """Train the networks, once more with a third of an open rate if they learn nothing."""
-    n, seed, again = plan.settings.n_members, prepared.seed, copy.deepcopy(prepared.rng)
-    trained = _train_once(plan, members_of(seed, prepared.rng, n))
-    is_dead = isinstance(trained.error, NotLearningError | NotFiniteError)
-    if trained.error is None or not is_dead or plan.settings.lr != "auto":
-        return trained
-    return _train_once(choose_again(plan, trained.error), members_of(seed, again, n))
-
-
-def _train_once(plan: Plan, members: Sequence[Any]) -> Trained:
-    try:
-        nets, error = train_members(plan, members)
-    except (NotLearningError, NotFiniteError) as raised:  # In another process.
-        return Trained(plan=plan, nets=[], error=raised)
+    again = copy.deepcopy(prepared.rng)
+    nets, error = train_members(plan, prepared.seed, prepared.rng)
+    if isinstance(error, NotLearningError | NotFiniteError) and plan.settings.lr == "auto":
+        plan = choose_again(plan, error)
+        nets, error = train_members(plan, prepared.seed, again)
     return Trained(plan=plan, nets=nets, error=error)
 
 

@@ -17,9 +17,8 @@ from ..nn import Encoder, describe_encoder, resolve_device, resolve_precision, w
 from ..tasks import ClassifyingPairs, Rows, Task, TrainingSet
 from ..text import TextReader, load_tokenizer
 from . import auto
-from ._draw import sample
 from ._initial_weights import InitialWeights
-from ._network import Plan, Schedule, begin_pairs, ranks_of, sampler_of
+from ._network import Plan, Schedule, begin_pairs, make_sampler, ranks_of, sample
 from ._settings import Settings, loss_values
 from .auto import TASK_RULES, Choice, EpochFacts, RowFacts
 
@@ -172,13 +171,12 @@ def choose(prepared: Prepared, kind: str) -> Plan:
         choice = auto.choose_negative_ratio(prepared.facts, n_texts, n_positive)
         ratio, choices["negative_ratio"] = choice.value, choice
     sampled = sample(training_set, ratio)
-    sampler = sampler_of(sampled, settings, reader, np.random.default_rng(), ranks_of(settings))
     facts = EpochFacts(
         rows=prepared.facts,
         n_texts=training_set.n_texts,
         n_positive=training_set.n_positive,
         ratio=sampled.ratio,
-        n_steps=len(sampler),
+        n_steps=len(make_sampler(sampled, settings, reader, prepared.rng)),
         compares=prepared.initial is not None and prepared.initial.slope is not None,
         has_trained_head=prepared.has_trained_head,
     )

@@ -157,8 +157,7 @@ _DEVICE = 'A torch device; "auto" is a GPU if there is one.'
 _MEMBERS = """
 Size of an ensemble: networks that are trained from different seeds, whose logits are averaged. With
 few rows an ensemble is better than most single networks. Training and prediction take
-``n_members`` times as long. ``joblib.parallel_config(n_jobs=2)`` around ``fit`` trains two at a
-time.
+``n_members`` times as long.
 """
 _PRECISION = """
 "auto" trains in bf16 on a CUDA GPU (in fp16 if it has no bf16) and on a CPU that has instructions

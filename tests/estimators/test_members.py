@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from joblib import parallel_config
 from sklearn.base import clone
 
 from skdice import DiceQueryTagger
@@ -107,25 +106,6 @@ def test_the_first_member_is_the_fit_of_that_seed(joined):
     assert len(estimator.history_) == len(alone.history_)
     assert not np.allclose(estimator.history_["train_loss"], alone.history_["train_loss"])
     assert estimator.history_["dur"][1] > alone.history_["dur"][1] / 10
-
-
-def test_fits_repeat_also_side_by_side(joined, tmp_path):
-    estimator, X, y = joined("texts")
-    with parallel_config("loky", n_jobs=2):
-        same = clone(estimator).fit(X, y)
-    np.testing.assert_allclose(logits(same, X), logits(estimator, X), atol=1e-6)
-    assert not same.interrupted_
-    for name in ("lr_", "max_epochs_", "best_epoch_", "classes_"):
-        np.testing.assert_array_equal(getattr(same, name), getattr(estimator, name))
-    same.save_pretrained(tmp_path / "saved")
-
-
-def test_threads_validate_their_own_networks(shallow_models):
-    estimator, X, y = make("texts", shallow_models("bert"), n_members=2, validation_fraction=0.25)
-    expected = estimator.fit(X, y).history_["valid_score"]
-    with parallel_config(backend="threading", n_jobs=2):
-        found = clone(estimator).fit(X, y).history_["valid_score"]
-    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("case", CASES)
