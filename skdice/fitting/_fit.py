@@ -86,34 +86,12 @@ def fit(
     feature_names: np.ndarray | None = None,
     kind: str = "member",
 ) -> FitResult:
-    """Fine-tune a network.
+    """Fine-tune a network to the rows; the task has learned nothing yet.
 
-    Parameters
-    ----------
-    task : Task
-        What is asked for; it has learned nothing yet.
-    settings : Settings
-    rows : Rows
-        To learn from; those of ``validation_fraction`` are held out of them.
-    valid : Rows, optional
-        Other rows, to score after every epoch.
-    unlabeled : Rows, optional
-        Rows without labels, which an ensemble of three networks labels first, or whose labels are
-        ``TeacherLabels``.
-    feature_names : ndarray of shape (n_columns,), optional
-        Of X, if it was a table.
-    kind : str
-        What the progress bar calls one of several networks.
-
-    Returns
-    -------
-    FitResult
-        With the error, if one or Ctrl-C ended the training.
-
-    Raises
-    ------
-    ValueError
-        If parameters or rows are not allowed.
+    ``valid`` are other rows, to score after every epoch; those of ``validation_fraction`` are held
+    out of ``rows``. ``unlabeled`` are rows without labels, which an ensemble of three networks
+    labels first, or whose labels are ``TeacherLabels``. ``kind`` is what the progress bar calls one
+    of several networks. An error or Ctrl-C that ends the training is in the result.
     """
     task.check_learnable(rows, settings.loss)
     seed, choices = shared_seed(settings), dict[str, Choice]()
@@ -127,8 +105,7 @@ def fit(
     )
     if unlabeled is not None:
         prepared = replace(prepared, rows=_with_taught(prepared, unlabeled))
-    trained = train(prepared, choose(prepared, kind))
-    plan, nets = trained.plan, trained.nets
+    plan, nets, error = train(prepared, choose(prepared, kind))
     nets[0].module_.members.extend([net.module_ for net in nets[1:]])
     fitted = Fitted(
         task=plan.task,
@@ -142,30 +119,21 @@ def fit(
         n_rows=prepared.facts.n_rows,
         n_unlabeled=n_unlabeled,
         feature_names=feature_names,
-        interrupted=trained.error is not None,
+        interrupted=error is not None,
     )
-    if trained.error is not None:
-        return FitResult(fitted=fitted, error=trained.error)
+    if error is not None:
+        return FitResult(fitted=fitted, error=error)
     return decide(fitted, plan, rows, given=valid, unlabeled=unlabeled)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
-    """The networks that a training came to, and the error that ended it, if one did."""
-
-    plan: Plan
-    nets: list[TextNet]
-    error: BaseException | None = None
-
-
-def train(prepared: Prepared, plan: Plan) -> Trained:
+def train(prepared: Prepared, plan: Plan) -> tuple[Plan, list[TextNet], BaseException | None]:
     """Train the networks, once more with a third of an open rate if they learn nothing."""
     again = copy.deepcopy(prepared.rng)
     nets, error = train_members(plan, prepared.seed, prepared.rng)
     if isinstance(error, NotLearningError | NotFiniteError) and plan.settings.lr == "auto":
         plan = choose_again(plan, error)
         nets, error = train_members(plan, prepared.seed, again)
-    return Trained(plan=plan, nets=nets, error=error)
+    return plan, nets, error
 
 
 def decide(
