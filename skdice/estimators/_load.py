@@ -1,23 +1,11 @@
 """Loading of fitted estimators of any class."""
 
 import os
+from importlib import import_module
 from typing import Any
 
 from ._base import TextEstimator
-from ._pair import DicePairClassifier
 from ._persistence import load_estimator
-from ._query import DiceQueryTagger
-from ._span import DiceSpanExtractor
-from ._tagger import DiceTokenTagger
-from ._text import DiceTextClassifier
-
-_ESTIMATORS = (
-    DicePairClassifier,
-    DiceQueryTagger,
-    DiceSpanExtractor,
-    DiceTextClassifier,
-    DiceTokenTagger,
-)
 
 
 def load_pretrained(
@@ -50,7 +38,9 @@ def load_pretrained(
     >>> load_pretrained("tagger").predict([["John", "lives", "in", "Oslo"]])  # doctest: +SKIP
     array([list(['B-PER', 'O', 'O', 'B-LOC'])], dtype=object)
     """
+    package: Any = import_module(__package__)
+    classes = [getattr(package, name) for name in package.__all__ if name.startswith("Dice")]
     estimator: TextEstimator[Any] = load_estimator(
-        directory, _ESTIMATORS, device=device, revision=revision
+        directory, classes, device=device, revision=revision
     )
     return estimator

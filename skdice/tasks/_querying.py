@@ -76,7 +76,6 @@ class Querying(WordTask):
     decode: str = "flat"  # or "nested"
     cut: float | dict[str, float] = 0.0  # what the lowest of the three logits has to exceed
     labels: list[str] = field(default_factory=list)
-    scheme: str = "IOB2"  # of the tags that are predicted
     # How the training tags spell I, E and S where they do not use these letters.
     roles: dict[str, str] = field(default_factory=dict)
 
@@ -191,7 +190,6 @@ class Querying(WordTask):
 
     @property
     def entity_labels(self) -> list[str]:
-        """The labels that entities may have."""
         return self.labels
 
     def find(
@@ -217,19 +215,26 @@ class Querying(WordTask):
 
     def tags(self, found: Found, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return a tag for each word, of the entities without overlaps."""
+        assert self.scheme is not None
         return [
             write_tags(row, len(sentence), self.scheme, self.roles)
             for row, sentence in zip(_entities(map(best_disjoint, found)), sentences)
         ]
 
-    def score(self, y_true: GoldEntities, y_pred: list[list[Entity]], weight: Any = None) -> float:
-        """Return the micro F1 of entities."""
-        return span_f1_score(y_true.spans, y_pred, weight)
+    def predict_tags(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[str]]:
+        return self.tags(self.find(sentences, reader, logits), sentences)
+
+    def predict_entities(
+        self, sentences: Sequence[Sequence[str]], reader: TextReader, logits: Logits
+    ) -> list[list[Entity]]:
+        return self.entities(self.find(sentences, reader, logits))
 
     def validator(self, rows: Rows, reader: TextReader) -> Callable[[Logits], float]:
         def validate(logits: Logits) -> float:
-            found = self.entities(self.find(rows.X, reader, logits))
-            return self.score(rows.y, found, rows.weight)
+            found = self.predict_entities(rows.X, reader, logits)
+            return span_f1_score(rows.y.spans, found, rows.weight)
 
         return validate
 

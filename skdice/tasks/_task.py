@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 import pandas as pd
 
+from .._inputs import check_sample_weight
 from ..losses import Loss
 from ..metrics import RowCounts
 from ..text import EncodedDataset, TextReader
@@ -242,9 +243,10 @@ class Task(ABC):
         rows = self.read_X(X)
         return rows, self.read_y(y, rows), None
 
-    def read(self, X: Any, y: Any, weight: np.ndarray | None = None) -> Rows:
+    def read(self, X: Any, y: Any, weight: Any = None) -> Rows:
         """Return rows with labels to compare predictions with."""
         rows = self.read_X(X)
+        weight = check_sample_weight(weight, len(rows))
         return Rows(rows, self.read_y(y, rows), weight, None, np.arange(len(rows)))
 
     def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
