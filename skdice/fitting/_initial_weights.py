@@ -125,8 +125,9 @@ def regress_pairs(
             known == positive, log_odds, sample_weight=weights * of_class[known]
         )
         best_f1 = float(divide(2 * precision * recall, precision + recall).max())
-    begun = (slope, bias) if facts.is_informed else (None, None)
-    return InitialWeights(*begun, similarities, choice, best_f1)
+    if not facts.is_informed:
+        return InitialWeights(None, None, similarities, choice, best_f1)
+    return InitialWeights(slope, bias, similarities, choice, best_f1)
 
 
 def _folds(target: np.ndarray, n_classes: int, groups: np.ndarray | None) -> _Splits:

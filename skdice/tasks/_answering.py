@@ -11,7 +11,7 @@ import numpy as np
 from .._inputs import check_rows, count_of, list_rows
 from .._parameters import check_number
 from ..losses import Loss, SpanLoss, check_loss_classes, is_over_positions
-from ..metrics import RowCounts, count_rows, read_answers, score_rows
+from ..metrics import read_answers, score_rows
 from ..text import (
     Candidates,
     EncodedDataset,
@@ -47,6 +47,8 @@ class Answering(Task):
         row="question",
         columns=("question", "context"),
         predicts="answer",
+        measure="questions",
+        decision={"null_threshold_": "null_threshold"},
         n_texts=2,
         group_column=1,
         choosable=("null_threshold",),
@@ -84,12 +86,6 @@ class Answering(Task):
         rows = self.read_X(X)
         gold = align_answers(y, contexts_of(rows), self.on_misaligned)
         return rows, gold, gold.kept
-
-    def measure(self, y: Any) -> str:
-        return "questions"
-
-    def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
-        return count_rows(measure, y_true, y_pred)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -243,10 +239,6 @@ class Answering(Task):
         """Return the task with another threshold of "no answer"."""
         check_number(self.owner, "null_threshold_", threshold, closed="both")
         return replace(self, null_threshold=float(threshold))
-
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {"null_threshold_": self.null_threshold}
 
 
 def contexts_of(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -57,6 +57,8 @@ class Querying(WordTask):
         row="sentence",
         columns=("words",),
         predicts="tags",
+        measure="entities",
+        decision={"scheme_": "scheme", "threshold_": "threshold"},
         n_texts=2,
         adjustable=("decode",),
         card=CardTexts(
@@ -81,9 +83,6 @@ class Querying(WordTask):
 
     def read_y(self, y: Any, rows: Sequence[Any]) -> GoldEntities:
         return check_entities(y, rows)
-
-    def measure(self, y: Any) -> str:
-        return "entities"
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -284,10 +283,6 @@ class Querying(WordTask):
             cut = {label: float(logit(value)) for label, value in threshold.items()}
             return replace(self, cut=cut)
         return replace(self, cut=float(logit(threshold)))
-
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {"scheme_": self.scheme, "threshold_": self.threshold}
 
 
 def _entities(found: Iterable[list[tuple[float, Entity]]]) -> list[list[Entity]]:

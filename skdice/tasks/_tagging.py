@@ -97,6 +97,8 @@ class Tagging(WordTask):
         row="sentence",
         columns=("words",),
         predicts="tags",
+        measure="tags",
+        decision={"scheme_": "scheme", "threshold_": "threshold", "background_bias_": "bias"},
         can_label=True,
         choosable=("word_shapes", "crf"),
         adjustable=("decode",),
@@ -124,7 +126,8 @@ class Tagging(WordTask):
         return check_tags(y, rows)
 
     def measure(self, y: Any) -> str:
-        return "entities" if are_chunk_tags(sorted({tag for row in y for tag in row})) else "tags"
+        is_chunks = are_chunk_tags(sorted({tag for row in y for tag in row}))
+        return "entities" if is_chunks else self.info.measure
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -360,14 +363,6 @@ class Tagging(WordTask):
         for value in threshold.values() if isinstance(threshold, Mapping) else [threshold]:
             check_number(self.owner, "threshold_", value, low=0, high=1, closed="both")
         return replace(self, threshold=threshold)
-
-    @property
-    def decision(self) -> dict[str, Any]:
-        return {
-            "scheme_": self.scheme,
-            "threshold_": self.threshold,
-            "background_bias_": self.bias,
-        }
 
 
 def warn_of_background(tags: Sequence[Sequence[str]], stacklevel: int) -> None:

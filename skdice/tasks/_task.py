@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from .._inputs import check_sample_weight
 from ..losses import Loss
-from ..metrics import RowCounts
+from ..metrics import RowCounts, count_rows
 from ..text import EncodedDataset, TextReader
 from ._goal import F1, Goal
 from ._rows import Rows
@@ -68,6 +68,9 @@ class TaskInfo:
     columns: tuple[str, ...]  # what a row of X has
     predicts: Literal["tags", "labels", "answer"]
     card: CardTexts
+    measure: str  # the key of the metrics, of chunk tags "entities" whatever it is
+    # The fitted attributes that turn logits into predictions, and where the task has them.
+    decision: Mapping[str, str]
     n_texts: int = 1  # in a window
     group_column: int | None = None  # of X, whose equal values stay together in a split
     can_label: bool = False  # whether rows without labels can be learned from
@@ -349,15 +352,15 @@ class Task(ABC):
         """
         raise NotImplementedError
 
-    @abstractmethod
     def count_rows(self, measure: str, y_true: Any, y_pred: Any) -> RowCounts:
         """Count what each row adds to the metrics."""
+        return count_rows(measure, y_true, y_pred)
 
-    @abstractmethod
     def measure(self, y: Any) -> str:
         """Return the key of the metrics of these labels."""
+        return self.info.measure
 
     @property
     def decision(self) -> dict[str, Any]:
         """The fitted attributes that turn logits into predictions."""
-        return {}
+        return {name: getattr(self, own) for name, own in self.info.decision.items()}
